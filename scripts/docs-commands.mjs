@@ -23,7 +23,7 @@ try {
   const { commonSettings } = await load('cli/settings/common-settings.js');
   const { collectionSettings } = await load('cli/settings/collection-settings.js');
   const { aggregatorSettings } = await load('cli/commands/aggregator/settings.js');
-  const { environmentName } = await load('cli/settings/setting.js');
+  const { variablesOf } = await load('cli/settings/setting.js');
   const { completionWords } = await load('cli/settings/flags.js');
 
   const tables = new Map([
@@ -42,10 +42,10 @@ try {
   ]);
   const rowsOf = (table) =>
     Object.entries(table).map(([name, setting]) => {
-      const variables = [environmentName(name), ...(setting.dynamo ?? [])];
-      return `| ${flagOf(name, setting, completionWords(setting))} | ${defaultOf(setting)} | ${setting.help} | ${variables
-        .map((variable) => `\`${variable}\``)
-        .join(', ')} |`;
+      const variables = variablesOf(name, setting);
+      return `| ${flagOf(name, setting, completionWords(setting))} | ${defaultOf(setting)} | ${setting.help} | ${
+        variables.map((variable) => `\`${variable}\``).join(', ') || '–'
+      } |`;
     });
 
   const before = readFileSync(page, 'utf8');

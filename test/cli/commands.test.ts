@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.js';
 import { parseCommandLine, tableOf } from '../../src/cli/program.js';
 import { resolve } from '../../src/cli/settings/resolve.js';
-import { environmentName } from '../../src/cli/settings/setting.js';
+import { variablesOf } from '../../src/cli/settings/setting.js';
 
 describe.each(commands.map((command) => [command.description.name, command] as const))('%s', (_, command) => {
   const table = tableOf(command);
@@ -14,10 +14,7 @@ describe.each(commands.map((command) => [command.description.name, command] as c
 
   test('has names that become flags, variables and keys without a clash', () => {
     for (const [name] of entries) expect(name).toMatch(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/);
-    const variables = entries.flatMap(([name, { dynamo }]) => [
-      environmentName(name),
-      ...(dynamo ? [dynamo] : []),
-    ]);
+    const variables = entries.flatMap(([name, setting]) => variablesOf(name, setting));
     expect(new Set(variables).size).toBe(variables.length);
     for (const [name] of entries) expect(name).not.toMatch(/^no-|^help$|^version$/);
   });

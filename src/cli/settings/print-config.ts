@@ -1,6 +1,6 @@
 import { formatValue } from './format-value.js';
 import type { ResolvedEntry } from './resolve.js';
-import { environmentName } from './setting.js';
+import { variablesOf } from './setting.js';
 import { describeOrigin } from './wrong-value.js';
 
 /**
@@ -52,7 +52,8 @@ function noteOf(entry: ResolvedEntry): string {
   const { defaultHelp } = entry.setting;
   const isUnset = entry.value === undefined || (Array.isArray(entry.value) && entry.value.length === 0);
   if (!isUnset) return 'default';
-  return `${defaultHelp ?? 'not set'} (${environmentName(entry.name)})`;
+  const [variable] = variablesOf(entry.name, entry.setting);
+  return `${defaultHelp ?? 'not set'}${variable === undefined ? '' : ` (${variable})`}`;
 }
 
 /** The value as YAML; plain where that is safe in every schema, else in JSON's double quotes. */

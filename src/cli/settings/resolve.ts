@@ -3,13 +3,7 @@ import type { Environment } from '../../edge/platform/processes/environment.js';
 import type { ConfigEntry, ConfigFile } from './config-file.js';
 import { type FindPathProblem, parseValue } from './parse-value.js';
 import type { SettingValue } from './parsed-value.js';
-import {
-  environmentName,
-  propertyName,
-  type Setting,
-  type SettingsOf,
-  type SettingsTable,
-} from './setting.js';
+import { propertyName, type Setting, type SettingsOf, type SettingsTable, variablesOf } from './setting.js';
 import { nearest, type Origin, quote, wrongValue } from './wrong-value.js';
 
 /** Flags as they were given: name to the texts in order. A boolean has `true` or `false`. */
@@ -92,7 +86,7 @@ function findGiven(
 ): Given | undefined {
   const flag = sources.flags.get(name);
   if (flag !== undefined) return { texts: flag, origin: { type: 'flag' } };
-  for (const variable of [environmentName(name), ...(setting.dynamo ?? [])]) {
+  for (const variable of variablesOf(name, setting)) {
     const text = sources.environment[variable];
     if (text !== undefined && text !== '') {
       return { texts: [text], origin: { type: 'environment', variable } };

@@ -17,6 +17,8 @@ interface Described {
   readonly defaultHelp?: string;
   /** False for what steers the reading of the configuration itself. Default true. */
   readonly inConfigFile?: boolean;
+  /** False where the variable of its name means something else to another command in the same container. Default true. */
+  readonly inEnvironment?: boolean;
 }
 
 /** `500ms`, `30s`, `5m`, `1h`, `1m30s`; `0` alone needs no unit. The value is in milliseconds. */
@@ -185,6 +187,11 @@ export function propertyName(name: string, kind: Setting['kind']): string {
 
 /** What all environment variables of the product begin with. */
 export const ENVIRONMENT_PREFIX = 'KV_ACCORD_';
+
+/** The variables that a setting is read from, the first that is set. */
+export function variablesOf(name: string, { inEnvironment = true, dynamo = [] }: Setting): readonly string[] {
+  return [...(inEnvironment ? [environmentName(name)] : []), ...dynamo];
+}
 
 /** `probe-interval` to `KV_ACCORD_PROBE_INTERVAL`. */
 export function environmentName(name: string): string {

@@ -18,6 +18,7 @@ import { printIndex } from './index-dump.js';
 import { renderResults } from './results-table.js';
 import { type Screen, ScrollView } from './scroll-view.js';
 import type { statusSettings } from './settings.js';
+import { renderTopology } from './topology-table.js';
 import { renderSnapshot } from './workers-table.js';
 
 /** The aggregator's own default. */
@@ -125,6 +126,7 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
       }
       const snapshot = await takeSnapshot(channel, { clock, timeoutMs, signal });
       if (json) return { answer: `${jsonText(toJson(snapshot))}\n` };
+      if (settings.topology) return { answer: withoutControls(renderTopology(snapshot)) };
       // A terminal without a size yet says 0.
       const columns = watch && stdout.isTerminal ? stdout.columns || undefined : undefined;
       const fit = columns === undefined ? undefined : Math.max(columns, MIN_COLUMNS);

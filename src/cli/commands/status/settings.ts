@@ -17,6 +17,13 @@ export const statusSettings = {
     group: 'Output',
     help: 'Show how predictions of caches came true by worker, and which hits were lost, in place of the fleet.',
   },
+  topology: {
+    kind: 'boolean',
+    group: 'Output',
+    // A sidecar's variable of this name has the path of a file.
+    inEnvironment: false,
+    help: 'Show nodes, GPUs and their links in place of block sizes: of a sidecar, every device and link.',
+  },
   group: {
     kind: 'string',
     group: 'Output',
@@ -50,10 +57,13 @@ export const statusDescription: CommandDescription<typeof statusSettings> = {
     { says: 'For programs', line: 'kv-accord status --json' },
     { says: 'Who holds how many blocks', line: 'kv-accord status --index' },
     { says: 'Whether predictions come true', line: 'kv-accord status --routing' },
+    { says: 'Which GPUs each worker has, and where', line: 'kv-accord status --topology' },
   ],
-  check({ index, routing, watch, group }, reject) {
+  check({ index, routing, topology, watch, group }, reject) {
     if (index && watch) throw reject('watch', 'left out with --index', 'true');
     if (index && routing) throw reject('routing', 'left out with --index', 'true');
+    if (topology && (index || routing))
+      throw reject('topology', `left out with ${index ? '--index' : '--routing'}`, 'true');
     if (!index && !routing && group !== undefined)
       throw reject('group', 'left out without --index or --routing');
   },

@@ -20,7 +20,8 @@ export function fleetStatus(view: FleetView, title: string = 'kv-accord aggregat
   const isOpen = view.groups.length > 0 && shut.length === 0;
   const open = view.groups.filter(({ ready }) => ready).flatMap(openMessage);
   const isAnybodyOut =
-    view.groups.some(({ members }) => members.some(isKeptOut)) || view.unassigned.length > 0;
+    view.groups.some(({ members }) => members.some((one) => isKeptOut(one) || isEjected(one))) ||
+    view.unassigned.length > 0;
   const isConflict = view.groups.some(({ state }) => state === 'conflict');
   const isPartial = view.groups.some(({ partialReason }) => partialReason !== '');
   return {
@@ -48,11 +49,17 @@ export function fleetStatus(view: FleetView, title: string = 'kv-accord aggregat
 function openMessage({ group, members, values, epoch, partialReason }: GroupView): string[] {
   const partial = partialReason === '' ? '' : `; partial: ${partialReason}`;
   const out = members.filter(isKeptOut);
+  const ejected = members.filter(isEjected).length;
   return [
     `${group}: gate open, ${values?.tokens_per_block ?? 0} tokens per block, ${members.length} workers, epoch ${epoch}${partial}`,
     ...(out.length === 0
       ? []
       : [`${out.length} of ${members.length} workers get no requests: ${countsOf(out, false)}`]),
+    ...(ejected === 0
+      ? []
+      : [
+          `${ejected} of ${members.length} workers get nothing but a try from time to time: ${ejected} ejected`,
+        ]),
   ];
 }
 
@@ -76,6 +83,11 @@ function isKeptOut({ offer, state }: MemberView): boolean {
   return offer === 'none' && state !== 'draining';
 }
 
+/** Whether its requests failed, and others get them for a while. */
+function isEjected({ ejectedReason }: MemberView): boolean {
+  return ejectedReason !== '';
+}
+
 /** `1,000: 10 dissenting, 990 verified`. */
 function countsOf(members: readonly MemberView[], withTotal = true): string {
   const counts = STATES.map(
@@ -88,7 +100,7 @@ function countsOf(members: readonly MemberView[], withTotal = true): string {
 
 /** By what a person has to act on: whether its requests fail, the state, then whether it gets requests, then the name. */
 function byUrgency(a: MemberView, b: MemberView): number {
-  if ((a.ejectedReason === '') !== (b.ejectedReason === '')) return a.ejectedReason === '' ? 1 : -1;
+  if (isEjected(a) !== isEjected(b)) return isEjected(a) ? -1 : 1;
   const rank = (RANKS.get(a.state) ?? 0) - (RANKS.get(b.state) ?? 0);
   if (rank !== 0) return rank;
   if (a.offer !== b.offer) return OFFER_RANKS[a.offer] - OFFER_RANKS[b.offer];
@@ -101,17 +113,17 @@ function membersTable(title: string, members: readonly MemberView[]): StatusTabl
   return {
     title,
     note: countsOf(members, false),
-    columns: ['Worker', 'State', 'Tokens per block', 'From', 'Requests', 'Picture', 'Why'],
+    columns: ['Worker', 'State', 'Tokens per block', 'From', 'Requests', 'Cache view', 'Why'],
     rows: [...members]
       .sort(byUrgency)
       .map((member) => [
         workerName(member),
-        member.ejectedReason === ''
-          ? { text: member.state, tone: TONES.get(member.state) ?? 'plain' }
-          : { text: 'ejected', tone: 'bad' },
+        isEjected(member)
+          ? { text: 'ejected', tone: 'bad' }
+          : { text: member.state, tone: TONES.get(member.state) ?? 'plain' },
         member.tokensPerBlock === undefined ? '' : String(member.tokensPerBlock),
         sourceText(member),
-        member.ejectedReason !== ''
+        isEjected(member)
           ? 'tries'
           : member.offer === 'full'
             ? 'yes'

@@ -17,7 +17,7 @@ describe('the status page of an aggregator', () => {
       'mixed: not exact: w-1 (partial: unknown before sequence 12)',
     ]);
     const [table] = tables;
-    expect(table?.columns.slice(-2)).toEqual(['Picture', 'Why']);
+    expect(table?.columns.slice(-2)).toEqual(['Cache view', 'Why']);
     expect(table?.rows.map((row) => row.slice(-2))).toEqual([
       ['', expect.stringContaining('Worker w-2 has KV block size (tokens_per_block) 16')],
       ['exact', ''],
@@ -41,5 +41,21 @@ describe('the status page of an aggregator', () => {
     const page = renderStatusPage(fleetStatus(fleet.view(), 'kv-accord frontend')).body;
     expect(page).toContain('<title>kv-accord frontend</title>');
     for (const target of bad) expect(page).toContain(target);
+  });
+
+  it('is amber while a worker is ejected, which comes first, with what was seen of it', () => {
+    const fleet = new TestFleet({ isStaticDiscovery: true });
+    fleet.list('w-0', 'w-1');
+    for (const target of ['w-0', 'w-1']) fleet.report(target);
+    expect(fleetStatus(fleet.view()).headline.tone).toBe('good');
+    fleet.do({ type: 'ejection', target: 'w-1', reason: '3 failed requests' });
+    const { headline, tables } = fleetStatus(fleet.view());
+    expect(headline).toMatchObject({
+      tone: 'warn',
+      text: expect.stringContaining('1 of 2 workers get nothing but a try from time to time: 1 ejected'),
+    });
+    const [first] = tables[0]?.rows ?? [];
+    expect(first?.slice(0, 2)).toEqual(['w-1', { text: 'ejected', tone: 'bad' }]);
+    expect(first?.at(-1)).toBe('3 failed requests');
   });
 });

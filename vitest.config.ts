@@ -1,23 +1,16 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
-/**
- * Test files with a process of their own: they look at the whole process (its memory, its signals, what it has loaded,
- * what is open in it), or share a native library that has one state for a process.
- */
+/** Test files with a process of their own, because they look at the whole process: its memory, its signals, what it has loaded. */
 const ALONE = [
-  'test/*.test.ts',
-  'test/cli/*.test.ts',
-  'test/edge/platform/**/*.test.ts',
+  'test/edge/platform/processes/child-process.test.ts',
   'test/edge/rpc/reconnect.test.ts',
-  'test/examples/**/*.test.ts',
   'test/fleet/aggregator/worker-session-faults.test.ts',
   'test/frontend/gateway/inference.test.ts',
-  'test/frontend/tracing/**/*.test.ts',
-  'test/house/**/*.test.ts',
-  'test/integration/**/*.test.ts',
-  'test/scripts/**/*.test.ts',
-  'test/worker/kv-events/**/*.test.ts',
+  'test/frontend/tracing/open-tracing.test.ts',
+  'test/integration/kv-chain-fuzz.test.ts',
+  'test/worker/kv-events/fuzz.test.ts',
+  'test/worker/kv-events/zmq-sockets.test.ts',
 ];
 const PEERS = 'test/peers/**';
 

@@ -4,6 +4,8 @@
 //   node scripts/bench-compare.mjs REVISION                       all benches, twice each; more than an hour
 //   node scripts/bench-compare.mjs REVISION --quick               shortly: to see that it works
 //   node scripts/bench-compare.mjs REVISION prefix-index fleet    these
+//
+// Where the earlier revision locks other packages than this one, "npm ci" installs its own.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -31,7 +33,7 @@ const git = (...args) => execFileSync('git', ['-C', root, ...args], { encoding: 
 const folders = { before: other, after: root };
 git('worktree', 'add', '--detach', '--force', other, revision);
 try {
-  symlinkSync(join(root, 'node_modules'), join(other, 'node_modules'));
+  install();
   for (const folder of Object.values(folders))
     execFileSync('npm', ['run', '-s', 'prebench'], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
   const runs = { before: [], after: [] };
@@ -53,6 +55,16 @@ try {
 } finally {
   git('worktree', 'remove', '--force', other);
   rmSync(other, { recursive: true, force: true });
+}
+
+/** Gives the earlier revision its packages: those of this tree where both lock the same ones, else its own. */
+function install() {
+  const [ours, theirs] = [root, other].map((folder) =>
+    readFileSync(join(folder, 'package-lock.json'), 'utf8'),
+  );
+  if (ours === theirs) return symlinkSync(join(root, 'node_modules'), join(other, 'node_modules'));
+  console.error('before: npm ci, because its package-lock.json differs');
+  execFileSync('npm', ['ci'], { cwd: other, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
 /** Those that were named, or all that both revisions have but soak. */

@@ -1,12 +1,13 @@
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { TestAuthority, TestFolder } from '../edge/rpc/certificates.js';
+import { CliProcess } from '../support/cli-process.js';
 import { FakeOpenAiEngine } from '../support/fake-openai-engine.js';
 import { OpenThings } from '../support/open-things.js';
 import { Program, requireBuild } from '../support/program.js';
 
 beforeAll(requireBuild);
 
-// Each test starts the program three times or more.
+// Each test starts the program, some of them several times.
 vi.setConfig({ testTimeout: 60_000 });
 
 const open = new OpenThings();
@@ -26,16 +27,51 @@ async function addressOf(program: Program, field: 'grpc' | 'http' | 'openai'): P
   return find()?.[field] ?? '';
 }
 
-interface Fleet {
+/** One command in this process: for those that are peers here, and not what is tested. */
+function run(...args: readonly string[]): CliProcess {
+  const cli = new CliProcess(args);
+  open.add(() => cli.stop());
+  return cli;
+}
+
+async function placeOf(cli: CliProcess, field: 'grpc' | 'http'): Promise<string> {
+  const find = (): string | undefined =>
+    cli.log.text
+      .split('\n')
+      .flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Record<string, string>]))
+      .find((line) => line[field] !== undefined)?.[field];
+  await cli.log.until(() => find() !== undefined);
+  return find() as string;
+}
+
+interface Peers {
   readonly engine: FakeOpenAiEngine;
-  readonly aggregator: Program;
-  readonly grpc: string;
-  readonly statusUrl: string;
-  /** The arguments with which the same aggregator is started again. */
+  /** The arguments of an aggregator over the workers. */
   readonly args: readonly string[];
 }
 
-/** A worker, its sidecar and an aggregator, as processes. */
+/** Workers that share one engine, and their sidecars. */
+async function peers(workerCount: number, security: readonly string[] = []): Promise<Peers> {
+  const engine = await FakeOpenAiEngine.start();
+  open.add(() => engine.stop());
+  const declared = ['--engine', 'none', '--tokens-per-block', '32', '--model', 'tiny', '--topology', 'off'];
+  const places = ['--listen', '127.0.0.1:0', '--http-listen', '127.0.0.1:0'];
+  const sidecars = Array.from({ length: workerCount }, (_, at) => {
+    const named = ['--worker-id', `worker-${at}`, '--advertise-engine', engine.url];
+    return run('sidecar', ...declared, ...places, ...named, ...security);
+  });
+  const addresses = await Promise.all(sidecars.map((sidecar) => placeOf(sidecar, 'grpc')));
+  return { engine, args: ['--workers', addresses.join(','), ...places, ...security] };
+}
+
+interface Fleet {
+  readonly engine: FakeOpenAiEngine;
+  readonly aggregator: CliProcess;
+  readonly grpc: string;
+  readonly statusUrl: string;
+}
+
+/** A worker, its sidecar and an aggregator. */
 async function fleet(security: readonly string[] = [], ...more: readonly string[]): Promise<Fleet> {
   return fleetOf(1, security, ...more);
 }
@@ -46,26 +82,10 @@ async function fleetOf(
   security: readonly string[] = [],
   ...more: readonly string[]
 ): Promise<Fleet> {
-  const engine = await FakeOpenAiEngine.start();
-  open.add(() => engine.stop());
-  const declared = ['--engine', 'none', '--tokens-per-block', '32', '--model', 'tiny', '--topology', 'off'];
-  const places = ['--listen', '127.0.0.1:0', '--http-listen', '127.0.0.1:0'];
-  const sidecars = Array.from({ length: workerCount }, (_, at) => {
-    const named = ['--worker-id', `worker-${at}`, '--advertise-engine', engine.url];
-    return start('sidecar', ...declared, ...places, ...named, ...security);
-  });
-  const addresses = await Promise.all(sidecars.map((sidecar) => addressOf(sidecar, 'grpc')));
-  const workers = ['--workers', addresses.join(',')];
-  const aggregator = start('aggregator', ...workers, ...places, ...security, ...more);
-  const grpc = await addressOf(aggregator, 'grpc');
-  const http = await addressOf(aggregator, 'http');
-  return {
-    engine,
-    aggregator,
-    grpc,
-    statusUrl: `http://${http}`,
-    args: [...workers, '--listen', grpc, '--http-listen', http, ...security, ...more],
-  };
+  const { engine, args } = await peers(workerCount, security);
+  const aggregator = run('aggregator', ...args, ...more);
+  const grpc = await placeOf(aggregator, 'grpc');
+  return { engine, aggregator, grpc, statusUrl: `http://${await placeOf(aggregator, 'http')}` };
 }
 
 async function frontend(
@@ -128,7 +148,7 @@ describe('kv-accord frontend --router', () => {
     expect(answered.status).toBe(200);
     expect(answered.headers.get('x-kv-accord-routing-mode')).not.toBeNull();
     expect(engine.requests.filter(({ url: path }) => path === '/v1/chat/completions')).toHaveLength(1);
-    expect(program.stderr + aggregator.stderr).not.toContain('of-this-test');
+    expect(program.stderr + aggregator.stderr.text + aggregator.log.text).not.toContain('of-this-test');
 
     const falseToken = ['--token-file', folder.write('false-token', 'another-token-of-others\n')];
     const refused = await frontend(grpc, ...ca, ...name, ...falseToken);
@@ -153,7 +173,9 @@ describe('kv-accord frontend --router', () => {
   });
 
   it('refuses requests while the router is away, says so once, and serves again when it is back', async () => {
-    const { grpc, aggregator, args } = await fleet();
+    const { args } = await peers(1);
+    const aggregator = start('aggregator', ...args);
+    const [grpc, http] = [await addressOf(aggregator, 'grpc'), await addressOf(aggregator, 'http')];
     const { program, url } = await frontend(grpc);
     await untilReady(url);
     expect((await chat(url)).status).toBe(200);
@@ -169,7 +191,7 @@ describe('kv-accord frontend --router', () => {
       `the router at ${grpc} cannot be asked`,
     );
     expect(await (await fetch(`${url}/v1/models`)).json()).toMatchObject({ data: [] });
-    start('aggregator', ...args);
+    start('aggregator', ...args, '--listen', grpc, '--http-listen', http);
     await untilReady(url);
     expect((await chat(url)).status).toBe(200);
     expect(program.lines.filter(({ msg }) => msg === 'The router can be asked again.')).toHaveLength(1);

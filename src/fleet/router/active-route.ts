@@ -1,11 +1,11 @@
 import type { WorkerFault } from '../../core/health/worker-fault.js';
 import type { UnorderedMember } from '../../edge/platform/data/unordered-set.js';
+import type { Reservation } from './reserved-request.js';
 import type { Amendment, Reported } from './results/compare.js';
 import type { Prediction } from './results/prediction.js';
 import type { Stored } from './results/store-gauge.js';
 import type { Decision, Route, Usage } from './routing.js';
 import type { Due, Settled } from './settling.js';
-import type { Reservation } from './worker-selector.js';
 
 /** How a request ended. */
 export interface RouteEnd {

@@ -14,6 +14,7 @@ import { ActiveRoute, type RouteEnd, type RouteListener } from './active-route.j
 import { CandidateList, type CandidateListModules } from './candidate-list.js';
 import type { CandidateCost } from './candidates.js';
 import type { DecisionLog } from './decision-log.js';
+import type { Decided } from './reserved-request.js';
 import type { Amendment, Reported } from './results/compare.js';
 import type { Prediction } from './results/prediction.js';
 import { type Result, ResultBooks } from './results/result-books.js';
@@ -24,7 +25,6 @@ import { type CacheUse, type Decision, RoutingError } from './routing.js';
 import { Settling } from './settling.js';
 import { GroupTraffic } from './traffic/worker-traffic.js';
 import {
-  type Decided,
   type RankLoad,
   type RoutedPrompt,
   WorkerSelector,

@@ -2,23 +2,20 @@ import { nameSome } from '../../core/text/lists.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { Random } from '../../edge/platform/random.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
-import { ActiveBlocks, type ActiveRequest } from './active-blocks.js';
+import { ActiveBlocks } from './active-blocks.js';
 import type { Candidate, CandidateCost } from './candidates.js';
-import { draw, weighCheapest, weighEvenly, weighSoftly } from './choose.js';
 import type { CostWeights } from './cost.js';
 import { Evictions, Flight } from './flight.js';
 import { type KnownRank, RankTable } from './rank-table.js';
+import { type Decided, type Reservation, Reserved } from './reserved-request.js';
 import type { LostReason } from './results/lost-hits.js';
-import { type RouterMode, RoutingError } from './routing.js';
-import { preference } from './session-affinity.js';
+import { RoutingError } from './routing.js';
 import { blocksOf, type RoutedPrompt, Survey, type SurveyedEpoch } from './survey.js';
+import { WeighedRanks, type WeighedRanksOptions } from './weighed-ranks.js';
 
 /** How a group's requests are spread. */
-export interface WorkerSelectorOptions {
-  readonly mode: RouterMode;
+export interface WorkerSelectorOptions extends WeighedRanksOptions {
   readonly weights: CostWeights;
-  /** 0: always the cheapest; above: the higher, the more often another one. */
-  readonly temperature: number;
   /** Prompts on their way count as cached where they go, until events confirm them. Default true. */
   readonly predictsOnRoute?: boolean;
 }
@@ -40,50 +37,6 @@ export interface AboutRequest {
 }
 
 const NOTHING_KNOWN: AboutRequest = {};
-
-/** Who was chosen, and what that costs. */
-export interface Decided {
-  readonly candidate: Candidate;
-  readonly cost: CandidateCost;
-  /** Undefined when the tokens are not known. */
-  readonly promptTokens: number | undefined;
-  /** Blocks of the prompt, a last partial one counted; 0 when the tokens are not known. */
-  readonly promptBlocks: number;
-  /** Leading blocks that the rank holds in any tier. */
-  readonly cachedBlocks: number;
-  /** Leading blocks that the best of all workers held. */
-  readonly bestBlocks: number;
-  /** Why that one was not chosen; undefined where it was. */
-  readonly lostReason: LostReason | undefined;
-  /** Leading blocks that are active there already. */
-  readonly sharedBlocks: number;
-  /** Leading blocks of prompts on their way there, which are expected to be cached. */
-  readonly flyingBlocks: number;
-  /** Its results contradict its view: only a part of what that promises went into the cost. */
-  readonly isDoubted: boolean;
-}
-
-/** A request that counts as active on its rank; all calls are harmless once it has ended. */
-export interface Reservation {
-  readonly decided: Decided;
-  /** The first token has come. */
-  prefillDone(): void;
-  /** All tokens that were generated so far; less than before is not believed. */
-  progress(outputTokens: number): void;
-  release(): void;
-  /** Its prompt, expected where it goes; undefined where its tokens are not known, or nothing is followed there. */
-  readonly flight: Flight | undefined;
-  /** Leading blocks of its prompt that ranks hold in any tier now; undefined where that cannot be known any more. */
-  find(): Found | undefined;
-}
-
-/** Who holds how many leading blocks of a prompt. */
-export interface Found {
-  /** The rank that it went to. */
-  readonly here: number;
-  /** The best of the others. */
-  readonly elsewhere: number;
-}
 
 /** What is active on one rank. */
 export interface RankLoad {
@@ -110,21 +63,14 @@ export class WorkerSelector {
   readonly #ranks = new RankTable();
   readonly #survey: Survey;
   readonly #evictions = new Evictions();
+  readonly #weighed: WeighedRanks;
   #epoch: Epoch | undefined;
   #decisions = 0;
-  /** Places of those that are not excluded; the lists below are in the same order. */
-  #left = new Uint32Array(0);
-  #leftCount = 0;
-  #costs = new Float64Array(0);
-  #seconds = new Float64Array(0);
-  #weights = new Float64Array(0);
-  /** Of the weights. */
-  #sum = 0;
-
   constructor(options: WorkerSelectorOptions, modules: WorkerSelectorModules) {
     this.#options = options;
     this.#random = modules.random;
     this.#survey = new Survey(this.#ranks, options.weights);
+    this.#weighed = new WeighedRanks(options, { ranks: this.#ranks, survey: this.#survey });
   }
 
   /** 0 while none has begun. */
@@ -218,7 +164,7 @@ export class WorkerSelector {
     const decided = this.#decided(at, prompt, about);
     const epoch = this.#epoch as Epoch;
     const { index, active, tokensPerBlock } = epoch;
-    const place = this.#left[at] as number;
+    const place = this.#weighed.placeAt(at);
     const rank = this.#ranks.at(place);
     if (prompt === undefined)
       return new Reserved(decided, active.add(rank.active, undefined), undefined, NOTHING_FOUND);
@@ -258,7 +204,7 @@ export class WorkerSelector {
   /** What each candidate would cost, and how likely it is to be chosen; the cheapest first. Draws nothing. */
   explain(prompt: RoutedPrompt | undefined, excluded: readonly string[]): CandidateCost[] {
     this.#look(prompt, excluded);
-    const costs = Array.from({ length: this.#leftCount }, (_, at) => this.#costOf(at));
+    const costs = Array.from({ length: this.#weighed.count }, (_, at) => this.#costOf(at));
     return costs.sort((a, b) => a.logit - b.logit || b.probability - a.probability);
   }
 
@@ -280,101 +226,23 @@ export class WorkerSelector {
     sessionHash: number | undefined,
   ): number {
     this.#look(prompt, excluded);
-    if (this.#leftCount === 0) throw new RoutingError('no_worker', this.#whyNoWorker(excluded));
-    const at =
-      sessionHash === undefined || !this.#hasTies()
-        ? draw(this.#weights, this.#leftCount, this.#sum, this.#random.fraction())
-        : this.#ofSession(sessionHash);
+    if (this.#weighed.count === 0) throw new RoutingError('no_worker', this.#whyNoWorker(excluded));
+    const at = this.#weighed.draw(this.#random, sessionHash);
     this.#decisions += 1;
-    this.#ranks.at(this.#left[at] as number).lastTurn = this.#decisions;
+    this.#ranks.at(this.#weighed.placeAt(at)).lastTurn = this.#decisions;
     return at;
-  }
-
-  /** Whether equal weights mean that all with a weight are equally good: elsewhere chance, or the turn, is what is asked for. */
-  #hasTies(): boolean {
-    const { mode, temperature } = this.#options;
-    return (mode === 'kv' && temperature === 0) || mode === 'least-loaded';
-  }
-
-  /** Of those that are equally good the one that the session prefers. */
-  #ofSession(sessionHash: number): number {
-    let chosen = 0;
-    let most = -1;
-    for (let at = 0; at < this.#leftCount; at += 1) {
-      if (this.#weights[at] === 0) continue;
-      const much = preference(sessionHash, this.#ranks.at(this.#left[at] as number).hash);
-      if (much <= most) continue;
-      most = much;
-      chosen = at;
-    }
-    return chosen;
   }
 
   /** What the request would cost on each candidate that is left, and how likely each is. */
   #look(prompt: RoutedPrompt | undefined, excluded: readonly string[]): void {
-    this.#leftCount = 0;
-    this.#sum = 0;
-    if (this.#epoch === undefined) return;
-    this.#survey.take(prompt, this.#epoch);
-    this.#reserve(this.#ranks.all.length);
-    const isExcluded = excluding(excluded);
-    const { length } = this.#ranks.all;
-    for (let place = 0; place < length; place += 1) {
-      if (isExcluded?.(this.#ranks.at(place).candidate.target)) continue;
-      this.#left[this.#leftCount] = place;
-      this.#leftCount += 1;
-    }
-    this.#sum = this.#weigh(this.#epoch.active, prompt !== undefined);
-  }
-
-  #weigh(active: ActiveBlocks, isPromptKnown: boolean): number {
-    const { mode, temperature } = this.#options;
-    const count = this.#leftCount;
-    const costs = this.#costs;
-    const weights = this.#weights;
-    switch (mode) {
-      case 'kv':
-        for (let at = 0; at < count; at += 1)
-          costs[at] = this.#survey.logits[this.#left[at] as number] as number;
-        if (temperature > 0) return weighSoftly(costs, count, temperature, weights);
-        if (isPromptKnown) return weighCheapest(costs, count, weights);
-        // Requests whose tokens are unknown have no blocks before they generate some.
-        this.#countRequests(active, this.#seconds);
-        return weighCheapest(costs, count, weights, this.#seconds);
-      case 'least-loaded':
-        this.#countRequests(active, costs);
-        return weighCheapest(costs, count, weights);
-      case 'round-robin':
-        return this.#weighNext(weights);
-      case 'random':
-        return weighEvenly(count, weights);
-    }
-  }
-
-  #countRequests(active: ActiveBlocks, counts: Float64Array): void {
-    for (let at = 0; at < this.#leftCount; at += 1)
-      counts[at] = active.requestsOn(this.#ranks.at(this.#left[at] as number).active);
-  }
-
-  /** Counts only the rank that was not chosen for the longest time: the turn goes on whichever workers come and go. */
-  #weighNext(weights: Float64Array): number {
-    let next = 0;
-    let earliest = Number.POSITIVE_INFINITY;
-    for (let at = 0; at < this.#leftCount; at += 1) {
-      weights[at] = 0;
-      const { lastTurn } = this.#ranks.at(this.#left[at] as number);
-      if (lastTurn >= earliest) continue;
-      earliest = lastTurn;
-      next = at;
-    }
-    weights[next] = 1;
-    return 1;
+    if (this.#epoch !== undefined) this.#survey.take(prompt, this.#epoch);
+    this.#weighed.weigh(excluded, this.#epoch?.active, prompt !== undefined);
   }
 
   /** What the best of all workers held, and why it was not chosen. */
   #lost(at: number, about: AboutRequest): Pick<Decided, 'bestBlocks' | 'lostReason'> {
     const survey = this.#survey;
-    const chosen = this.#left[at] as number;
+    const chosen = this.#weighed.placeAt(at);
     let best = chosen;
     for (let place = 0; place < this.#ranks.all.length; place += 1)
       if (survey.heldBlocks(place) > survey.heldBlocks(best)) best = place;
@@ -391,8 +259,8 @@ export class WorkerSelector {
     const { logits } = this.#survey;
     let least = Number.POSITIVE_INFINITY;
     let isLeft = false;
-    for (let at = 0; at < this.#leftCount; at += 1) {
-      const place = this.#left[at] as number;
+    for (let at = 0; at < this.#weighed.count; at += 1) {
+      const place = this.#weighed.placeAt(at);
       least = Math.min(least, logits[place] as number);
       isLeft ||= place === best;
     }
@@ -403,7 +271,7 @@ export class WorkerSelector {
 
   #decided(at: number, prompt: RoutedPrompt | undefined, about: AboutRequest): Decided {
     const cost = this.#costOf(at);
-    const place = this.#left[at] as number;
+    const place = this.#weighed.placeAt(at);
     return {
       candidate: cost.candidate,
       cost,
@@ -418,7 +286,7 @@ export class WorkerSelector {
   }
 
   #costOf(at: number): CandidateCost {
-    const place = this.#left[at] as number;
+    const place = this.#weighed.placeAt(at);
     const survey = this.#survey;
     return {
       candidate: this.#ranks.at(place).candidate,
@@ -427,7 +295,7 @@ export class WorkerSelector {
       potentialPrefillBlocks: survey.prefillBlocks(place),
       potentialActiveBlocks: survey.activeBlocks(place),
       cachedBlocks: survey.cachedBlocks(place),
-      probability: (this.#weights[at] as number) / this.#sum,
+      probability: this.#weighed.probability(at),
     };
   }
 
@@ -438,59 +306,8 @@ export class WorkerSelector {
     const names = new Map(this.#ranks.all.map(({ candidate }) => [candidate.target, workerName(candidate)]));
     return `no worker can be given a request: all ${length} ranks that are offered are excluded, or were tried before (${nameSome(excluded.map((target) => names.get(target) ?? target))})`;
   }
-
-  #reserve(count: number): void {
-    if (this.#left.length >= count) return;
-    const room = Math.ceil(1.5 * count);
-    this.#left = new Uint32Array(room);
-    this.#costs = new Float64Array(room);
-    this.#seconds = new Float64Array(room);
-    this.#weights = new Float64Array(room);
-  }
 }
 
 const HASH_BYTES = 8;
 
 const NOTHING_FOUND = (): undefined => undefined;
-
-/** Targets up to which they are looked through one by one. */
-const FEW_TARGETS = 8;
-
-/** Whether a target is one of those; undefined where there are none. */
-function excluding(targets: readonly string[]): ((target: string) => boolean) | undefined {
-  if (targets.length === 0) return undefined;
-  if (targets.length <= FEW_TARGETS) return (target) => targets.includes(target);
-  const all = new Set(targets);
-  return (target) => all.has(target);
-}
-
-class Reserved implements Reservation {
-  readonly decided: Decided;
-  readonly flight: Flight | undefined;
-  readonly find: () => Found | undefined;
-  readonly #request: ActiveRequest;
-
-  constructor(
-    decided: Decided,
-    request: ActiveRequest,
-    flight: Flight | undefined,
-    find: () => Found | undefined,
-  ) {
-    this.decided = decided;
-    this.#request = request;
-    this.flight = flight;
-    this.find = find;
-  }
-
-  prefillDone(): void {
-    this.#request.prefillDone();
-  }
-
-  progress(outputTokens: number): void {
-    this.#request.progress(outputTokens);
-  }
-
-  release(): void {
-    this.#request.release();
-  }
-}

@@ -28,14 +28,6 @@ const MAX_PACKED_COPIES = 126;
 const COUNTED_IN_TABLE = 127;
 const DEVICE = 0;
 
-/** Blocks of one tier and width. */
-export interface MirrorPiece {
-  readonly tier: Tier;
-  readonly tokensPerBlock: number;
-  /** Packed little-endian u64. */
-  readonly sequenceHashes: Uint8Array;
-}
-
 /** The bit of a tier in a set of tiers. */
 export function tierBit(tier: Tier): number {
   return 1 << TIERS.indexOf(tier);
@@ -243,61 +235,6 @@ export class BlockMirror {
     this.#segments.fill(undefined);
     this.#segmentCounts.fill(0);
     this.#perNamespace = new Uint32Array(16);
-  }
-
-  /**
-   * All that is held and not hidden, at most `maxEntries` blocks a step, while
-   * blocks may come and go between steps. It runs from the end to the start,
-   * and a removal moves only the last block, so one that stays is never missed;
-   * it may be reported twice.
-   */
-  pieces(maxEntries: number): { next(): MirrorPiece | undefined } {
-    const step = Math.max(1, maxEntries);
-    const ready: MirrorPiece[] = [];
-    let end = this.#size;
-    return {
-      next: (): MirrorPiece | undefined => {
-        while (ready.length === 0) {
-          end = Math.min(end, this.#size);
-          if (end === 0) return undefined;
-          const start = Math.max(0, end - step);
-          ready.push(...this.#piecesOf(start, end));
-          end = start;
-        }
-        return ready.shift();
-      },
-    };
-  }
-
-  #piecesOf(start: number, end: number): MirrorPiece[] {
-    const counts = new Map<number, number>();
-    this.#eachHeld(start, end, (key) => counts.set(key, (counts.get(key) ?? 0) + 1));
-    const views = new Map<number, DataView>();
-    for (const [key, count] of counts) views.set(key, new DataView(new ArrayBuffer(8 * count)));
-    const written = new Map<number, number>();
-    this.#eachHeld(start, end, (key, at) => {
-      const offset = written.get(key) ?? 0;
-      views.get(key)?.setUint32(offset, this.sequenceLo(at), true);
-      views.get(key)?.setUint32(offset + 4, this.sequenceHi(at), true);
-      written.set(key, offset + 8);
-    });
-    return [...views].map(([key, view]) => ({
-      tier: TIERS[key >>> TIER_SHIFT] ?? 'device',
-      tokensPerBlock: (key & WIDTH_MASK) + 1,
-      sequenceHashes: new Uint8Array(view.buffer),
-    }));
-  }
-
-  /** Calls back for each tier of each block that is not hidden, with a key of tier and width. */
-  #eachHeld(start: number, end: number, visit: (key: number, at: number) => void): void {
-    for (let at = start; at < end; at++) {
-      if (this.hidden(at)) continue;
-      const width = this.#word(at, TRAITS) & WIDTH_MASK;
-      const tiers = this.tiers(at);
-      for (let tier = 0; tier < TIERS.length; tier++) {
-        if ((tiers & (1 << tier)) !== 0) visit((tier << TIER_SHIFT) | width, at);
-      }
-    }
   }
 
   #packedCopies(at: number): number {

@@ -39,7 +39,7 @@ export interface AskedIndex {
   cacheViewOfRank(target: string, rank: number): CacheView;
   /** Every rank that holds something, and its KV cache groups by themselves. */
   holdings(): readonly RankHolding[];
-  /** See `FleetIndex.scan`. */
+  /** See `RankHolders.scan`. */
   scan(
     tier: Tier,
     cursor: number,

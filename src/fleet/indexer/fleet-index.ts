@@ -1,13 +1,13 @@
-import { type Matches, PrefixIndex, PrefixIndexError } from '../../core/blocks/prefix-index.js';
-import { TIERS, type Tier } from '../../core/blocks/tier.js';
+import { type Matches, PrefixIndexError } from '../../core/blocks/prefix-index.js';
+import type { Tier } from '../../core/blocks/tier.js';
 import type { CacheView } from '../../core/contract/cache-view.js';
 import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../../core/relay/relay.js';
 import type { AskedPrompt, RemovalListener } from './asked-index.js';
-import { HybridRanks } from './hybrid-ranks.js';
 import type { EventType, IndexTally } from './index-tally.js';
-import { groupFlaw, holdersOf, type Rank, type ReasonedCacheView } from './known-rank.js';
+import { groupFlaw, type Rank, type ReasonedCacheView } from './known-rank.js';
 import { cacheViewOfWorker, cacheViewOfWorkerRank, type KnownWorker } from './known-worker.js';
-import { byLength, MAX_RANKS, type RankHolding, type RankMatch } from './rank-match.js';
+import { holderOf, RankHolders } from './rank-holders.js';
+import { MAX_RANKS, type RankHolding, type RankMatch } from './rank-match.js';
 import { isOtherMain, type ReportedHits, rankRules } from './rank-rules.js';
 
 /**
@@ -36,9 +36,6 @@ export interface FleetIndexModules {
   onSweepDue(): void;
 }
 
-/** Pieces of the index's table that one slice of a sweep looks at, of up to 1,280 entries each. */
-const SWEEP_SEGMENTS = 8;
-
 /**
  * Which blocks each worker of one group holds, in one epoch (G2): the messages of
  * its workers' relays, applied to one prefix index. Each rank of each worker is a
@@ -48,18 +45,12 @@ export class FleetIndex {
   readonly tokensPerBlock: number;
   readonly #maxBlocksPerWorker: number;
   readonly #modules: FleetIndexModules;
-  readonly #index: PrefixIndex;
-  readonly #hybrids: HybridRanks;
   readonly #workers = new Map<string, KnownWorker>();
+  readonly #holders: RankHolders;
   /** What reports say of hits, by target. */
   readonly #reported = new Map<string, ReportedHits>();
   /** Workers of whose events only the width counts. */
   readonly #watched = new Set<string>();
-  /** By holder. */
-  readonly #names = new Map<number, { readonly target: string; readonly rank: number }>();
-  #holdersVersion = 0;
-  /** (block, holder) pairs by tier, in the order of `TIERS`. */
-  readonly #pairs: number[] = TIERS.map(() => 0);
   /** Is called with what leaves a device. */
   #removals: RemovalListener | undefined;
 
@@ -67,27 +58,26 @@ export class FleetIndex {
     this.tokensPerBlock = options.tokensPerBlock;
     this.#maxBlocksPerWorker = options.maxBlocksPerWorker ?? MAX_BLOCKS_PER_WORKER;
     this.#modules = modules;
-    this.#index = new PrefixIndex(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes });
-    this.#hybrids = new HybridRanks(this.#index, options.tokensPerBlock);
+    this.#holders = new RankHolders(options, { workers: this.#workers });
   }
 
   /** Different blocks that any rank holds. */
   get blocks(): number {
-    return this.#index.blocks;
+    return this.#holders.blocks;
   }
 
   get memoryBytes(): number {
-    return this.#index.memoryBytes;
+    return this.#holders.memoryBytes;
   }
 
   /** See `AskedIndex`. */
   get holdersVersion(): number {
-    return this.#holdersVersion;
+    return this.#holders.version;
   }
 
   /** See `AskedIndex`. */
   get otherWidths(): readonly number[] {
-    return this.#hybrids.otherWidths;
+    return this.#holders.otherWidths;
   }
 
   /** What a worker's report says of how its engine finds hits; undefined when it says nothing. */
@@ -179,71 +169,32 @@ export class FleetIndex {
 
   /** Takes a slice of what those left behind who have gone; true while there is more. */
   sweep(): boolean {
-    return !this.#index.sweep(SWEEP_SEGMENTS);
+    return this.#holders.sweep();
   }
 
   /** See `AskedIndex`. */
   find(prompt: AskedPrompt): RankMatch[] {
-    const found = new Map<number, number[]>();
-    for (const [depth, tier] of TIERS.entries()) {
-      const matches = this.match(prompt, tier);
-      if (matches === undefined) continue;
-      const { count, holders, depths } = matches;
-      for (let at = 0; at < count; at += 1) {
-        const holder = holders[at] ?? 0;
-        let blocks = found.get(holder);
-        if (blocks === undefined) {
-          blocks = TIERS.map(() => 0);
-          found.set(holder, blocks);
-        }
-        blocks.fill(depths[at] ?? 0, depth);
-      }
-    }
-    const matches: RankMatch[] = [];
-    for (const [holder, blocks] of found) {
-      const name = this.#names.get(holder);
-      if (name !== undefined) matches.push({ ...name, blocks });
-    }
-    return matches.sort(byLength);
+    return this.#holders.find(prompt);
   }
 
   /** See `AskedIndex`. */
   match(prompt: AskedPrompt, deepest: Tier): Matches | undefined {
-    if (this.#pairs[TIERS.indexOf(deepest)] === 0) return undefined;
-    const { sequenceHashes } = prompt;
-    const hybrids = this.#hybrids;
-    if (hybrids.isEmpty) return this.#index.find(sequenceHashes, deepest);
-    if (deepest === 'device') return hybrids.inDevice(this.#index.find(sequenceHashes, deepest), prompt);
-    hybrids.keepHits(this.match(prompt, 'device'));
-    return hybrids.inLowerTier(this.#index.find(sequenceHashes, deepest), prompt);
+    return this.#holders.match(prompt, deepest);
   }
 
   /** See `AskedIndex`. */
   holdings(): RankHolding[] {
-    const blocks = (holder: number): number[] => TIERS.map((tier) => this.#index.blocksOf(holder, tier));
-    const holdings: RankHolding[] = [];
-    for (const [holder, name] of this.#names) holdings.push({ holder, ...name, blocks: blocks(holder) });
-    for (const { target, ranks } of this.#workers.values()) {
-      for (const { rank, groupHolders } of ranks.values()) {
-        for (const [cacheGroup, holder] of groupHolders)
-          holdings.push({ holder, target, rank, cacheGroup, blocks: blocks(holder) });
-      }
-    }
-    return holdings;
+    return this.#holders.holdings();
   }
 
-  /**
-   * Visits blocks of one tier from `cursor` on (0 is the beginning), about
-   * `max` of them; gives the cursor for the next, undefined at the end. Blocks
-   * that come and go meanwhile may be left out or visited twice.
-   */
+  /** See `AskedIndex`. */
   scan(
     tier: Tier,
     cursor: number,
     max: number,
     visit: (low: number, high: number, holders: readonly number[]) => void,
   ): number | undefined {
-    return this.#index.scan(tier, cursor, max, visit);
+    return this.#holders.scan(tier, cursor, max, visit);
   }
 
   #start(target: string, message: RelayMessage & { type: 'start' }): string | undefined {
@@ -300,19 +251,7 @@ export class FleetIndex {
   /** Takes what is known of the rank's groups now. */
   #setRules(worker: KnownWorker, rank: Rank): void {
     rank.rules = rankRules(rank.status?.cacheGroups, this.#reported.get(worker.target), this.tokensPerBlock);
-    this.#setHybrid(rank);
-  }
-
-  /** Its rules or its holders are others. */
-  #setHybrid({ rules, holder, groupHolders }: Rank): void {
-    if (holder === undefined) return;
-    if (rules === undefined) this.#hybrids.delete(holder);
-    else {
-      const holders = rules.groups.map((group, place) =>
-        place === rules.main ? holder : groupHolders.get(group),
-      );
-      this.#hybrids.set({ rules, holder, holders });
-    }
+    this.#holders.setHybrid(rank);
   }
 
   #changeBlocks(worker: KnownWorker, rank: Rank, change: BlockChange): void {
@@ -338,7 +277,7 @@ export class FleetIndex {
     stored: Omit<BlockChange & { type: 'stored' }, 'type'>,
   ): void {
     const { tally } = this.#modules;
-    const { tier, tokensPerBlock, sequenceHashes, group } = stored;
+    const { tokensPerBlock, sequenceHashes, group } = stored;
     const isWatched = this.#watched.has(worker.target);
     // What it held before was counted when it came.
     if (isWatched && type === 'snapshot') return;
@@ -369,13 +308,12 @@ export class FleetIndex {
       return;
     }
     try {
-      const holder = this.#holderOf(rank, group) ?? this.#addHolder(worker, rank, group);
-      this.#count(worker, tier, this.#index.store(holder, tier, sequenceHashes));
+      this.#holders.store(worker, rank, stored);
       tally.countEvent(type, 'applied');
     } catch (error) {
       if (!(error instanceof PrefixIndexError)) throw error;
       // A part of them may have found room: what a worker holds is credited, and what is missing is said.
-      this.#recount(worker);
+      this.#holders.recount(worker);
       tally.countEvent(type, 'no_room');
       this.#refuse(worker, `the index is full (${error.message}): some of its blocks are missing`);
     }
@@ -384,19 +322,19 @@ export class FleetIndex {
   #remove(worker: KnownWorker, rank: Rank, removed: BlockChange & { type: 'removed' }): void {
     const { tally } = this.#modules;
     const { tier, sequenceHashes, group } = removed;
-    const holder = this.#holderOf(rank, group);
+    const holder = holderOf(rank, group);
     if (holder === undefined) {
       tally.countEvent('removed', 'applied');
       return;
     }
     if (tier === 'device') this.#removals?.(worker.target, rank.rank, sequenceHashes);
     try {
-      this.#count(worker, tier, -this.#index.remove(holder, tier, sequenceHashes));
+      this.#holders.remove(worker, holder, removed);
       tally.countEvent('removed', 'applied');
     } catch (error) {
       if (!(error instanceof PrefixIndexError)) throw error;
       // No rank is credited with what is gone: rather the rank is known of no more.
-      this.#recount(worker);
+      this.#holders.recount(worker);
       this.#drop(worker, rank);
       tally.countEvent('removed', 'no_room');
       this.#refuse(
@@ -410,44 +348,6 @@ export class FleetIndex {
     if (worker.refusal === words) return;
     worker.refusal = words;
     this.#modules.onRefused(worker.target);
-  }
-
-  #holderOf(rank: Rank, group: number | undefined): number | undefined {
-    return group === undefined ? rank.holder : rank.groupHolders.get(group);
-  }
-
-  #addHolder(worker: KnownWorker, rank: Rank, group: number | undefined): number {
-    const holder = this.#index.addHolder();
-    if (group === undefined) {
-      rank.holder = holder;
-      this.#names.set(holder, { target: worker.target, rank: rank.rank });
-    } else {
-      rank.groupHolders.set(group, holder);
-      this.#hybrids.addGroupHolder(holder);
-    }
-    this.#setHybrid(rank);
-    this.#holdersVersion += 1;
-    return holder;
-  }
-
-  #count(worker: KnownWorker, tier: Tier, added: number): void {
-    const at = TIERS.indexOf(tier);
-    worker.blocks += added;
-    this.#pairs[at] = (this.#pairs[at] ?? 0) + added;
-  }
-
-  /** After a store that was cut short the index itself knows best. */
-  #recount(worker: KnownWorker): void {
-    worker.blocks = 0;
-    for (const rank of worker.ranks.values()) {
-      for (const holder of holdersOf(rank)) {
-        for (const tier of TIERS) worker.blocks += this.#index.blocksOf(holder, tier);
-      }
-    }
-    this.#pairs.fill(0);
-    for (const { blocks } of this.holdings()) {
-      for (const [at, held] of blocks.entries()) this.#pairs[at] = (this.#pairs[at] ?? 0) + held;
-    }
   }
 
   #rankOf(worker: KnownWorker, number: number): Rank {
@@ -466,21 +366,8 @@ export class FleetIndex {
     return rank;
   }
 
-  /** All that a rank holds is gone immediately; its memory comes back with `sweep`. */
   #drop(worker: KnownWorker, rank: Rank): void {
-    const holders = holdersOf(rank);
-    if (holders.length === 0) return;
-    if (rank.holder !== undefined) this.#hybrids.delete(rank.holder);
-    rank.holder = undefined;
-    rank.groupHolders.clear();
-    for (const holder of holders) {
-      for (const tier of TIERS) this.#count(worker, tier, -this.#index.blocksOf(holder, tier));
-      this.#names.delete(holder);
-      this.#hybrids.deleteGroupHolder(holder);
-      this.#index.dropHolder(holder);
-    }
-    this.#holdersVersion += 1;
-    this.#modules.onSweepDue();
+    if (this.#holders.drop(worker, rank)) this.#modules.onSweepDue();
   }
 }
 

@@ -1,5 +1,6 @@
 import type { BlockHasher } from '../../core/blocks/block-hasher.js';
-import { BlockMirror, type MirrorPiece, tierBit, traitsOf } from '../../core/blocks/block-mirror.js';
+import { BlockMirror, tierBit, traitsOf } from '../../core/blocks/block-mirror.js';
+import { type MirrorPiece, mirrorPieces } from '../../core/blocks/mirror-pieces.js';
 import type { HashHalves } from '../../core/blocks/packed-hashes.js';
 import { TIERS, type Tier } from '../../core/blocks/tier.js';
 import { isTokensPerBlock } from '../../core/contract/tokens-per-block.js';
@@ -79,9 +80,9 @@ export class GroupBlocks {
     this.mirror.forgetCopies();
   }
 
-  /** All that is held and not kept out; see `BlockMirror.pieces`. */
+  /** All that is held and not kept out; see `mirrorPieces`. */
   pieces(maxHashes: number): { next(): MirrorPiece | undefined } {
-    return this.mirror.pieces(maxHashes);
+    return mirrorPieces(this.mirror, maxHashes);
   }
 
   /** Counts why blocks are kept out. */

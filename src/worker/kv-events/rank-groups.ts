@@ -136,7 +136,7 @@ export class RankGroups {
     return test(this.#main) || [...this.#others.values()].some(test);
   }
 
-  /** All that is held and not kept out, group by group; see `BlockMirror.pieces`. */
+  /** All that is held and not kept out, group by group; see `mirrorPieces`. */
   pieces(maxHashes: number): { next(): CachePiece | undefined } {
     const left = [this.#main, ...this.#others.values()];
     let pieces: { next(): CachePiece | undefined } | undefined;

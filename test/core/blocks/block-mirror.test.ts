@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BlockMirror, tierBit, traitsOf } from '../../../src/core/blocks/block-mirror.js';
+import { mirrorPieces } from '../../../src/core/blocks/mirror-pieces.js';
 import { TIERS } from '../../../src/core/blocks/tier.js';
 
 const DEVICE = tierBit('device');
@@ -27,7 +28,7 @@ function add(
 
 /** Everything a snapshot tells, as `tier width sequence`. */
 function changesOf(mirror: BlockMirror, step: number, between: () => void = () => {}): string[] {
-  const pieces = mirror.pieces(step);
+  const pieces = mirrorPieces(mirror, step);
   const all: string[] = [];
   for (let piece = pieces.next(); piece !== undefined; piece = pieces.next()) {
     const { sequenceHashes, tier, tokensPerBlock } = piece;

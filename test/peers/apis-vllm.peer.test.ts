@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AGENT_BODIES, cachedOf } from './support/agent-bodies.js';
 import { type ExactFleet, startExactFleet } from './support/exact-fleet.js';
 import { probe } from './support/kv-accord.js';
 import { lacks, peerPath } from './support/peers.js';
@@ -14,79 +15,6 @@ const MODEL = 'tiny-chatml';
 const CLIENTS = fileURLToPath(new URL('support/agent-clients.py', import.meta.url));
 /** `KV_ACCORD_AGENT_TURNS`: turns of agents that are compared; without it nothing is run, for it takes two engines of its own. */
 const TURNS = Number(process.env['KV_ACCORD_AGENT_TURNS'] ?? 0);
-
-const SCHEMA = { type: 'object', properties: { place: { type: 'string' } } };
-
-/** One conversation of an agent in the body of each API, `turns` exchanges long; every third one has called a tool. */
-const BODIES: readonly ((name: string, turns: number) => readonly [path: string, body: object])[] = [
-  (name, turns) => [
-    '/v1/chat/completions',
-    {
-      max_tokens: 1,
-      messages: turnsOf(turns).flatMap((text, at) => [
-        ...(at === 0
-          ? [{ role: 'system', content: `You are ${name}.` }]
-          : [{ role: 'assistant', content: 'ok' }]),
-        { role: 'user', content: text },
-      ]),
-    },
-  ],
-  (name, turns) => [
-    '/v1/responses',
-    {
-      max_output_tokens: 1,
-      instructions: `You are ${name}.`,
-      tools: [{ type: 'function', name: 'weather', parameters: SCHEMA }],
-      input: turnsOf(turns).flatMap((text, at) => [
-        { role: 'user', content: [{ type: 'input_text', text }] },
-        ...(at + 1 < turns
-          ? [
-              { type: 'function_call', call_id: `c${at}`, name: 'weather', arguments: '{"place":"Ulm"}' },
-              { type: 'function_call_output', call_id: `c${at}`, output: 'sun' },
-            ]
-          : []),
-      ]),
-    },
-  ],
-  (name, turns) => [
-    '/v1/messages',
-    {
-      max_tokens: 1,
-      system: [{ type: 'text', text: `You are ${name}.` }],
-      tools: [{ name: 'weather', input_schema: SCHEMA }],
-      messages: turnsOf(turns).flatMap<object>((text, at) =>
-        at === 0
-          ? [{ role: 'user', content: text }]
-          : [
-              {
-                role: 'assistant',
-                content: [{ type: 'tool_use', id: `c${at}`, name: 'weather', input: { place: 'Ulm' } }],
-              },
-              {
-                role: 'user',
-                content: [
-                  { type: 'tool_result', tool_use_id: `c${at}`, content: 'sun' },
-                  { type: 'text', text },
-                ],
-              },
-            ],
-      ),
-    },
-  ],
-];
-
-const turnsOf = (turns: number): string[] =>
-  Array.from({ length: turns }, (_, at) => `question ${at} about the weather of the day after tomorrow`);
-
-/** Tokens that an engine took from its cache, in the words of each API. */
-function cachedOf(usage: Record<string, never>): number {
-  const {
-    prompt_tokens_details: chat,
-    input_tokens_details: response,
-    cache_read_input_tokens: message,
-  } = usage;
-  return Number(message ?? (chat ?? response ?? { cached_tokens: 0 })['cached_tokens'] ?? 0);
-}
 
 describe.skipIf(TURNS === 0 || lacks('vllm', 'grpcurl'))('the APIs of agents over two real vLLMs', () => {
   const engines: Vllm[] = [];
@@ -128,7 +56,7 @@ describe.skipIf(TURNS === 0 || lacks('vllm', 'grpcurl'))('the APIs of agents ove
     const wrong: object[] = [];
     let cachedTokens = 0;
     for (let at = 0; at < TURNS; at += 1) {
-      const makeBody = BODIES[at % 3] as (typeof BODIES)[number];
+      const makeBody = AGENT_BODIES[at % 3] as (typeof AGENT_BODIES)[number];
       const [path, body] = makeBody(`agent ${Math.floor(at / 18)}`, 1 + (Math.floor(at / 3) % 6));
       const response = await post(path, body);
       const answer = (await response.json()) as { usage: Record<string, never> };

@@ -1,15 +1,24 @@
 import { isGiven, objectsIn, textsOf, toolCallOf } from '../descriptor/agent-prompt.js';
 import type { AgentRequest, ChatRequest } from '../descriptor/token-endpoint.js';
 import { isJsonObject, type JsonObject } from '../facts/json-object.js';
+import { responsesBody } from './responses-as-chat.js';
 
 /**
- * The chat that SGLang makes of a request of Anthropic's Messages, by
- * `entrypoints/anthropic/serving.py` of 0.5.23. What depends on the template or
- * its parsers, such as thoughts, makes no chat, nor do OpenAI's Responses.
+ * The chat that SGLang makes of a request of another API, by
+ * `entrypoints/anthropic/serving.py` and `entrypoints/openai/serving_responses.py`
+ * of 0.5.23. What depends on the template or its parsers, such as thoughts, makes
+ * no chat.
  */
 export function sglangChat({ kind, body, isPlain }: AgentRequest): ChatRequest | undefined {
-  if (kind !== 'messages' || !isPlain || isGiven(body['thinking']) || isGiven(body['output_config']))
-    return undefined;
+  if (!isPlain) return undefined;
+  const chat = kind === 'messages' ? messagesBody(body) : responsesBody(body);
+  return chat === undefined ? undefined : { kind: 'chat', isPlain, messages: chat.messages, body: chat };
+}
+
+function messagesBody(
+  body: JsonObject,
+): (JsonObject & { readonly messages: readonly JsonObject[] }) | undefined {
+  if (isGiven(body['thinking']) || isGiven(body['output_config'])) return undefined;
   const system = textsOf(body['system'])
     ?.filter((text) => text !== '')
     .join('\n');
@@ -19,7 +28,7 @@ export function sglangChat({ kind, body, isPlain }: AgentRequest): ChatRequest |
   const isBlank = typeof body['system'] === 'string' && system.trim() === '';
   const messages: JsonObject[] = system === '' || isBlank ? [] : [{ role: 'system', content: system }];
   for (const turn of turns) if (!addTurn(turn, messages)) return undefined;
-  return { kind: 'chat', isPlain, messages, body: { messages, ...tools } };
+  return { messages, ...tools };
 }
 
 /** Adds the messages of a turn; false where it is not known what they are. */
@@ -76,9 +85,14 @@ function toolsOf(tools: unknown, choice: unknown): JsonObject | undefined {
     !isGiven(deferred);
   if (!all.every(isPlain)) return undefined;
   return {
-    tools: all.map(({ name, description, input_schema: parameters, strict }) => ({
+    tools: all.map(({ name, description, input_schema: schema, strict }) => ({
       type: 'function',
-      function: { name, description: description || '', parameters, strict: strict ?? null },
+      function: {
+        name,
+        description: description || '',
+        parameters: 'type' in (schema as JsonObject) ? schema : { ...(schema as JsonObject), type: 'object' },
+        strict: strict ?? false,
+      },
     })),
   };
 }

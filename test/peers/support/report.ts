@@ -7,7 +7,12 @@ export interface PrintedReport {
   readonly workerId: string;
   readonly instanceId: string;
   readonly revision: string;
-  readonly engine?: { readonly kind: string; readonly version?: string; readonly state: string };
+  readonly engine?: {
+    readonly kind: string;
+    readonly version?: string;
+    readonly state: string;
+    readonly apis?: readonly string[];
+  };
   readonly model?: { readonly servedNames?: readonly string[] };
   readonly contract?: {
     readonly tokensPerBlock?: number;

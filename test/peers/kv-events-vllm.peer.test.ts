@@ -12,6 +12,7 @@ import {
   type Served,
   startAggregator,
   startDirect,
+  startFrontend,
   startSidecar,
   startSidecarOn,
 } from './support/kv-accord.js';
@@ -80,6 +81,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
         blocks: 65,
         developerMode: true,
         adapters: { style: tinyLora('style') },
+        env: { VLLM_ALLOW_RUNTIME_LORA_UPDATING: 'True' },
         ...(ports === undefined ? {} : { ports }),
       });
 
@@ -242,6 +244,37 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       for (const prompt of [{ tokens }, { tokens, salt: 'tenant-1' }, { tokens, adapter: 'other' }]) {
         expect((await findMatches(aggregator, prompt)).matches).toEqual([]);
       }
+    });
+
+    it('are used for a LoRA adapter that vLLM loads while it runs, from the first request on', async () => {
+      const frontend = forThisTest(
+        await startFrontend('frontend', [sidecar], '--decision-headers', '--tokenize-timeout', '30s'),
+      );
+      await until('the frontend to be ready', async () => (await probe(frontend, '/readyz')).status === 200);
+      const post = (url: string, body: object): Promise<Response> =>
+        fetch(url, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+          signal: AbortSignal.timeout(60_000),
+        });
+      const ask = { model: 'late', prompt: PROMPT, max_tokens: 1 };
+      const early = await post(`${frontend.url}/v1/completions`, ask);
+      expect([early.status, await early.json()]).toMatchObject([404, { error: { code: 'model_not_found' } }]);
+      const late = { lora_name: 'late', lora_path: tinyLora('late') };
+      const loaded = await post(`${engine.url}/v1/load_lora_adapter`, late);
+      expect([loaded.status, await loaded.text()]).toEqual([200, expect.any(String)]);
+      const askedMs = performance.now();
+      const first = await post(`${frontend.url}/v1/completions`, ask);
+      expect([first.status, await first.json()]).toMatchObject([200, { model: 'late' }]);
+      console.log(
+        `a request for an adapter that was just loaded was answered after ${Math.round(performance.now() - askedMs)} ms`,
+      );
+      await until('its blocks to be predicted', async () => {
+        const next = await post(`${frontend.url}/v1/completions`, ask);
+        await next.text();
+        return next.headers.get('x-kv-accord-cached-blocks') === '5';
+      });
     });
 
     it('are read by an aggregator itself where there is no sidecar', async () => {

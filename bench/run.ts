@@ -10,6 +10,7 @@ import { IS_QUICK } from './support/figures.js';
 const BENCHES = [
   'agreement-reducer',
   'block-hashing',
+  'prompt-tokens',
   'block-mirror',
   'rehash',
   'prefix-index',

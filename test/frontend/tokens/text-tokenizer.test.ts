@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { Tokenizer } from '@huggingface/tokenizers';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { InexactError } from '../../../src/frontend/tokens/jinja/errors.js';
 import { TextTokenizer } from '../../../src/frontend/tokens/text-tokenizer.js';
 import { readFixture, TOKENIZERS, type TokenizerName } from './support/tokenizers.js';
@@ -9,8 +10,24 @@ import { readFixture, TOKENIZERS, type TokenizerName } from './support/tokenizer
 interface TokenizerFile {
   added_tokens: Record<string, unknown>[];
   model: unknown;
+  normalizer?: unknown;
+  post_processor?: unknown;
   pre_tokenizer: unknown;
 }
+
+/** What SentencePiece's tokenizers do first. */
+const SPACES = {
+  type: 'Sequence',
+  normalizers: [
+    { type: 'Prepend', prepend: '▁' },
+    { type: 'Replace', pattern: { String: ' ' }, content: '▁' },
+  ],
+};
+
+const NORMALISED = [
+  { id: 603, content: '<|im_end|>', special: false, normalized: true },
+  { id: 602, content: '<|im_start|>', special: true, normalized: false },
+];
 
 const MIB = 1024 * 1024;
 
@@ -46,9 +63,9 @@ function texts(name: TokenizerName): fc.Arbitrary<string> {
 }
 
 /** The tokens, or that there are none because an engine may make others. */
-function outcome(tokenizer: TextTokenizer, text: string): number[] | 'declined' {
+function outcome(tokenizer: TextTokenizer, text: string, special = false): number[] | 'declined' {
   try {
-    return [...tokenizer.encode(text, false)];
+    return [...tokenizer.encode(text, special)];
   } catch (error) {
     if (error instanceof InexactError) return 'declined';
     throw error;
@@ -67,12 +84,64 @@ describe('a tokenizer that remembers pieces', () => {
           for (const turn of turns) {
             text += turn;
             expect(outcome(remembering, text)).toEqual(outcome(forgetting, text));
+            expect(outcome(remembering, text, true)).toEqual(outcome(forgetting, text, true));
           }
         }),
         { numRuns: 150 },
       );
     });
   }
+
+  const prependedFirst = { type: 'Metaspace', replacement: '▁', prepend_scheme: 'first', split: true };
+  const framed = {
+    type: 'TemplateProcessing',
+    single: [
+      { SpecialToken: { id: '<|im_start|>', type_id: 0 } },
+      { Sequence: { id: 'A', type_id: 0 } },
+      { SpecialToken: { id: '<|im_end|>', type_id: 0 } },
+    ],
+    pair: [],
+    special_tokens: {},
+  };
+  it.each<[string, Partial<TokenizerFile>]>([
+    ['a blank before the first word alone', { pre_tokenizer: prependedFirst }],
+    ['tokens before and behind every text', { post_processor: framed }],
+    [
+      'tokens around every text after other steps',
+      { post_processor: { type: 'Sequence', processors: [{ type: 'ByteLevel' }, framed] } },
+    ],
+    ['texts that are prepended and replaced first', { normalizer: SPACES }],
+    ['texts that are put into lower case first', { normalizer: { type: 'Lowercase' } }],
+    ['tokens that are found in normalised texts alone', { added_tokens: NORMALISED, normalizer: SPACES }],
+  ])('makes the same with %s', (_, fields) => {
+    const change = (tokenizer: TokenizerFile): void => void Object.assign(tokenizer, fields);
+    const remembering = load('chatml', MIB, change);
+    const forgetting = load('chatml', 0, change);
+    fc.assert(
+      fc.property(fc.array(texts('chatml'), { minLength: 1, maxLength: 4 }), (turns) => {
+        let text = '';
+        for (const turn of turns) {
+          text += turn;
+          for (const special of [false, true])
+            expect(outcome(remembering, text, special)).toEqual(outcome(forgetting, text, special));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it.each(TOKENIZERS)('tokenises of a longer conversation what is new in it, with %s', (name) => {
+    const tokenizer = load(name, MIB);
+    const [boundary = ''] = addedTokens(name).filter((token) => token.startsWith('<|') || token === '</s>');
+    const first = `hello${boundary}`;
+    for (const special of [false, true]) tokenizer.encode(first, special);
+    const encode = vi.spyOn(Tokenizer.prototype, 'encode');
+    onTestFinished(() => encode.mockRestore());
+    for (const special of [false, true]) tokenizer.encode(`${first}what is new`, special);
+    expect(
+      encode.mock.calls.map((call: readonly unknown[]) => String(call[0]).replace(boundary, '')),
+    ).toEqual(['what is new']);
+  });
 
   it('makes the same where tokens take blanks with them, or overlap', () => {
     const change = (tokenizer: TokenizerFile): void => {

@@ -7,12 +7,17 @@ import {
 } from '../frontend/tokens/support/tokenizers.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 import { borrowVllm } from './support/borrow-engine.js';
+import { derenderedAnswer, differences, ownAnswer } from './support/derendered.js';
 import { forThisTest } from './support/for-this-test.js';
 import { lacks } from './support/peers.js';
 import { tokenRequests } from './support/token-requests.js';
 import { compareTokens, tokenSource, truthsOf } from './support/token-truth.js';
 import { modelWithTokenizer, TOOL_FLAGS } from './support/tokenizer-model.js';
 import { startVllm } from './support/vllm.js';
+
+/** Of the tokenizer `llama3`: `<|eot_id|>`, and ` weather`. */
+const END_OF_TURN = 610;
+const WORD = 337;
 
 describe.skipIf(lacks('vllm'))('the tokens of a real vLLM', () => {
   const cases: readonly [TokenizerName, readonly string[]][] = [
@@ -42,6 +47,25 @@ describe.skipIf(lacks('vllm'))('the tokens of a real vLLM', () => {
     console.log(`${name}: ${answered.length} requests, ${unsure.length} of them not made here`);
     expect(unsure.filter(([, reason]) => reason !== 'no_tokenizer')).toEqual([]);
     expect(unsure.length).toBeLessThanOrEqual(4);
+  });
+
+  it('do not bring back the answer of the chat endpoint, which is why requests are sent as they came', async () => {
+    const flags = ['--enable-scale-out', ...TOOL_FLAGS];
+    const { url } = forThisTest(await borrowVllm({ tokenizer: 'llama3', blockSize: 32, flags }));
+    const chat = {
+      model: 'tiny-llama3',
+      messages: [{ role: 'user', content: 'What is the weather?' }],
+      temperature: 0,
+      max_tokens: 8,
+    };
+    const compare = async (body: typeof chat): Promise<readonly string[]> =>
+      differences(await ownAnswer(url, body), await derenderedAnswer(url, body));
+    expect(await compare(chat)).toEqual(['system_fingerprint', 'usage.prompt_tokens_details']);
+    // With a parser of tool calls, the token at which the model ended is part of the text.
+    const ends = { ...chat, logit_bias: { [END_OF_TURN]: 100 }, min_tokens: 3 };
+    expect(await compare(ends)).toContain('choices.0.message.content');
+    const stops = { ...chat, logit_bias: { [WORD]: 100 }, stop_token_ids: [WORD], min_tokens: 3 };
+    expect(await compare(stops)).toContain('choices.0.message.content');
   });
 
   it('with the Rust frontend are had of it exactly', async () => {

@@ -28,19 +28,25 @@ export class BatchWriter {
     return this.#flawBefore ?? this.#modules.cache.flaw;
   }
 
-  /** What the batch changed. Undefined when the cache was dropped meanwhile, or all ended: the rest counts for nothing then. */
-  async write(payload: Uint8Array): Promise<AppliedBatch | undefined> {
+  /**
+   * Calls `publish` with what the batch changed, in the moment in which it is whole: a reader that begins just then finds no
+   * block that was not published. Not when the cache was dropped meanwhile, or all ended: the rest counts for nothing then.
+   */
+  async write(payload: Uint8Array, publish: (applied: AppliedBatch) => void): Promise<void> {
     const { cache, rest, signal } = this.#modules;
     const drops = this.#drops;
     this.#flawBefore = cache.flaw;
     const steps = cache.applyInSteps(payload);
     for (;;) {
       const step = steps.next();
-      if (step.done === true) return step.value;
+      if (step.done === true) {
+        publish(step.value);
+        return;
+      }
       await rest();
       if (drops === this.#drops && !signal.aborted) continue;
       steps.return(NOTHING_APPLIED);
-      return undefined;
+      return;
     }
   }
 

@@ -8,7 +8,7 @@ import { BatchWriter } from './batch-writer.js';
 import { EngineReplays } from './engine-replays.js';
 import { PublisherLink, type PublisherLinkOptions } from './publisher-link.js';
 import { PublisherTrust } from './publisher-trust.js';
-import type { RankCache } from './rank-cache.js';
+import type { AppliedBatch, RankCache } from './rank-cache.js';
 import { RankKnowledge } from './rank-knowledge.js';
 import type { RankReader, RankReaderListener } from './rank-reader.js';
 import { RankSchedule, type RankScheduleOptions } from './rank-schedule.js';
@@ -398,18 +398,24 @@ export class ZmqRankReader implements RankReader {
     this.#schedule.auditSoon();
   }
 
-  async #apply(sequence: number, digest: number, payload: Uint8Array, isLive: boolean): Promise<void> {
-    const { clock, counts, listener, logger } = this.#modules;
-    const applied = await this.#writer.write(payload);
-    if (applied === undefined) return;
+  #apply(sequence: number, digest: number, payload: Uint8Array, isLive: boolean): Promise<void> {
+    const { clock, counts } = this.#modules;
+    return this.#writer.write(payload, (applied) => {
+      this.#watch.accept(sequence, digest);
+      counts.batches += 1;
+      counts.bytes += payload.length;
+      if (!isLive) counts.replayedBatches += 1;
+      else if (applied.publishedAtMs !== undefined) counts.countLag(clock.wallMs() - applied.publishedAtMs);
+      this.#publish(sequence, applied, isLive);
+    });
+  }
+
+  /** The batch is in the cache: readers get it. */
+  #publish(sequence: number, applied: AppliedBatch, isLive: boolean): void {
+    const { listener, logger } = this.#modules;
     // All that the publisher stored is known from its first batch on.
     if (sequence === 0) this.#knowledge.beginWith(0);
-    this.#watch.accept(sequence, digest);
     this.#appliedSequence = sequence;
-    counts.batches += 1;
-    counts.bytes += payload.length;
-    if (!isLive) counts.replayedBatches += 1;
-    else if (applied.publishedAtMs !== undefined) counts.countLag(clock.wallMs() - applied.publishedAtMs);
     if (applied.problem !== undefined) {
       logger.debug(
         { rank: this.#rank, sequence },

@@ -36,7 +36,7 @@ describe('status --index', () => {
     await harness.untilView(({ groups }) => groups[0]?.members[0]?.picture === 'exact');
     const [, head, ...rows] = (await run(harness.grpc)).stdout.trim().split('\n');
     expect(head?.split(/ {2,}/).slice(0, 5)).toEqual(['WORKER', 'RANK', 'GROUP', 'CACHE VIEW', 'DEVICE']);
-    expect(rows.map((row) => row.split(/ +/).slice(1, 5))).toEqual([
+    expect(rows.map((row) => row.split(/ {2,}/).slice(1, 5))).toEqual([
       ['0', 'main', 'exact', '3'],
       ['0', '0', 'exact', '1'],
     ]);
@@ -61,7 +61,7 @@ describe('status --index', () => {
       'DISK',
       'EXTERNAL',
     ]);
-    expect(row?.split(/ +/)).toEqual([worker.address, '0', 'exact', '3', '1', '0', '0']);
+    expect(row?.split(/ {2,}/)).toEqual([`w-1 (${worker.address})`, '0', 'exact', '3', '1', '0', '0']);
 
     const lines = (await run(harness.grpc, '--json')).stdout.trim().split('\n');
     const [start, ...entries] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
@@ -73,6 +73,7 @@ describe('status --index', () => {
         {
           holder: 0,
           target: worker.address,
+          workerId: 'w-1',
           dataParallelRank: 0,
           picture: 'PICTURE_EXACT',
           deviceBlocks: '3',

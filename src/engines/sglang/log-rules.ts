@@ -98,6 +98,12 @@ export const SGLANG_RULES: readonly LogRule[] = [
   workerSetting('Radix cache is disabled', 'prefix_caching', 'false'),
   workerSetting('Disabling radix cache', 'prefix_caching', 'false'),
   signalWithRest('Error in publisher thread', 'publisher_failed'),
+  // A traceback through the publisher of KV events, whose file has the same name in vLLM. Other sockets of engines fail elsewhere.
+  rule('/kv_events.py', (line, tally) => {
+    if (!line.text.includes('/kv_events.py", line ')) return;
+    const value = line.text.includes('in _socket_setup') ? 'it cannot bind its socket' : undefined;
+    tally.addSignal('publisher_failed', line, { value, about: 'a traceback in kv_events.py' });
+  }),
   // "KV cache pool is full. Retract requests. #retracted_reqs: 2, …"; before 0.5: "Decode out of memory happened. #retracted_reqs: 2".
   rule('#retracted_reqs: ', (line, tally) => {
     if (line.text.includes('Testing retraction')) return;

@@ -52,6 +52,18 @@ export function indexFixes({ sizes }: Measurements): readonly ProposedFix[] {
 /** What lets the picker score prompts, by the errors that it reports. */
 export function scoringFixes(errors: string): readonly ProposedFix[] {
   const said = { disturbs: 'frontend', files: [], verify: PICKER_CHECKS } as const;
+  if (/no match info/.test(errors))
+    return [
+      {
+        ...said,
+        says: 'Give precise-prefix-cache-producer its inputs in the EndpointPickerConfig: a token-producer, and kvEventsConfig with the topic and port of the workers',
+        why: 'The producer has nothing to say of any endpoint: it gets no tokens of prompts, or no KV events. The engines have to publish (--kv-events-config) at the port of podDiscoveryConfig, under a topic that begins with topicFilter. Lines of the first seconds alone are no fault: no event had come yet.',
+        commands: [
+          'kubectl logs PICKER | grep -m5 -iE "token-producer|kvevents|zmq|subscriber|precise-prefix"    # errors of its inputs',
+          'kubectl get pods -o yaml | grep -A1 -- --kv-events-config    # topic and port of the workers',
+        ],
+      },
+    ];
   if (/token|template|huggingface|model/i.test(errors))
     return [
       {

@@ -49,7 +49,7 @@ export function lineOf({ program }: KnownEngine, { where, line, note }: SettingL
 export function startedWith({ program }: KnownEngine, { where, line }: SettingLine): string {
   return where === 'yaml'
     ? `write ${line} into the engine file of each ${program} worker`
-    : `start each ${program} worker with ${line}`;
+    : `start each ${program} worker ${line.startsWith('without ') ? line : `with ${line}`}`;
 }
 
 /** With a capital, at the beginning of a sentence. */

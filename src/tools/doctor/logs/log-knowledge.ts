@@ -1,12 +1,13 @@
 import { loadEngineDiagnoses, type NamedDiagnosis } from '../../../engines/catalogue/engines.js';
 import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
+import { AIBRIX_RULES } from './aibrix-rules.js';
 import type { CleanLine } from './clean-line.js';
 import { isOwnRecord, KV_ACCORD_RULES } from './kv-accord-rules.js';
 import type { LogProgram } from './log-summary.js';
 import { NeedleSearch } from './needle-search.js';
 import { isPickerRecord, PICKER_RULES } from './picker-rules.js';
 
-/** What is known of the logs of all engines, of this product's own, and of llm-d's picker. */
+/** What is known of the logs of all engines, of this product's own, of llm-d's picker and of AIBrix's gateway. */
 export class LogKnowledge {
   /** All kinds of lines that are known. A line can be of several. */
   readonly rules: readonly LogRule[];
@@ -16,7 +17,12 @@ export class LogKnowledge {
 
   constructor(engines: readonly NamedDiagnosis[]) {
     this.#engines = engines;
-    this.rules = [...engines.flatMap(({ logs }) => logs.rules), ...KV_ACCORD_RULES, ...PICKER_RULES];
+    this.rules = [
+      ...engines.flatMap(({ logs }) => logs.rules),
+      ...KV_ACCORD_RULES,
+      ...PICKER_RULES,
+      ...AIBRIX_RULES,
+    ];
     this.needles = new NeedleSearch(this.rules.map(({ needle }) => needle));
   }
 

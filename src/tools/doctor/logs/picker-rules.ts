@@ -8,7 +8,7 @@ import type { Signal } from '../../../engines/diagnosis/signals.js';
 const MAX_ERROR_CHARS = 120;
 /** Packages whose lines name the file that wrote them. */
 const CALLERS =
-  /^(?:kvevents|kvcache|kvblock|tokenization|tokenizer|preciseprefixcache|approximateprefix|scorer|scheduling|requestcontrol|handlers)\/[\w-]+\.go:\d+$/;
+  /^(?:kvevents|kvcache|kvblock|prefix|tokenization|tokenizer|preciseprefixcache|approximateprefix|scorer|scheduling|requestcontrol|handlers)\/[\w-]+\.go:\d+$/;
 
 /**
  * Lines of llm-d's endpoint picker (inference scheduler, router) with its index
@@ -47,6 +47,14 @@ export const PICKER_RULES: readonly LogRule[] = [
   failure('failed to lookup block keys', 'picker_scores_failed'),
   failure('failed to score block keys', 'picker_scores_failed'),
   failure('unable to read prefix cache state', 'picker_scores_failed'),
+  // Without the one that reads KV events; of the one that guesses it is the same before the first prompt.
+  rule('PrefixCacheMatchInfo not found for endpoint', (line, found) => {
+    const key = line.fields?.['key'] ?? line.text;
+    if (typeof key !== 'string' || !key.includes('precise-prefix-cache')) return;
+    const about = 'PrefixCacheMatchInfo not found for endpoint';
+    const value = 'no match info from precise-prefix-cache-producer';
+    found.addSignal('picker_scores_failed', line, { value, about });
+  }),
   // "NewKVCacheIndexer config" with "blockSize":64.
   rule('NewKVCacheIndexer config', (line, found) => {
     const about = 'NewKVCacheIndexer config';

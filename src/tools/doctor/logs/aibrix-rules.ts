@@ -1,0 +1,41 @@
+import { type LogRule, rule } from '../../../engines/diagnosis/log-rule.js';
+import type { Signal } from '../../../engines/diagnosis/signals.js';
+
+/** Characters of an error that are kept to distinguish it from others. */
+const MAX_ERROR_CHARS = 120;
+
+/**
+ * Lines of AIBrix's gateway about the KV events that it reads from pods of vLLM
+ * (pkg/cache/kvcache/zmq_client.go, 0.4 to 0.7): `E1031 06:10:26.175809 1 zmq_client.go:214] …`.
+ */
+export const AIBRIX_RULES: readonly LogRule[] = [
+  rule('Event consumption error for ', (line, found) => {
+    const [, worker, error] = /Event consumption error for (\S{1,253}): (.*)$/.exec(line.text) ?? [];
+    const name = /decode|unmarshal|invalid sequence/.test(error ?? '')
+      ? 'events_unreadable'
+      : 'events_unreachable';
+    const value = error?.replace(/^failed to process message: /, '').slice(0, MAX_ERROR_CHARS);
+    found.addSignal(name, line, { worker, value, about: 'Event consumption error' });
+  }),
+  failure('Failed to handle event from ', 'events_unreadable'),
+  failure('Reconnection failed for ', 'events_unreachable'),
+  failure('Failed to request initial replay for ', 'events_unreachable'),
+  rule(' events for ', (line, found) => {
+    const [, worker] = /Missed \d{1,18} events for (\S{1,253}) \(last=/.exec(line.text) ?? [];
+    if (worker !== undefined) found.addSignal('events_lost', line, { worker, about: 'Missed events' });
+  }),
+];
+
+/** An error about the pod behind the needle. */
+function failure(needle: string, name: Signal): LogRule {
+  return rule(needle, (line, found) => {
+    if (!line.text.includes('zmq_client.go')) return;
+    const rest = line.text.slice(line.text.indexOf(needle) + needle.length);
+    const [worker] = rest.split(':', 1);
+    const value = rest
+      .slice((worker?.length ?? 0) + 1)
+      .trim()
+      .slice(0, MAX_ERROR_CHARS);
+    found.addSignal(name, line, { worker, value: value === '' ? undefined : value, about: needle.trim() });
+  });
+}

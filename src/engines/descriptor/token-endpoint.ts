@@ -1,4 +1,9 @@
+import type { MediaItem } from '../../core/blocks/media-identity.js';
+
 type Body = Readonly<Record<string, unknown>>;
+
+/** Images, sounds or videos of a request: all in its body (`inline`), or some that an engine would have to load from elsewhere. */
+export type MediaUse = 'inline' | 'linked';
 
 /** A chat of OpenAI's API. */
 export interface ChatRequest {
@@ -7,6 +12,8 @@ export interface ChatRequest {
   readonly body: Body;
   /** Whether the messages and the template alone make its tokens: nothing is cut off or put in afterwards. */
   readonly isPlain: boolean;
+  /** Absent where there are none. */
+  readonly media?: MediaUse;
 }
 
 /** A request of OpenAI's Responses or of Anthropic's Messages, which engines make a chat of, each in its own way. */
@@ -14,11 +21,19 @@ export interface AgentRequest {
   readonly kind: 'messages' | 'responses';
   readonly body: Body;
   readonly isPlain: boolean;
+  /** Absent where there are none. */
+  readonly media?: MediaUse;
 }
 
 /** A request whose tokens are wanted. */
 export type PromptRequest =
-  | { readonly kind: 'completion'; readonly text: string; readonly body: Body; readonly isPlain: boolean }
+  | {
+      readonly kind: 'completion';
+      readonly text: string;
+      readonly body: Body;
+      readonly isPlain: boolean;
+      readonly media?: never;
+    }
   | ChatRequest
   | AgentRequest;
 
@@ -45,6 +60,11 @@ export interface TokenEndpoint {
   readonly mayDiffer: boolean;
   /** The body that asks for the tokens of a request under `model`. */
   body(request: PromptRequest, model: string): Body;
+  /**
+   * Which media stand for which tokens of an answer, in order; undefined where
+   * it does not say. Absent: no request with media is asked about there.
+   */
+  readMedia?(answer: unknown): readonly MediaItem[] | undefined;
   /** Turns token ids back into text; absent where that cannot be asked. */
   readonly detokenize?: { readonly path: string; readonly textField: string };
 }

@@ -6,6 +6,7 @@ import {
   whatMatters,
 } from '../descriptor/token-endpoint.js';
 import { isJsonObject } from '../facts/json-object.js';
+import { readFeatures } from './render-features.js';
 
 /** With `--enable-scale-out` (0.32): it takes the request itself, so nothing can be forgotten. */
 const RENDER: TokenEndpoint = {
@@ -15,7 +16,13 @@ const RENDER: TokenEndpoint = {
   takesAll: true,
   // An older vLLM renders in another shape.
   mayDiffer: true,
-  body: (request, model) => ({ ...whatMatters(request), model }),
+  // Without the pixels: an image's are some hundred times its file.
+  body: (request, model) => ({
+    ...whatMatters(request),
+    model,
+    ...(request.media === undefined ? {} : { mm_payload: 'none' }),
+  }),
+  readMedia: readFeatures,
 };
 
 /** The same for Anthropic's Messages. It renders `thinking` that is switched off otherwise than the server may. */

@@ -13,6 +13,8 @@ export interface AskedPrompt {
   readonly otherWidths?: ReadonlyMap<number, Uint8Array>;
   /** It came in hashes: tokens may follow its last whole block. */
   readonly isOpenEnded?: boolean;
+  /** It is the beginning of a prompt of which nothing more is known, not even its length. */
+  readonly isPrefix?: boolean;
 }
 
 /** Is called with blocks that leave the device of a rank, packed little-endian u64; undefined: all of them. */

@@ -1,4 +1,5 @@
 import { BlockHasher, type HashUnitName } from '../../core/blocks/block-hasher.js';
+import { type MediaItem, mediaByBlock, mediaProblem } from '../../core/blocks/media-identity.js';
 import { MAX_NAME_CHARS } from '../../core/blocks/name-limits.js';
 import { RpcError } from '../../edge/rpc/errors.js';
 import type { Prompt } from '../../gen/kvaccord/v1/indexer.js';
@@ -25,15 +26,19 @@ export interface TokenPrompt {
   readonly loraName: string;
   /** Empty for none. */
   readonly cacheSalt: string;
+  /** Its images, sounds and videos, in order; default none. */
+  readonly media?: readonly MediaItem[] | undefined;
+  /** Whether more of it follows, of which nothing is known; default false. */
+  readonly isPrefix?: boolean | undefined;
 }
 
-/** Why a prompt is too long to be hashed, to follow the prompt's name; undefined when it is not. */
-export function tooLongMessage({ tokens, loraName, cacheSalt }: TokenPrompt): string | undefined {
+/** Why a prompt cannot be hashed, mostly for its length, to follow the prompt's name; undefined when it can. */
+export function tooLongMessage({ tokens, loraName, cacheSalt, media = [] }: TokenPrompt): string | undefined {
   if (tokens.length > MAX_TOKENS)
     return `token_ids has ${tokens.length} tokens, at most ${MAX_TOKENS} are taken`;
   if (loraName.length > MAX_NAME_CHARS) return `lora_name has more than ${MAX_NAME_CHARS} characters`;
   if (cacheSalt.length > MAX_NAME_CHARS) return `cache_salt has more than ${MAX_NAME_CHARS} characters`;
-  return undefined;
+  return mediaProblem(media, tokens.length);
 }
 
 /** Turns prompts into what the index is asked with. */
@@ -63,23 +68,32 @@ export class PromptHashes {
   }
 
   /** A prompt that is not too long; its hashes are good until the next prompt is hashed. */
-  hash({ tokens, loraName, cacheSalt }: TokenPrompt, contract: HashContract): AskedPrompt {
+  hash(
+    { tokens, loraName, cacheSalt, media = [], isPrefix }: TokenPrompt,
+    contract: HashContract,
+  ): AskedPrompt {
     const { tokensPerBlock, hashUnit: unit, otherWidths = [] } = contract;
     const hasher = this.#open();
     const seed = hasher.seedOf(loraName, cacheSalt);
     const ids = tokens instanceof Uint32Array ? tokens : Uint32Array.from(tokens);
-    const hash = (width: number): Uint8Array =>
-      hasher.hashTokens(ids, { tokensPerBlock: width, unit, seed }).sequenceHashes;
-    const tokenCount = tokens.length;
-    if (otherWidths.length === 0) return { sequenceHashes: hash(tokensPerBlock), tokenCount };
+    const hash = (width: number): Uint8Array => {
+      const blocks = Math.floor(ids.length / width);
+      const byBlock = mediaByBlock(hasher, media, { tokensPerBlock: width, blocks });
+      return hasher.hashTokens(ids, { tokensPerBlock: width, unit, seed, media: byBlock }).sequenceHashes;
+    };
+    const known = {
+      tokenCount: tokens.length,
+      ...(isPrefix === true ? { isPrefix, isOpenEnded: true } : {}),
+    };
+    if (otherWidths.length === 0) return { sequenceHashes: hash(tokensPerBlock), ...known };
     // Copied, because the hasher writes over what it gave before.
     const others = new Map(otherWidths.map((width) => [width, hash(width).slice()]));
-    return { sequenceHashes: hash(tokensPerBlock), tokenCount, otherWidths: others };
+    return { sequenceHashes: hash(tokensPerBlock), ...known, otherWidths: others };
   }
 
   #readTokens(tokens: ArrayLike<number>, prompt: Prompt | undefined, contract: HashContract): AskedPrompt {
-    const { loraName = '', cacheSalt = '' } = prompt ?? {};
-    const asked = { tokens, loraName, cacheSalt };
+    const { loraName = '', cacheSalt = '', media, isPrefix } = prompt ?? {};
+    const asked = { tokens, loraName, cacheSalt, media: media?.items, isPrefix };
     const problem = tooLongMessage(asked);
     if (problem !== undefined) throw invalid(`prompt.${problem}`);
     return this.hash(asked, contract);

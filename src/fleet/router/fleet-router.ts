@@ -162,7 +162,7 @@ export class FleetRouter implements Routing {
   }
 
   async route(request: RouteRequest): Promise<Route> {
-    const { group, tokens, loraName, cacheSalt, cacheUse, sessionHash, excluded } = request;
+    const { group, tokens, loraName, cacheSalt, media, isPrefix, cacheUse, sessionHash, excluded } = request;
     if (tokens === undefined)
       return this.#reserve(group, {
         hash: undefined,
@@ -172,12 +172,12 @@ export class FleetRouter implements Routing {
         sessionHash,
         excluded,
       });
-    const prompt = { tokens, loraName, cacheSalt };
+    const prompt = { tokens, loraName, cacheSalt, media, isPrefix };
     const problem = tooLongMessage(prompt);
     if (problem !== undefined) throw new RoutingError('prompt_too_long', `the prompt's ${problem}`);
     return this.#reserve(group, {
       hash: (contract) => this.#hashes.hash(prompt, contract),
-      tokenCount: tokens.length,
+      tokenCount: isPrefix === true ? undefined : tokens.length,
       loraName,
       cacheUse,
       sessionHash,
@@ -302,7 +302,7 @@ export class FleetRouter implements Routing {
   /** What caches held for a request that was computed. */
   #countHits(hits: CacheHits, prediction: Prediction, usage: Usage | undefined): void {
     const { decision, bestBlocks, lostReason } = prediction;
-    if (decision.promptTokens === undefined) {
+    if (decision.promptTokens === undefined && prediction.prefixTokens === undefined) {
       // No more than what was computed can have been lost.
       const most = usage === undefined ? 0 : usage.promptTokens - (usage.cachedTokens ?? 0);
       if (this.#options.mode === 'kv')

@@ -36,7 +36,7 @@ import {
 export interface GroupRequest {
   /** The prompt in the epoch's blocks; undefined when its tokens are not known. */
   readonly hash: ((contract: HashContract) => RoutedPrompt) | undefined;
-  /** Its length; undefined when it is known by its hashes alone, or not at all. */
+  /** Its length; undefined when it is known by its hashes alone, by its beginning alone, or not at all. */
   readonly tokenCount: number | undefined;
   /** The LoRA adapter that it is for; empty for none. */
   readonly loraName: string;
@@ -335,11 +335,15 @@ export class GroupRouter {
     const { candidate, cost, cachedBlocks, sharedBlocks, flyingBlocks, isDoubted } = decided;
     const { tokensPerBlock } = index;
     const isPromptKnown = decided.promptTokens !== undefined;
-    const promptTokens = decided.promptTokens ?? tokenCount;
-    const rankView =
+    const { isPrefix = false } = decided;
+    const knownTokens = decided.promptTokens ?? tokenCount;
+    const promptTokens = isPrefix ? undefined : knownTokens;
+    const heldView =
       isPromptKnown && candidate.offer === 'full'
         ? index.cacheViewOfRank(candidate.target, candidate.rank)
         : 'none';
+    // Of what follows, the engine may have more than is known.
+    const rankView = isPrefix && heldView === 'exact' ? 'partial' : heldView;
     const decision: Decision = {
       group: this.#name,
       target: candidate.target,
@@ -350,7 +354,7 @@ export class GroupRouter {
       epoch: index.epoch,
       tokensPerBlock,
       promptTokens,
-      promptBlocks: promptTokens === undefined ? 0 : Math.ceil(promptTokens / tokensPerBlock),
+      promptBlocks: knownTokens === undefined ? 0 : Math.ceil(knownTokens / tokensPerBlock),
       cachedBlocks,
       isExact: rankView === 'exact' && !isDoubted,
       // What is known of caches says nothing of a prompt that is not.
@@ -366,6 +370,7 @@ export class GroupRouter {
       lostReason: decided.lostReason,
       view: rankView,
       cacheUse,
+      ...(isPrefix && knownTokens !== undefined ? { prefixTokens: knownTokens } : {}),
     };
     this.#modules.log.tellChosen(prediction, cost, this.#options.mode);
     return prediction;

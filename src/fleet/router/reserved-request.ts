@@ -7,8 +7,10 @@ import type { LostReason } from './results/lost-hits.js';
 export interface Decided {
   readonly candidate: Candidate;
   readonly cost: CandidateCost;
-  /** Undefined when the tokens are not known. */
+  /** Undefined when the tokens are not known; where `isPrefix`, only those that are known count. */
   readonly promptTokens: number | undefined;
+  /** Whether more of the prompt follows, of which nothing is known. Absent: it does not. */
+  readonly isPrefix?: boolean;
   /** Blocks of the prompt, a last partial one counted; 0 when the tokens are not known. */
   readonly promptBlocks: number;
   /** Leading blocks that the rank holds in any tier. */

@@ -87,7 +87,7 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
       throw invalid(`excluded_targets has ${excluded.length} entries, at most ${maxExcluded} are taken`);
     return {
       hash: prompt === undefined ? undefined : (contract) => modules.hashes.read(prompt, contract),
-      tokenCount: prompt === undefined ? undefined : tokenCountOf(prompt),
+      tokenCount: prompt === undefined || prompt.isPrefix === true ? undefined : tokenCountOf(prompt),
       loraName: prompt?.loraName ?? '',
       cacheUse: cacheUseOf(request),
       sessionHash: request.sessionHash,

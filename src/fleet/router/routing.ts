@@ -1,5 +1,6 @@
 import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import type { Reason } from '../../core/agreement/snapshot.js';
+import type { MediaItem } from '../../core/blocks/media-identity.js';
 import type { WorkerFault } from '../../core/health/worker-fault.js';
 
 /** How a worker is chosen: by cost, in turn, by lot, or where the fewest requests are active. */
@@ -22,6 +23,10 @@ export interface RouteRequest {
   /** What else the blocks' identity depends on; empty for none. */
   readonly loraName: string;
   readonly cacheSalt: string;
+  /** The prompt's images, sounds and videos, in order; default none. */
+  readonly media?: readonly MediaItem[] | undefined;
+  /** Whether more of the prompt follows its tokens, of which nothing is known; default false. */
+  readonly isPrefix?: boolean | undefined;
   /** Default `plain`. */
   readonly cacheUse?: CacheUse | undefined;
   /** 32 bits of the name of its session; of equally good workers its requests go to the same one. Default: chance decides. */
@@ -43,9 +48,9 @@ export interface Decision {
   readonly rankCount: number;
   readonly epoch: number;
   readonly tokensPerBlock: number;
-  /** Length of the prompt in tokens; undefined when they are not known. */
+  /** Length of the prompt in tokens; undefined when they are not known, or its beginning alone is. */
   readonly promptTokens: number | undefined;
-  /** Blocks of the prompt, a last partial one counted; 0 when the tokens are not known. */
+  /** Blocks of what is known of the prompt, a last partial one counted; 0 when no tokens are known. */
   readonly promptBlocks: number;
   /** Leading blocks that the rank holds in any tier. */
   readonly cachedBlocks: number;

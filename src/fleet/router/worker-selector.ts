@@ -276,6 +276,7 @@ export class WorkerSelector {
       candidate: cost.candidate,
       cost,
       promptTokens: prompt?.tokenCount,
+      ...(prompt?.isPrefix === true ? { isPrefix: true } : {}),
       promptBlocks: prompt === undefined ? 0 : blocksOf(prompt, this.tokensPerBlock),
       cachedBlocks: cost.cachedBlocks.at(-1) ?? 0,
       ...this.#lost(at, about),

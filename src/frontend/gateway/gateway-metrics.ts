@@ -91,7 +91,7 @@ export class GatewayMetrics {
     });
     this.#withoutTokens = new Counter({
       name: 'kv_accord_frontend_requests_without_tokens_total',
-      help: 'Requests whose tokens could not be had, so that load alone decided.',
+      help: 'Requests whose tokens could not be had, so that load alone decided, or not all (media_prefix).',
       labelNames: ['group', 'reason'],
       registers,
       collect,

@@ -222,16 +222,19 @@ export class Inference {
     const gone = new AbortController();
     const leave = (): void => gone.abort();
     response.once('close', leave);
-    const { tokens, reason } = await this.#modules.tokens.tokensOf(
+    const made = await this.#modules.tokens.tokensOf(
       { kind, body: value, losesNumbers },
       model,
       group,
       gone.signal,
     );
     response.off('close', leave);
+    const { tokens, reason } = made;
     if (reason !== undefined && !gone.signal.aborted)
       this.#modules.metrics.withoutTokens(group.group, reason);
-    return { found, route: { ...route, tokens } };
+    const about =
+      reason === 'media_prefix' ? { isPrefix: true } : reason === undefined ? { media: made.media } : {};
+    return { found, route: { ...route, tokens, ...about } };
   }
 
   async #pick(request: RouteRequest): Promise<Picked> {

@@ -58,6 +58,9 @@ const MAX_EXCLUDED = 16_384;
 /** Bytes of an event beside its token ids and excluded targets; a rough figure is enough. */
 const EVENT_BYTES = 256;
 
+/** The same of an image beside its identifier. */
+const MEDIA_BYTES = 16;
+
 interface Waiting {
   readonly deadlineMs: number;
   readonly resolve: (route: Route) => void;
@@ -255,7 +258,7 @@ class StreamRoute implements Route {
 }
 
 function toReserve(request: RouteRequest): ReserveRequest {
-  const { group, tokens, loraName, cacheSalt, cacheUse, sessionHash, excluded } = request;
+  const { group, tokens, loraName, cacheSalt, media, isPrefix, cacheUse, sessionHash, excluded } = request;
   const isSent = tokens !== undefined && tokens.length <= MAX_SENT_TOKENS;
   return {
     group,
@@ -266,6 +269,8 @@ function toReserve(request: RouteRequest): ReserveRequest {
             form: isSent ? { $case: 'packedTokenIds', value: packTokenIds(tokens) } : undefined,
             loraName,
             cacheSalt,
+            ...(isSent && media !== undefined ? { media: { items: [...media] } } : {}),
+            ...(isSent && isPrefix === true ? { isPrefix } : {}),
           },
     excludedTargets: excluded.length <= MAX_EXCLUDED ? [...excluded] : excluded.slice(-MAX_EXCLUDED),
     ...(cacheUse === 'unread' ? { prefixCacheUnread: true } : {}),
@@ -308,6 +313,7 @@ function reserveBytes({ prompt, excludedTargets }: ReserveRequest): number {
   const form = prompt?.form;
   let sizeBytes = EVENT_BYTES + (form?.$case === 'packedTokenIds' ? form.value.length : 0);
   for (const target of excludedTargets) sizeBytes += target.length;
+  for (const { identifier } of prompt?.media?.items ?? []) sizeBytes += identifier.length + MEDIA_BYTES;
   return sizeBytes;
 }
 

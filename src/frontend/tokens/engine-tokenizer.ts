@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { type MediaItem, mediaProblem } from '../../core/blocks/media-identity.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import { JsonScan } from '../../edge/platform/data/json-scan.js';
@@ -48,7 +49,7 @@ export const DEFAULT_ENGINE_TOKENIZER_OPTIONS: EngineTokenizerOptions = {
 const MAX_ENGINES = 8_192;
 /** Workers that are asked on behalf of one prompt before it is given up. */
 const MAX_TRIES = 2;
-/** What one entry costs beside its tokens. */
+/** What one entry costs beside its tokens, and each of its media. */
 const ENTRY_BYTES = 256;
 /** Models and adapters of one engine, in the form of OpenAI. */
 const MAX_MODELS_BYTES = 1024 * 1024;
@@ -73,7 +74,7 @@ export class EngineTokenizer {
   readonly #http: EngineHttp;
   readonly #mayHaveKey: (worker: CatalogueWorker) => boolean;
   readonly #healths = new LRUCache<string, EngineHealth>({ max: MAX_ENGINES });
-  readonly #remembered: LRUCache<string, Uint32Array> | undefined;
+  readonly #remembered: LRUCache<string, KnownTokens> | undefined;
   #turn = 0;
   #asking = 0;
 
@@ -102,7 +103,7 @@ export class EngineTokenizer {
     if (options.maxRememberedBytes > 0)
       this.#remembered = new LRUCache({
         maxSize: options.maxRememberedBytes,
-        sizeCalculation: (tokens) => tokens.byteLength + ENTRY_BYTES,
+        sizeCalculation: ({ tokens, media = [] }) => tokens.byteLength + ENTRY_BYTES * (1 + media.length),
       });
   }
 
@@ -117,13 +118,13 @@ export class EngineTokenizer {
     if (first === undefined) return none(this.#whyNoWorker(group));
     const key = this.#remembered && keyOf(prompt, model, group.group, first);
     const known = key === undefined ? undefined : this.#remembered?.get(key);
-    if (known !== undefined) return { tokens: known };
+    if (known !== undefined) return known;
     const answer = await this.#within(signal, async (bounded) => {
       const answer = await this.#askOne(first, prompt, model, bounded);
       if (answer.reason !== 'failed' || second === undefined || bounded.aborted) return answer;
       return this.#askOne(second, prompt, model, bounded);
     });
-    if (answer.tokens !== undefined && key !== undefined) this.#remembered?.set(key, answer.tokens);
+    if (isKnown(answer) && key !== undefined) this.#remembered?.set(key, answer);
     return answer;
   }
 
@@ -197,14 +198,17 @@ export class EngineTokenizer {
       health.engine ??= await this.#engineOf(worker, signal);
       const own = await this.#askAll(worker, health, prompt, model, signal);
       if (own !== undefined) return own;
-      const chat = isAgents(prompt) ? health.engine.asChat?.(prompt) : undefined;
+      const isText = prompt.media === undefined;
+      const chat = isText && isAgents(prompt) ? health.engine.asChat?.(prompt) : undefined;
       const asked = chat && (await this.#askAll(worker, health, chat, model, signal));
       return asked ?? none('no_tokenizer');
     } catch (error) {
       const isOfThisPrompt = signal.aborted || error instanceof WrongAnswerError;
       // A request that its client gave up says nothing about the worker.
       if (!isOfThisPrompt) health.gone(this.#clock.monotonicMs());
-      else if (!signal.aborted || signal.reason === LATE) health.strike(this.#clock.monotonicMs());
+      // One that cannot make anything of an image may well make tokens of texts.
+      else if (prompt.media === undefined && (!signal.aborted || signal.reason === LATE))
+        health.strike(this.#clock.monotonicMs());
       this.#logger.debug(
         { worker: workerName(worker), error: describeError(error) },
         'A worker gave no tokens.',
@@ -223,6 +227,7 @@ export class EngineTokenizer {
   ): Promise<PromptTokens | undefined> {
     for (const endpoint of health.endpoints) {
       if (!endpoint.kinds.includes(prompt.kind)) continue;
+      if (prompt.media !== undefined && endpoint.readMedia === undefined) continue;
       const answer = await this.#askIn(endpoint, worker, health, prompt, model, signal);
       if (answer !== undefined) return answer;
     }
@@ -257,14 +262,20 @@ export class EngineTokenizer {
       return undefined;
     }
     if (status !== 200) throw new WrongAnswerError(`${url.href} answered ${status}`);
-    const tokens = readTokenAnswer(parse(body, endpoint.tokenField), endpoint.tokenField, this.#maxTokens);
+    const answer = parse(body, endpoint.tokenField);
+    const tokens = readTokenAnswer(answer, endpoint.tokenField, this.#maxTokens);
     if (tokens === undefined) {
       if (!endpoint.mayDiffer) throw new WrongAnswerError(`${url.href} answered without tokens`);
       health.lacks(endpoint);
       return undefined;
     }
     health.answered();
-    return { tokens };
+    if (prompt.media === undefined) return { tokens };
+    const media = endpoint.readMedia?.(answer);
+    // An older vLLM does not say which images they are.
+    if (media === undefined || media.length === 0 || mediaProblem(media, tokens.length) !== undefined)
+      return none('media');
+    return { tokens, media };
   }
 
   /** What it is, by the owner of its models; one that is not known is asked as any other engine is. */
@@ -278,6 +289,16 @@ export class EngineTokenizer {
     const owners = list.map((model) => (isRecord(model) ? model['owned_by'] : undefined));
     return owners.map(engineOfOwner).find((engine) => engine !== undefined) ?? OTHER;
   }
+}
+
+/** All tokens of a prompt. */
+interface KnownTokens {
+  readonly tokens: Uint32Array;
+  readonly media?: readonly MediaItem[];
+}
+
+function isKnown(answer: PromptTokens): answer is KnownTokens {
+  return answer.tokens !== undefined && answer.reason === undefined;
 }
 
 /** Whether a prompt is one of an API that engines make a chat of. */

@@ -229,7 +229,7 @@ export class LocalTokenizer {
 
 /** Undefined for what an engine may make something else of. */
 function jobOf(prompt: TextPrompt): TokenizingJob | undefined {
-  if (!prompt.isPlain) return undefined;
+  if (!prompt.isPlain || prompt.media !== undefined) return undefined;
   if (prompt.kind === 'chat') return { kind: 'chat', body: whatMatters(prompt) };
   if (prompt.kind !== 'completion') return undefined;
   const special = prompt.body['add_special_tokens'] ?? true;

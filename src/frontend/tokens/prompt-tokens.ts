@@ -1,3 +1,4 @@
+import type { MediaItem } from '../../core/blocks/media-identity.js';
 import type { PromptKind } from '../../engines/descriptor/token-endpoint.js';
 import type { CatalogueGroup } from '../../fleet/catalogue/catalogue.js';
 
@@ -11,10 +12,12 @@ export interface Prompt {
   readonly losesNumbers?: boolean;
 }
 
-/** Closed list of why a prompt's tokens cannot be had; also metric labels. */
+/** Closed list of why a prompt's tokens cannot be had, or not all; also metric labels. */
 export const NO_TOKENS_REASONS = [
-  /** Images, audio or video stand in it: what the engine makes of them is not known. */
+  /** Images, audio or video stand in it: what the engine makes of them is not known, nor what stands before. */
   'media',
+  /** The same, but what stands before the first of them is known, and counts. */
+  'media_prefix',
   /** Several prompts in one request. */
   'several_prompts',
   /** No prompt that an engine would take: the engine says so itself. */
@@ -34,7 +37,14 @@ export type NoTokensReason = (typeof NO_TOKENS_REASONS)[number];
 
 /** A prompt's tokens, or why there are none. */
 export type PromptTokens =
-  | { readonly tokens: Uint32Array; readonly reason?: undefined }
+  | {
+      readonly tokens: Uint32Array;
+      /** The images, sounds and videos in it, in order; absent where there are none. */
+      readonly media?: readonly MediaItem[];
+      readonly reason?: undefined;
+    }
+  /** Its beginning. */
+  | { readonly tokens: Uint32Array; readonly media?: undefined; readonly reason: 'media_prefix' }
   | { readonly tokens: undefined; readonly reason: NoTokensReason };
 
 /** Turns prompts into tokens for routing. */

@@ -1,4 +1,5 @@
-import type { AgentRequest } from '../../engines/descriptor/token-endpoint.js';
+import type { AgentRequest, ChatRequest } from '../../engines/descriptor/token-endpoint.js';
+import { mediaUseOf } from './media-parts.js';
 import type { NoTokensReason, Prompt } from './prompt-tokens.js';
 
 /** Bounds of a prompt that is looked at. */
@@ -19,15 +20,6 @@ const MAX_DEPTH = 64;
 /** The highest token id that fits into what a block's hash is made of. */
 const MAX_TOKEN_ID = 2 ** 32 - 1;
 
-/** Parts of a message that are text, by vLLM 0.32's `TEXT_PART_TYPES`. */
-const TEXT_PART_TYPES: ReadonlySet<unknown> = new Set([
-  'text',
-  'input_text',
-  'output_text',
-  'refusal',
-  'thinking',
-]);
-
 type Body = Readonly<Record<string, unknown>>;
 
 /** What stands in a prompt, before anything is made of it. */
@@ -39,14 +31,9 @@ export type ReadPrompt =
       readonly text: string;
       readonly body: Body;
       readonly isPlain: boolean;
+      readonly media?: never;
     }
-  | {
-      readonly kind: 'chat';
-      readonly messages: readonly Body[];
-      readonly body: Body;
-      /** Whether the messages and the template alone make its tokens: nothing is cut off or put in afterwards. */
-      readonly isPlain: boolean;
-    }
+  | ChatRequest
   | AgentRequest;
 
 /** A prompt that a tokenizer has to turn into tokens. */
@@ -60,17 +47,6 @@ export function readPrompt(prompt: Prompt, limits: PromptLimits): ReadPrompt {
   return kind === 'chat' ? readChat(body, limits) : readAgentPrompt(kind, body, limits);
 }
 
-/** Types of parts and blocks that are no text, of OpenAI's Responses and Anthropic's Messages. */
-const MEDIA_TYPES: ReadonlySet<unknown> = new Set([
-  'document',
-  'image',
-  'image_url',
-  'input_audio',
-  'input_file',
-  'input_image',
-  'input_video',
-]);
-
 /** Fields by which a request goes on from what an engine keeps. */
 const CONTINUING = ['conversation', 'previous_response_id'];
 
@@ -80,19 +56,7 @@ function readAgentPrompt(kind: AgentRequest['kind'], body: Body, { maxChars }: P
   if (!isWithin(body, maxChars)) return none('too_long');
   if (kind === 'responses' && typeof turns === 'string') return { kind, body, isPlain: isPlain(body) };
   if (!Array.isArray(turns) || turns.length === 0 || !turns.every(isRecord)) return none('bad_prompt');
-  return hasMedia(turns) ? none('media') : { kind, body, isPlain: isPlain(body) };
-}
-
-/** Whether an image, a file or a sound stands in turns, in the content of one or in what a tool gave. */
-function hasMedia(turns: readonly unknown[]): boolean {
-  return turns.some((turn) => {
-    if (!isRecord(turn)) return false;
-    if (MEDIA_TYPES.has(turn['type'])) return true;
-    return ['content', 'output'].some((field) => {
-      const parts = turn[field];
-      return Array.isArray(parts) && hasMedia(parts);
-    });
-  });
+  return { kind, body, isPlain: isPlain(body), ...mediaOf(kind, turns) };
 }
 
 /** Token ids as they came; undefined when one is none. */
@@ -153,12 +117,25 @@ function readChat(body: Body, { maxChars }: PromptLimits): ReadPrompt {
   if (!Array.isArray(messages) || messages.length === 0) return none('bad_prompt');
   for (const message of messages) {
     if (!isRecord(message) || typeof message['role'] !== 'string') return none('bad_prompt');
-    const problem = contentProblem(message['content']);
-    if (problem !== undefined) return none(problem);
+    if (!isContent(message['content'])) return none('bad_prompt');
   }
   const rendered = [messages, body['tools'], body['documents'], body['chat_template_kwargs']];
   if (!isWithin(rendered, maxChars)) return none('too_long');
-  return { kind: 'chat', messages, body, isPlain: isPlain(body) && !isGiven(body['input_ids']) };
+  return {
+    kind: 'chat',
+    messages,
+    body,
+    isPlain: isPlain(body) && !isGiven(body['input_ids']),
+    ...mediaOf('chat', messages),
+  };
+}
+
+function mediaOf(
+  kind: ChatRequest['kind'] | AgentRequest['kind'],
+  turns: readonly Body[],
+): Pick<ChatRequest, 'media'> {
+  const media = mediaUseOf(kind, turns);
+  return media === undefined ? {} : { media };
 }
 
 /**
@@ -173,16 +150,9 @@ function isPlain(body: Body): boolean {
   );
 }
 
-function contentProblem(content: unknown): NoTokensReason | undefined {
-  if (content === undefined || content === null || typeof content === 'string') return undefined;
-  if (!Array.isArray(content)) return 'bad_prompt';
-  for (const part of content) {
-    if (typeof part === 'string') continue;
-    if (!isRecord(part)) return 'bad_prompt';
-    // A part without a type is known by its fields, which may be an image's.
-    if (!TEXT_PART_TYPES.has(part['type'])) return 'media';
-  }
-  return undefined;
+function isContent(content: unknown): boolean {
+  if (!isGiven(content) || typeof content === 'string') return true;
+  return Array.isArray(content) && content.every((part) => typeof part === 'string' || isRecord(part));
 }
 
 function none(reason: NoTokensReason): ReadPrompt {

@@ -9,8 +9,9 @@ import {
   LocalTokenizer,
   type LocalTokenizerModules,
 } from './local-tokenizer.js';
+import { hasMedia, tokensWithMedia } from './media-tokens.js';
 import type { NoTokensReason, Prompt, PromptTokens, TokenSource } from './prompt-tokens.js';
-import { DEFAULT_PROMPT_LIMITS, readPrompt } from './read-prompt.js';
+import { DEFAULT_PROMPT_LIMITS, readPrompt, type TextPrompt } from './read-prompt.js';
 import { checkTokenizer } from './tokenizer-check.js';
 
 /** Where tokens come from. */
@@ -80,7 +81,10 @@ class EngineTokens implements TokenSource {
   ): Promise<PromptTokens> {
     const read = readPrompt(prompt, DEFAULT_PROMPT_LIMITS);
     if (read.kind === 'none') return { tokens: undefined, reason: read.reason };
-    return read.kind === 'tokens' ? read : this.#engine.tokensOf(read, model, group, signal);
+    if (read.kind === 'tokens') return { tokens: read.tokens };
+    const ask = (asked: TextPrompt): Promise<PromptTokens> =>
+      this.#engine.tokensOf(asked, model, group, signal);
+    return hasMedia(read) ? tokensWithMedia(read, { render: ask, text: ask }) : ask(read);
   }
 
   close(): Promise<void> {
@@ -115,7 +119,20 @@ class CheckedLocalTokens implements TokenSource {
   ): Promise<PromptTokens> {
     const read = readPrompt(prompt, DEFAULT_PROMPT_LIMITS);
     if (read.kind === 'none') return { tokens: undefined, reason: read.reason };
-    if (read.kind === 'tokens') return read;
+    if (read.kind === 'tokens') return { tokens: read.tokens };
+    const ask = (asked: TextPrompt): Promise<PromptTokens> => this.#textTokens(asked, model, group, signal);
+    if (!hasMedia(read)) return ask(read);
+    const render = (asked: TextPrompt): Promise<PromptTokens> =>
+      this.#engine.tokensOf(asked, model, group, signal);
+    return tokensWithMedia(read, { render, text: ask });
+  }
+
+  async #textTokens(
+    read: TextPrompt,
+    model: string,
+    group: CatalogueGroup,
+    signal: AbortSignal,
+  ): Promise<PromptTokens> {
     const choice = this.#groups.choiceFor(group, model);
     const own = isAgents(read) ? this.#engine.chatOf(read, group) : read;
     if (choice === 'local' && own !== undefined) {

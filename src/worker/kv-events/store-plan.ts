@@ -20,7 +20,7 @@ export interface StorePlan {
 
 /** Settles the namespace: that of the event, with what the block at `base` hands down; -1 where none does. */
 export function planStore(
-  { namespaces, reader }: Pick<GroupModules, 'namespaces' | 'reader'>,
+  { namespaces, reader, hasher }: Pick<GroupModules, 'namespaces' | 'reader' | 'hasher'>,
   { mirror }: GroupBlocks,
   event: EngineEvent,
   tier: Tier,
@@ -31,7 +31,7 @@ export function planStore(
   const own = { loraName: event.loraName ?? '', cacheSalt: event.cacheSalt ?? '' };
   const loraName = own.loraName || (inherited?.loraName ?? '');
   const knownSalt = own.cacheSalt || (inherited?.cacheSalt ?? '');
-  const extras = readExtras(reader, event, loraName, knownSalt);
+  const extras = readExtras(reader, event, { loraName, knownSalt, hasher });
   const id = namespaces.idOf(loraName, extras.cacheSalt ?? knownSalt);
   const namespace = id ?? 0;
   const shared = {

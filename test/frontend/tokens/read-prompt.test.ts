@@ -9,7 +9,8 @@ const LIMITS = { maxChars: 100, maxTokens: 10 };
 function read(body: Body): unknown {
   const made = readPrompt({ kind: 'messages' in body ? 'chat' : 'completion', body }, LIMITS);
   if (made.kind === 'none') return made.reason;
-  return made.kind === 'tokens' ? [...made.tokens] : made.kind;
+  if (made.kind === 'tokens') return [...made.tokens];
+  return made.media === undefined ? made.kind : `${made.kind} with ${made.media} media`;
 }
 
 const said = (content: unknown): Body => ({ messages: [{ role: 'user', content }] });
@@ -46,19 +47,29 @@ describe('a prompt', () => {
     ['bad_prompt', said(7)],
     ['bad_prompt', said([7])],
     [
-      'media',
+      'chat with linked media',
       said([
         { type: 'text', text: 'a' },
         { type: 'image_url', image_url: { url: 'x' } },
       ]),
     ],
-    ['media', said([{ type: 'input_audio', input_audio: {} }])],
-    ['media', said([{ type: 'of tomorrow' }])],
-    ['media', said([{ image_url: 'x' }])],
+    ['chat with inline media', said([{ type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } }])],
+    ['chat with inline media', said([{ type: 'image_url', image_url: null, uuid: 'own' }])],
+    ['chat with inline media', said([{ type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }])],
+    ['chat with inline media', said([{ type: 'of tomorrow' }])],
+    ['chat with linked media', said([{ image_url: 'x' }])],
     ['too_long', said('x'.repeat(101))],
     ['too_long', { ...said('hello'), tools: [{ description: 'x'.repeat(101) }] }],
   ])('is %j: %j', (expected, body) => {
     expect(read(body)).toEqual(expected);
+  });
+
+  it.each([
+    ['inline', 256],
+    ['linked', 257],
+  ])('has media that count as %s, of %i of them', (media, count) => {
+    const body = said(Array(count).fill({ type: 'input_audio', input_audio: {} }));
+    expect(readPrompt({ kind: 'chat', body }, DEFAULT_PROMPT_LIMITS)).toMatchObject({ media });
   });
 
   it('that is nested beyond all measure is too long', () => {

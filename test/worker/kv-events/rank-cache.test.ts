@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { mediaIdentity } from '../../../src/core/blocks/media-identity.js';
 import { MAX_NAME_BYTES, MAX_NAME_CHARS } from '../../../src/core/blocks/name-limits.js';
 import type { HashHalves } from '../../../src/core/blocks/packed-hashes.js';
 import { batchOf, encode, makeCache, unpack } from './support/engine-payloads.js';
@@ -442,7 +443,10 @@ describe('media', () => {
   });
 
   it.each([
-    ['vLLM’s own identifier', { extra_keys: [null, [['f00d', 3]]] }],
+    ['a pair without an offset', { extra_keys: [null, [['f00d', 'x']]] }],
+    ['an identifier with more than an offset', { extra_keys: [null, [['f00d', 3, 4]]] }],
+    ['an offset beyond any prompt', { extra_keys: [null, [['f00d', 2n ** 40n]]] }],
+    ['an empty identifier', { extra_keys: [null, [['', 3]]] }],
     ['a word that is neither LoRA nor salt', { extra_keys: [null, ['f00d']] }],
     ['a digest of embeddings', { extra_keys: [null, [new Uint8Array(32)]] }],
     ['a number', { extra_keys: [null, [4]] }],
@@ -474,6 +478,20 @@ describe('media', () => {
       'stored media_identity_unknown 1',
       'stored hidden_parent 1',
     ]);
+  });
+
+  it('set blocks apart by vLLM’s identifier and where in the block it begins', () => {
+    const { apply, held, device, hasher } = setUp();
+    apply(store([1, 2, 3], [10, 11, 12, 13, 14, 15], { extra_keys: [null, [['f00d', 1]], [['f00d', -1]]] }));
+    const media = [[], [mediaIdentity(hasher, 'f00d', 1)], [mediaIdentity(hasher, 'f00d', -1)]];
+    expect(held()).toEqual(device({ tokens: [10, 11, 12, 13, 14, 15], media }));
+  });
+
+  it('stand beside the name of an adapter and a salt', () => {
+    const { apply, held, device, hasher } = setUp();
+    apply(store([1], [10, 11], { lora_name: 'adapter', extra_keys: [['adapter', ['f00d', 0], 'tenant']] }));
+    const media = [[mediaIdentity(hasher, 'f00d', 0)]];
+    expect(held()).toEqual(device({ tokens: [10, 11], media, lora: 'adapter', salt: 'tenant' }));
   });
 
   it.each([{ extra_keys: [['a']] }, { block_mm_infos: [ofOne] }])(

@@ -37,7 +37,12 @@ export interface Amendment {
  * Blocks of a prompt that an engine can reuse at most: it computes at least the
  * last token again, since it needs its logits, and with it that token's block.
  */
-function reusableBlocks({ decision: { promptTokens = 0, tokensPerBlock } }: Prediction): number {
+function reusableBlocks({
+  decision: { promptTokens = 0, tokensPerBlock },
+  prefixTokens,
+}: Prediction): number {
+  // More follows, with the last token in it.
+  if (prefixTokens !== undefined) return Math.floor(prefixTokens / tokensPerBlock);
   return promptTokens < 1 ? 0 : Math.floor((promptTokens - 1) / tokensPerBlock);
 }
 
@@ -79,7 +84,8 @@ export function readReported(promptTokens: number, cachedTokens: number): Report
  *
  * A part of a block above that is no contradiction: an engine whose blocks are
  * smaller than the epoch's counts them. Of a view that is not exact, what is
- * missing contradicts nothing; of one that may hold too much, nothing does.
+ * missing contradicts nothing; of one that may hold too much, nothing does. Nor
+ * does what is found behind the beginning of a prompt, where that alone is known.
  */
 export function compare(prediction: Prediction, reported: Reported, amendment: Amendment = {}): Comparison {
   const { decision, view, cacheUse, deviceBlocks, inFlightBlocks } = prediction;

@@ -16,4 +16,6 @@ export interface Prediction {
   /** How much was known of what the rank holds; `none` where the tokens are not known. */
   readonly view: CacheView;
   readonly cacheUse: CacheUse;
+  /** Leading tokens that are known, of a prompt of which nothing more is; absent where all are known, or none. */
+  readonly prefixTokens?: number;
 }

@@ -48,6 +48,31 @@ export interface Prompt {
   /** What else the blocks' identity depends on; used with token ids alone. */
   loraName: string;
   cacheSalt: string;
+  /** The images, sounds and videos in it, in order; at most 1,024. */
+  media?:
+    | PromptMedia
+    | undefined;
+  /**
+   * True where more of the prompt follows, of which nothing is known: a hit
+   * among these tokens is a hit, and their number is not the prompt's length.
+   */
+  isPrefix?: boolean | undefined;
+}
+
+export interface PromptMedia {
+  items: MediaItem[];
+}
+
+/**
+ * An image, sound or video of a prompt. A block in which it stands is
+ * identified by it as well; see `mediaIdentity` in src/core/blocks.
+ */
+export interface MediaItem {
+  /** The engine's own identifier: the `mm_hash` of vLLM's `render` endpoints. */
+  identifier: string;
+  /** The first of the tokens that stand for it, and how many they are. */
+  offset: number;
+  length: number;
 }
 
 export interface TokenIds {
@@ -160,7 +185,7 @@ export interface RecordDecisionResponse {
 }
 
 function createBasePrompt(): Prompt {
-  return { form: undefined, loraName: "", cacheSalt: "" };
+  return { form: undefined, loraName: "", cacheSalt: "", media: undefined, isPrefix: undefined };
 }
 
 export const Prompt: MessageFns<Prompt> = {
@@ -184,6 +209,12 @@ export const Prompt: MessageFns<Prompt> = {
     }
     if (message.cacheSalt !== "") {
       writer.uint32(42).string(message.cacheSalt);
+    }
+    if (message.media !== undefined) {
+      PromptMedia.encode(message.media, writer.uint32(58).fork()).join();
+    }
+    if (message.isPrefix !== undefined) {
+      writer.uint32(64).bool(message.isPrefix);
     }
     return writer;
   },
@@ -249,6 +280,22 @@ export const Prompt: MessageFns<Prompt> = {
             message.cacheSalt = reader.string();
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.media = PromptMedia.decode(reader, reader.uint32());
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.isPrefix = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -277,6 +324,12 @@ export const Prompt: MessageFns<Prompt> = {
     }
     if (message.cacheSalt !== "") {
       obj.cacheSalt = message.cacheSalt;
+    }
+    if (message.media !== undefined) {
+      obj.media = PromptMedia.toJSON(message.media);
+    }
+    if (message.isPrefix !== undefined) {
+      obj.isPrefix = message.isPrefix;
     }
     return obj;
   },
@@ -314,6 +367,166 @@ export const Prompt: MessageFns<Prompt> = {
     }
     message.loraName = object.loraName ?? "";
     message.cacheSalt = object.cacheSalt ?? "";
+    message.media = (object.media !== undefined && object.media !== null)
+      ? PromptMedia.fromPartial(object.media)
+      : undefined;
+    message.isPrefix = object.isPrefix ?? undefined;
+    return message;
+  },
+};
+
+function createBasePromptMedia(): PromptMedia {
+  return { items: [] };
+}
+
+export const PromptMedia: MessageFns<PromptMedia> = {
+  encode(message: PromptMedia, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.items) {
+      MediaItem.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PromptMedia {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePromptMedia();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.items.push(MediaItem.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: PromptMedia): unknown {
+    const obj: any = {};
+    if (message.items?.length) {
+      obj.items = message.items.map((e) => MediaItem.toJSON(e));
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<PromptMedia>): PromptMedia {
+    return PromptMedia.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PromptMedia>): PromptMedia {
+    const message = createBasePromptMedia();
+    message.items = object.items?.map((e) => MediaItem.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseMediaItem(): MediaItem {
+  return { identifier: "", offset: 0, length: 0 };
+}
+
+export const MediaItem: MessageFns<MediaItem> = {
+  encode(message: MediaItem, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.identifier !== "") {
+      writer.uint32(10).string(message.identifier);
+    }
+    if (message.offset !== 0) {
+      writer.uint32(16).uint32(message.offset);
+    }
+    if (message.length !== 0) {
+      writer.uint32(24).uint32(message.length);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MediaItem {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMediaItem();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.identifier = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.offset = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.length = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: MediaItem): unknown {
+    const obj: any = {};
+    if (message.identifier !== "") {
+      obj.identifier = message.identifier;
+    }
+    if (message.offset !== 0) {
+      obj.offset = Math.round(message.offset);
+    }
+    if (message.length !== 0) {
+      obj.length = Math.round(message.length);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<MediaItem>): MediaItem {
+    return MediaItem.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MediaItem>): MediaItem {
+    const message = createBaseMediaItem();
+    message.identifier = object.identifier ?? "";
+    message.offset = object.offset ?? 0;
+    message.length = object.length ?? 0;
     return message;
   },
 };

@@ -34,6 +34,24 @@ describe('what an engine should report as cached', () => {
   });
 });
 
+describe('a result of a prompt of which the beginning alone is known', () => {
+  const decision = { promptTokens: undefined, promptBlocks: 3, cachedBlocks: 2 };
+  const prefix = makePrediction({ decision, view: 'partial', prefixTokens: 96, deviceBlocks: 2 });
+
+  it('has all whole blocks of that beginning, for more follows', () => {
+    expect(predictedCachedTokens(prefix)).toBe(64);
+    expect(judge(prefix, 32)).toEqual([32, 0]);
+    const whole = { ...decision, cachedBlocks: 3 };
+    const all = makePrediction({ decision: whole, view: 'partial', prefixTokens: 96, deviceBlocks: 3 });
+    expect(predictedCachedTokens(all)).toBe(96);
+  });
+
+  it('may be as high as the engine says, and is of no other prompt', () => {
+    expect(judge(prefix, 640)).toEqual([0, 0]);
+    expect(compare(prefix, { promptTokens: 700, cachedTokens: 64 }).isOtherPrompt).toBe(false);
+  });
+});
+
 describe('a result of an exact view', () => {
   it('agrees with the prediction alone', () => {
     expect(judge(makePrediction(), 64)).toEqual([0, 0]);

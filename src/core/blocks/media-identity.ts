@@ -11,9 +11,9 @@ export interface MediaItem {
   readonly length: number;
 }
 
-/** Items of one prompt that are looked at: more than any engine takes, and each costs a hash for every block that it is in. */
+/** Items of one prompt that are looked at: more than any engine takes, and each costs a hash for every block that it is in. @internal */
 export const MAX_MEDIA_ITEMS = 1_024;
-/** Longest identifier: hexadecimal SHA-512 has 128 characters, and clients may bring identifiers of their own. */
+/** Longest identifier: hexadecimal SHA-512 has 128 characters, and clients may bring identifiers of their own. @internal */
 export const MAX_IDENTIFIER_CHARS = 256;
 
 /** What Dynamo's workers make of a media hash: its sixteen digits and zeros up to the length of vLLM's own. */

@@ -319,7 +319,24 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       );
       const lost = 'worker-1';
       expect(new Set(streams.map(({ worker }) => worker)).size).toBe(2);
+      const failed: unknown[] = [];
+      let asked = 0;
+      const ask = async (number: number): Promise<void> => {
+        asked += 1;
+        await client.completions
+          .create({ model: MODEL, prompt: words(30, number * 37), max_tokens: 2 })
+          .catch((error: unknown) => failed.push(error));
+      };
+      const half = (from: number) => async (): Promise<void> => {
+        for (let number = from; number < from + 12; number += 1) await ask(number);
+      };
+      // Whole answers: what was at the killed engine goes to the other one.
+      const load = [0, 100, 200, 300].map((from) => half(from)());
+      await until('a part of the load to be on its way', async () => asked >= 8);
       await killed.program.kill();
+      load.push(...[400, 500, 600, 700].map((from) => half(from)()));
+      await Promise.all(load);
+      expect(failed.length, String(failed[0])).toBeLessThanOrEqual(asked / 100);
       const ends = await Promise.all(
         streams.map(async ({ data, worker }) => {
           let tokens = 0;

@@ -75,3 +75,9 @@ export function cachedOf(usage: Record<string, never>): number {
   } = usage;
   return Number(message ?? (chat ?? response ?? { cached_tokens: 0 })['cached_tokens'] ?? 0);
 }
+
+/** The same of the text of an answer or a stream; 0 where it says nothing. */
+export function cachedTokensOf(answer: string): number {
+  const found = [...answer.matchAll(/"(?:cached_tokens|cache_read_input_tokens)"\s*:\s*(\d+)/g)];
+  return Math.max(0, ...found.map(([, tokens]) => Number(tokens)));
+}

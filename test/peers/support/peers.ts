@@ -17,7 +17,10 @@ export type PeerName =
   | 'prometheus'
   | 'hadolint'
   | 'image-tools'
-  | 'chat-templates';
+  | 'chat-templates'
+  | 'smg'
+  | 'agent-clients'
+  | 'vllm-router';
 
 /** The folder that `install/install.mjs` fills and later runs reuse. */
 const PEER_CACHE: string = join(

@@ -8,8 +8,10 @@ set -euo pipefail
 . "$(cd "$(dirname "$0")" && pwd)/common.sh"
 target=$1
 make_env "$target"
+# LiteLLM imports mcp, and does not name it.
 "$py" -m uv pip install -q --python "$py" \
-  openai==2.54.0 anthropic==2.12.0 langchain-openai==1.7.3 langchain-anthropic==1.7.7 litellm==1.106.2
+  openai==2.54.0 anthropic==2.12.0 langchain-openai==1.7.3 langchain-anthropic==1.7.7 \
+  litellm==1.106.2 mcp==2.3.0
 compile_modules
 mkdir -p "$target/node"
 cd "$target/node"

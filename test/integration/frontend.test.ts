@@ -200,6 +200,21 @@ describe("OpenAI's client", () => {
     expect(started.cli.log.text).toContain('ended an answer before its end');
   });
 
+  it('loses no request whose answer had not begun when its worker died', async () => {
+    const started = await start(2, '--router-mode', 'round-robin');
+    await ready(started);
+    const { client, engines } = started;
+    const [dying, other] = engines as [FakeOpenAiEngine, FakeOpenAiEngine];
+    dying.answer = () => {};
+    const asked = Array.from({ length: 40 }, () =>
+      client.chat.completions.create({ model: 'tiny', messages: MESSAGES }),
+    );
+    await expect.poll(() => dying.requests.length + other.requests.length).toBe(40);
+    await dying.stop();
+    expect((await Promise.all(asked)).map(({ object }) => object)).toEqual(Array(40).fill('chat.completion'));
+    expect(started.cli.log.text).not.toContain('A request failed');
+  });
+
   it('loses only what the worker that died was answering', async () => {
     const started = await start(2, '--router-mode', 'round-robin');
     await ready(started);

@@ -33,8 +33,8 @@ function turnOf(at: number): { readonly path: string; readonly body: object; rea
   const round = Math.floor(at / AGENTS);
   const conversation = Math.floor(round / CONVERSATION);
   const makeBody = AGENT_BODIES[agent % AGENT_BODIES.length] as (typeof AGENT_BODIES)[number];
-  const system = `${rulesOf(Math.floor(agent / TEAM))} You are agent ${agent} in conversation ${conversation}.`;
-  const [path, body] = makeBody(system, 1 + (round % CONVERSATION));
+  const name = `${rulesOf(Math.floor(agent / TEAM))} You are agent ${agent} in conversation ${conversation}.`;
+  const [path, body] = makeBody(name, 1 + (round % CONVERSATION));
   const isStream = (agent + round) % 2 === 0;
   const stream = path.endsWith('/completions')
     ? { stream: true, stream_options: { include_usage: true } }

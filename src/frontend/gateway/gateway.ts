@@ -1,9 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Registry } from 'prom-client';
-import { AnswerBudget } from '../../core/agreement/readiness.js';
-import type { Reason } from '../../core/agreement/snapshot.js';
-import { type HttpAnswer, jsonAnswer, sendAnswer, textAnswer } from '../../edge/http/answer.js';
+import { type HttpAnswer, sendAnswer } from '../../edge/http/answer.js';
 import type { HttpLimits } from '../../edge/http/limits.js';
 import { hasVerifiedCertificate, Listener } from '../../edge/http/listener.js';
 import { MetricsPage } from '../../edge/http/metrics-page.js';
@@ -29,7 +27,7 @@ import {
   overloadedError,
   pipelinedError,
 } from '../errors/gateway-errors.js';
-import { notRoutedError, OpenAiError } from '../errors/openai-error.js';
+import { OpenAiError } from '../errors/openai-error.js';
 import { passesOf } from '../proxy/headers.js';
 import type { TokenSource } from '../tokens/prompt-tokens.js';
 import type { RequestTracer } from '../tracing/request-tracer.js';
@@ -37,11 +35,10 @@ import type { ApiKeys } from './api-keys.js';
 import { Cors } from './cors.js';
 import { EngineModels } from './engine-models.js';
 import { GatewayMetrics } from './gateway-metrics.js';
+import { GatewayPages } from './gateway-pages.js';
 import { type Forwarding, Inference } from './inference.js';
-import { cardOf, type FoundModel, type ModelCard, Models } from './models.js';
 import { OpenRequest } from './open-request.js';
 import { answerConnect, answerParserError } from './parser-error.js';
-import { isServable } from './readiness.js';
 import { refuse } from './refusal.js';
 import { BodyReader } from './request-body.js';
 import { ResponseHomes } from './response-homes.js';
@@ -134,13 +131,10 @@ export class Gateway {
   readonly #listener: Listener;
   readonly #bodies: BodyReader;
   readonly #inference: Inference;
-  readonly #engineModels: EngineModels;
-  readonly #startedSeconds: number;
+  readonly #pages: GatewayPages;
   readonly #open = new UnorderedSet<OpenRequest>();
   /** Answers of refused requests whose bodies still come. */
   readonly #refusing = new Set<ServerResponse>();
-  #models: Models | undefined;
-  #catalogue: Catalogue | undefined;
   #isDraining = false;
   /** Called when the last open request is over. */
   #onIdle: (() => void) | undefined;
@@ -150,18 +144,18 @@ export class Gateway {
     this.#options = options;
     this.#modules = modules;
     this.#cors = new Cors(options.corsOrigins);
-    this.#startedSeconds = Math.floor(clock.wallMs() / 1_000);
     this.#bodies = new BodyReader({ limitBytes: options.bodyLimitBytes });
-    this.#engineModels = new EngineModels((worker, path) => modules.engines.get(worker, path), { clock });
+    const engineModels = new EngineModels((worker, path) => modules.engines.get(worker, path), { clock });
+    this.#pages = new GatewayPages({ ...modules, engineModels, isDraining: () => this.#isDraining });
     this.#inference = new Inference(options, {
       ...modules,
       metrics: new GatewayMetrics(registry, {
         inFlight: () => this.#open.size,
         groups: () => modules.catalogue().groups.map(({ group }) => group),
       }),
-      models: () => this.#currentModels(),
+      models: () => this.#pages.currentModels(),
       homes: new ResponseHomes((worker, path) => modules.engines.get(worker, path)),
-      engineModels: this.#engineModels,
+      engineModels,
     });
     this.#listener = new Listener(
       {
@@ -243,15 +237,15 @@ export class Gateway {
         if (problem !== undefined) throw problem;
         return answer(request, rest);
       });
-    const probe = (name: Probe) => (request: IncomingMessage) => this.#answerProbe(name, request);
+    const probe = (name: Probe) => (request: IncomingMessage) => this.#pages.answerProbe(name, request);
     open('/livez', probe('livez'));
     open('/readyz', probe('readyz'));
-    open('/health', () => this.#health());
+    open('/health', () => this.#pages.health());
     keyed('/', ({ headers }) => welcomePage(headers.accept, this.#options));
     keyed('/metrics', ({ headers }) => metrics.answer(headers.accept));
-    keyed('/v1/models', () => this.#listModels());
+    keyed('/v1/models', () => this.#pages.listModels());
     // Names have slashes in them, which not every client encodes.
-    keyed('/v1/models/*', (_request, name) => this.#showModel(name));
+    keyed('/v1/models/*', (_request, name) => this.#pages.showModel(name));
   }
 
   #respond(request: IncomingMessage, response: ServerResponse): void {
@@ -324,57 +318,6 @@ export class Gateway {
     return problem === undefined ? undefined : apiKeyError(problem);
   }
 
-  #answerProbe(name: Probe, { url = '' }: IncomingMessage): HttpAnswer {
-    if (name === 'readyz' && this.#isDraining)
-      return textAnswer(503, '[-]drain shutting down\nreadyz check failed');
-    return this.#modules.probes.answer(name, hasInQuery(url, 'verbose'));
-  }
-
-  #health(): HttpAnswer {
-    const { groups, reasons } = this.#modules.catalogue();
-    const isReady = !this.#isDraining && groups.some(isServable);
-    const budget = new AnswerBudget();
-    const texts = (all: readonly Reason[]): string[] => budget.clipAll(all.map(({ text }) => text));
-    return jsonAnswer(isReady ? 200 : 503, {
-      status: isReady ? 'ready' : this.#isDraining ? 'draining' : 'not_ready',
-      reasons: texts(reasons),
-      models: groups.map((group) => ({
-        model: group.group,
-        ready: isServable(group),
-        workers: group.workers.filter(({ isOffered }) => isOffered).length,
-        reasons: texts(group.reasons),
-      })),
-    });
-  }
-
-  async #listModels(): Promise<HttpAnswer> {
-    const data = await Promise.all(this.#currentModels().listed.map((found) => this.#cardOf(found)));
-    return jsonAnswer(200, { object: 'list', data });
-  }
-
-  async #cardOf({ model, group }: FoundModel): Promise<ModelCard> {
-    const cards = await this.#engineModels.cardsOf(group);
-    return cardOf(model, this.#startedSeconds, cards.get(model.name));
-  }
-
-  async #showModel(name: string): Promise<HttpAnswer> {
-    const problem = this.#modules.findProblem?.();
-    if (problem !== undefined) throw problem;
-    const found = this.#currentModels().find(name);
-    const { isReady, reasons } = found.group;
-    if (!isReady) throw notRoutedError({ code: 'gate_shut', reasons });
-    return jsonAnswer(200, await this.#cardOf(found));
-  }
-
-  #currentModels(): Models {
-    const catalogue = this.#modules.catalogue();
-    if (this.#models === undefined || catalogue !== this.#catalogue) {
-      this.#catalogue = catalogue;
-      this.#models = new Models(catalogue);
-    }
-    return this.#models;
-  }
-
   /** Whether a part of an answer was written to a connection, and the request is not over. */
   #isAnswering(socket: Socket): boolean {
     const isUsed = (response: ServerResponse): boolean => response.socket === socket && response.headersSent;
@@ -406,10 +349,4 @@ export class Gateway {
 
 function shapeFor({ url = '', headers }: IncomingMessage): ApiShape {
   return shapeOf(pathOf(url), headers);
-}
-
-/** Whether a query has a name, with a value or without. */
-function hasInQuery(url: string, name: string): boolean {
-  const at = url.indexOf('?');
-  return at !== -1 && new URLSearchParams(url.slice(at)).has(name);
 }

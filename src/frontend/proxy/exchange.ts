@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { FaultKind, WorkerFault } from '../../core/health/worker-fault.js';
+import type { WorkerFault } from '../../core/health/worker-fault.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { UnorderedMember } from '../../edge/platform/data/unordered-set.js';
@@ -11,6 +11,7 @@ import { OpenAiError } from '../errors/openai-error.js';
 import type { AccessProblems } from './access-problems.js';
 import { Attempt, type AttemptFailure, type AttemptListener } from './attempt.js';
 import { breakOff } from './break-off.js';
+import { routeOf, type State, type Try } from './exchange-state.js';
 import type { FailureLog } from './failure-log.js';
 import { decisionHeaders, forwardedHeaders, passedHeaders } from './headers.js';
 import { HeldAnswer } from './held-answer.js';
@@ -18,7 +19,8 @@ import { type AnswerHead, PassedAnswer } from './passed-answer.js';
 import type { Picked, ProxiedRequest, ProxyOutcome } from './proxied-request.js';
 import type { ProxyOptions } from './proxy-options.js';
 import { cutError, notAnsweredError, notPickedError, tooLateError } from './refusals.js';
-import { Suspects, suspicionOf } from './suspicion.js';
+import { SilenceWatch, seconds } from './silence-watch.js';
+import { faultOf, Suspects, suspicionOf } from './suspicion.js';
 import type { WorkerEndpoint, WorkerPools } from './worker-pools.js';
 import { writeHeadSafely } from './write-head.js';
 
@@ -30,37 +32,6 @@ export interface ExchangeModules {
   readonly access: AccessProblems;
   readonly failures: FailureLog;
 }
-
-/** One try of the request at one worker. */
-interface Try {
-  /** The worker that was chosen; the request counts there until the state leaves it. */
-  readonly route: Route;
-  readonly endpoint: WorkerEndpoint;
-  readonly attempt: Attempt;
-  /** The same worker is tried once more, since its connection was only stale. */
-  readonly isSecond: boolean;
-}
-
-/** Where a request is. */
-type State =
-  /** A worker is being chosen. */
-  | { readonly type: 'picking' }
-  /** One was chosen, and its address is looked up. */
-  | { readonly type: 'chosen'; readonly route: Route }
-  /** It waits for a connection, then for the first byte of an answer. */
-  | { readonly type: 'connecting' | 'waiting'; readonly current: Try }
-  /** An error of the worker comes in, which is passed on only if no other worker answers. */
-  | {
-      readonly type: 'holding';
-      readonly current: Try;
-      readonly coming: HeldAnswer;
-      readonly fault: WorkerFault;
-    }
-  /** The answer goes to the client as it comes. */
-  | { readonly type: 'passing'; readonly current: Try; readonly answer: PassedAnswer }
-  /** The worker is done, and the client reads the rest. */
-  | { readonly type: 'flushing'; readonly answer: PassedAnswer }
-  | { readonly type: 'over' };
 
 /** A connection that ends within this time was probably closing when the request was sent on it. */
 const STALE_CONNECTION_MS = 1_000;
@@ -79,19 +50,6 @@ const NO_TARGETS: readonly string[] = [];
 /** How long an error may take to come in whole. */
 const HOLDING_MS = 2_000;
 
-/** The longest silence of an ejected worker that a request tries. */
-const TRIAL_SILENCE_MS = 5_000;
-
-/** A worker that has said nothing at all for so many times as long as it may counts as gone: no request waits for it. */
-const SILENT_TIMES = 4;
-
-/** What is seen of a worker in a failure before its answer; the others are no fault of it, or seen elsewhere. */
-const FAULTS: Readonly<Partial<Record<AttemptFailure, FaultKind>>> = {
-  unreachable: 'unreachable',
-  closed: 'closed',
-  bad_answer: 'bad_answer',
-};
-
 /** One request on its way from a client to a worker, and its answer on the way back. */
 export class Exchange implements AttemptListener, UnorderedMember {
   place = -1;
@@ -109,8 +67,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
   /** Targets that failed. */
   readonly #excluded: string[] = [];
   #failure: AttemptFailure | undefined;
-  /** When another worker may be looked for again. */
-  #lookElsewhereMs = Number.NEGATIVE_INFINITY;
+  readonly #silence: SilenceWatch;
   /** Workers that closed the connection after the request was sent. */
   #endings = 0;
   readonly #suspects = new Suspects();
@@ -132,6 +89,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
     this.#response = response;
     this.#modules = modules;
     this.#settle = settle;
+    this.#silence = new SilenceWatch(modules.options, modules);
     this.#startedMs = modules.clock.monotonicMs();
     this.#sinceMs = this.#startedMs;
   }
@@ -163,7 +121,12 @@ export class Exchange implements AttemptListener, UnorderedMember {
         if (isTooOld || elapsedMs >= options.headersTimeoutMs) {
           if (elapsedMs >= options.headersTimeoutMs) this.#blameForSilence(state.current, elapsedMs);
           this.#refuseLate(state.current.route);
-        } else this.#watchSilence(state.current, nowMs);
+        } else {
+          // A worker that answers no request keeps no request that another one can serve.
+          const silence = this.#silence.beforeAnswer(state.current, this.#sinceMs, nowMs);
+          if (silence?.isReported === true && (this.#mayRetry || silence.isGone))
+            this.#lookElsewhere(state.current, silence.isGone);
+        }
         break;
       case 'holding':
         if (isTooOld) this.#refuseLate(state.current.route);
@@ -180,7 +143,11 @@ export class Exchange implements AttemptListener, UnorderedMember {
         } else if (elapsedMs >= options.idleTimeoutMs) {
           this.#blameForSilence(state.current, elapsedMs);
           this.#cut(state.current, state.answer, `nothing came for ${seconds(elapsedMs)} s`);
-        } else this.#watchStandstill(state.current, state.answer, nowMs);
+        } else {
+          // A worker that says nothing at all within an answer, and not to who asks for its models, is gone.
+          const silence = this.#silence.withinAnswer(state.current, this.#sinceMs, nowMs);
+          if (silence?.isGone === true) this.#cut(state.current, state.answer, silence.detail);
+        }
         break;
       case 'flushing':
         if (isTooOld || elapsedMs >= options.slowClientTimeoutMs) this.#breakOff('client_gone', state.answer);
@@ -188,42 +155,6 @@ export class Exchange implements AttemptListener, UnorderedMember {
       case 'over':
         break;
     }
-  }
-
-  /** A worker that answers no request keeps no request that another one can serve. */
-  #watchSilence(current: Try, nowMs: number): void {
-    const { options, clock } = this.#modules;
-    const { worker, pathPrefix } = current.endpoint;
-    const { isTrial = false } = current.route.decision;
-    const limitMs = isTrial
-      ? Math.min(TRIAL_SILENCE_MS, options.firstByteTimeoutMs)
-      : options.firstByteTimeoutMs;
-    const silentMs = worker.life.silentMs(this.#sinceMs, nowMs);
-    const halfMs = limitMs / 2;
-    if (silentMs < halfMs) return;
-    worker.life.ask(worker.pool, pathPrefix, halfMs, clock);
-    if (silentMs < limitMs || nowMs < this.#lookElsewhereMs) return;
-    this.#lookElsewhereMs = nowMs + limitMs;
-    current.route.failed({ kind: 'silent', detail: `nothing for ${seconds(silentMs)} s` });
-    const isGone = silentMs >= SILENT_TIMES * limitMs;
-    if (this.#mayRetry || isGone) this.#lookElsewhere(current, isGone);
-  }
-
-  /** A worker that says nothing at all within an answer, and not to who asks for its models, is gone. */
-  #watchStandstill(current: Try, answer: PassedAnswer, nowMs: number): void {
-    const { options, clock } = this.#modules;
-    const { worker, pathPrefix } = current.endpoint;
-    const { firstByteTimeoutMs } = options;
-    const silentMs = worker.life.silentMs(this.#sinceMs, nowMs);
-    if (silentMs < firstByteTimeoutMs / 2) return;
-    worker.life.ask(worker.pool, pathPrefix, firstByteTimeoutMs / 2, clock);
-    if (silentMs < firstByteTimeoutMs) return;
-    const detail = `nothing for ${seconds(silentMs)} s`;
-    if (nowMs >= this.#lookElsewhereMs) {
-      this.#lookElsewhereMs = nowMs + firstByteTimeoutMs;
-      current.route.failed({ kind: 'silent', detail });
-    }
-    if (silentMs >= SILENT_TIMES * firstByteTimeoutMs) this.#cut(current, answer, detail);
   }
 
   /** It waited as long as a request may; a full engine is no fault as long as it answers others. */
@@ -453,7 +384,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
         (headers.authorization !== undefined || headers['x-api-key'] !== undefined));
     const mayHaveKeys = hasKey && options.mayHaveKeys(decision, baseUrl);
     const attempt = new Attempt(worker, this);
-    if (!isSecond) this.#lookElsewhereMs = Number.NEGATIVE_INFINITY;
+    if (!isSecond) this.#silence.restart();
     this.#become({ type: 'connecting', current: { route, endpoint, attempt, isSecond } });
     // The attempt hears of everything that is wrong: nothing is thrown here.
     worker.pool.dispatch(
@@ -592,22 +523,6 @@ export class Exchange implements AttemptListener, UnorderedMember {
       this.#modules.logger.error({ error }, 'A route could not be released');
     }
   }
-}
-
-/** The route that a state holds. */
-function routeOf(state: State): Route | undefined {
-  if ('current' in state) return state.current.route;
-  return state.type === 'chosen' ? state.route : undefined;
-}
-
-/** What a failure shows of the worker; undefined where that is nothing. */
-function faultOf(failure: AttemptFailure, error: Error): WorkerFault | undefined {
-  const kind = FAULTS[failure];
-  return kind === undefined ? undefined : { kind, detail: error.message };
-}
-
-function seconds(durationMs: number): number {
-  return Math.round(durationMs / 1_000);
 }
 
 /** What is written to a client that has just gone fails; its `close` says so. */

@@ -1,0 +1,43 @@
+import type { WorkerFault } from '../../core/health/worker-fault.js';
+import type { Route } from '../../fleet/router/routing.js';
+import type { Attempt } from './attempt.js';
+import type { HeldAnswer } from './held-answer.js';
+import type { PassedAnswer } from './passed-answer.js';
+import type { WorkerEndpoint } from './worker-pools.js';
+
+/** One try of the request at one worker. */
+export interface Try {
+  /** The worker that was chosen; the request counts there until the state leaves it. */
+  readonly route: Route;
+  readonly endpoint: WorkerEndpoint;
+  readonly attempt: Attempt;
+  /** The same worker is tried once more, since its connection was only stale. */
+  readonly isSecond: boolean;
+}
+
+/** Where a request is. */
+export type State =
+  /** A worker is being chosen. */
+  | { readonly type: 'picking' }
+  /** One was chosen, and its address is looked up. */
+  | { readonly type: 'chosen'; readonly route: Route }
+  /** It waits for a connection, then for the first byte of an answer. */
+  | { readonly type: 'connecting' | 'waiting'; readonly current: Try }
+  /** An error of the worker comes in, which is passed on only if no other worker answers. */
+  | {
+      readonly type: 'holding';
+      readonly current: Try;
+      readonly coming: HeldAnswer;
+      readonly fault: WorkerFault;
+    }
+  /** The answer goes to the client as it comes. */
+  | { readonly type: 'passing'; readonly current: Try; readonly answer: PassedAnswer }
+  /** The worker is done, and the client reads the rest. */
+  | { readonly type: 'flushing'; readonly answer: PassedAnswer }
+  | { readonly type: 'over' };
+
+/** The route that a state holds. */
+export function routeOf(state: State): Route | undefined {
+  if ('current' in state) return state.current.route;
+  return state.type === 'chosen' ? state.route : undefined;
+}

@@ -115,7 +115,9 @@ function ask(url: string, path: string, more: object): Promise<Response> {
 }
 
 async function untilReady(url: string): Promise<void> {
-  await expect.poll(async () => (await fetch(`${url}/readyz`)).status, { timeout: 20_000 }).toBe(200);
+  const isReady = async (): Promise<number> =>
+    (await fetch(`${url}/readyz`, { headers: { connection: 'close' } })).status;
+  await expect.poll(isReady, { timeout: 20_000 }).toBe(200);
 }
 
 async function active(statusUrl: string): Promise<number> {
@@ -201,7 +203,8 @@ describe('kv-accord frontend --router', () => {
     const { engine, grpc, statusUrl } = await fleetOf(2, [], '--router-mode', 'least-loaded');
     const sessions = ['--session-affinity', 'user', '--decision-headers'];
     const { program, url } = await frontend(grpc, '--threads', '2', ...sessions);
-    await untilReady(url);
+    // Connections go to the processes in turn, and each of them must know the fleet.
+    for (let turn = 0; turn < 4; turn += 1) await untilReady(url);
     const workers = new Set<string>();
     for (let user = 0; user < 6; user += 1) {
       const name = `user-${user}`;

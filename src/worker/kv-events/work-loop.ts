@@ -32,7 +32,7 @@ export class WorkLoop {
     this.#busySinceMs = clock.monotonicMs();
     while (!signal.aborted) {
       try {
-        await this.#step(next);
+        await (next() ?? this.#idle());
       } catch (error) {
         onFault(error);
         await sleep(clock, RECOVERY_MS, signal);
@@ -51,14 +51,6 @@ export class WorkLoop {
     if (clock.monotonicMs() - this.#busySinceMs < WORK_SLICE_MS) return;
     await sleep(clock, 0, signal);
     this.#busySinceMs = clock.monotonicMs();
-  }
-
-  /**
-   * Settles a few microtasks after its work does. By then what a socket has reported meanwhile is known, such as that
-   * its publisher is gone; the next piece of work must not begin on a message of that publisher as if it were there.
-   */
-  async #step(next: () => Promise<unknown> | undefined): Promise<unknown> {
-    return next() ?? this.#idle();
   }
 
   async #idle(): Promise<void> {

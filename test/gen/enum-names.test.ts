@@ -4,6 +4,7 @@ import * as fleet from '../../src/gen/kvaccord/v1/fleet.js';
 import * as indexer from '../../src/gen/kvaccord/v1/indexer.js';
 import * as kvEvents from '../../src/gen/kvaccord/v1/kv_events.js';
 import * as router from '../../src/gen/kvaccord/v1/router.js';
+import * as view from '../../src/gen/kvaccord/v1/view.js';
 import { readRegistry } from '../examples/support/random-message.js';
 
 const generated: Readonly<Record<string, unknown>> = {
@@ -12,6 +13,7 @@ const generated: Readonly<Record<string, unknown>> = {
   ...indexer,
   ...kvEvents,
   ...router,
+  ...view,
 };
 
 /** `kvaccord.v1.Canary.State` is written by `canary_StateToJSON`. */

@@ -108,6 +108,14 @@ export interface Selection {
    * given up sooner where nothing comes.
    */
   isTrial: boolean;
+  /**
+   * A worker that holds more of the prompt than the chosen one, the most of
+   * all that get requests; empty where there is none.
+   */
+  neighbourTarget: string;
+  neighbourRank: number;
+  /** Leading blocks of the prompt that it holds, in any tier. */
+  neighbourCachedBlocks: number;
 }
 
 /** logit = overlap_score_weight * potential_prefill_blocks + potential_active_blocks */
@@ -297,7 +305,7 @@ export interface AttachRequest {
 export interface SeenFault {
   /**
    * One of `unreachable`, `closed`, `cut`, `bad_answer`, `server_error`,
-   * `refused`, `silent`, `timeout`; another word counts as nothing.
+   * `refused`, `silent`, `stalled`, `timeout`; another word counts as nothing.
    */
   kind: string;
   /**
@@ -653,6 +661,9 @@ function createBaseSelection(): Selection {
     promptTokens: undefined,
     isExact: false,
     isTrial: false,
+    neighbourTarget: "",
+    neighbourRank: 0,
+    neighbourCachedBlocks: 0,
   };
 }
 
@@ -702,6 +713,15 @@ export const Selection: MessageFns<Selection> = {
     }
     if (message.isTrial !== false) {
       writer.uint32(112).bool(message.isTrial);
+    }
+    if (message.neighbourTarget !== "") {
+      writer.uint32(122).string(message.neighbourTarget);
+    }
+    if (message.neighbourRank !== 0) {
+      writer.uint32(128).uint32(message.neighbourRank);
+    }
+    if (message.neighbourCachedBlocks !== 0) {
+      writer.uint32(136).uint32(message.neighbourCachedBlocks);
     }
     return writer;
   },
@@ -831,6 +851,30 @@ export const Selection: MessageFns<Selection> = {
             message.isTrial = reader.bool();
             continue;
           }
+          case 15: {
+            if (tag !== 122) {
+              break;
+            }
+
+            message.neighbourTarget = reader.string();
+            continue;
+          }
+          case 16: {
+            if (tag !== 128) {
+              break;
+            }
+
+            message.neighbourRank = reader.uint32();
+            continue;
+          }
+          case 17: {
+            if (tag !== 136) {
+              break;
+            }
+
+            message.neighbourCachedBlocks = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -887,6 +931,15 @@ export const Selection: MessageFns<Selection> = {
     if (message.isTrial !== false) {
       obj.isTrial = message.isTrial;
     }
+    if (message.neighbourTarget !== "") {
+      obj.neighbourTarget = message.neighbourTarget;
+    }
+    if (message.neighbourRank !== 0) {
+      obj.neighbourRank = Math.round(message.neighbourRank);
+    }
+    if (message.neighbourCachedBlocks !== 0) {
+      obj.neighbourCachedBlocks = Math.round(message.neighbourCachedBlocks);
+    }
     return obj;
   },
 
@@ -909,6 +962,9 @@ export const Selection: MessageFns<Selection> = {
     message.promptTokens = object.promptTokens ?? undefined;
     message.isExact = object.isExact ?? false;
     message.isTrial = object.isTrial ?? false;
+    message.neighbourTarget = object.neighbourTarget ?? "";
+    message.neighbourRank = object.neighbourRank ?? 0;
+    message.neighbourCachedBlocks = object.neighbourCachedBlocks ?? 0;
     return message;
   },
 };

@@ -6,6 +6,8 @@ export interface HttpAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
+  /** Sent in place of `body`, such as a file that is compressed already. */
+  readonly bytes?: Buffer;
   /** Beside those that every answer has. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -32,11 +34,12 @@ const COMMON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 
 
 /** Sends it whole; what was set on the response before goes with it. A HEAD gets the headers alone. */
 export function sendAnswer(response: ServerResponse, answer: HttpAnswer): void {
+  const body = answer.bytes ?? answer.body;
   response.writeHead(answer.status, {
     ...COMMON_HEADERS,
     ...answer.headers,
     'content-type': answer.contentType,
-    'content-length': Buffer.byteLength(answer.body),
+    'content-length': Buffer.byteLength(body),
   });
-  response.end(response.req.method === 'HEAD' ? undefined : answer.body);
+  response.end(response.req.method === 'HEAD' ? undefined : body);
 }

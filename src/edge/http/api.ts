@@ -20,8 +20,17 @@ export interface ApiRoute {
   readonly response: JsonSchema;
   /** Names in the query, each with what it means. */
   readonly query?: Readonly<Record<string, string>>;
-  /** The value to send as JSON; throws an `ApiError` to refuse. */
+  /** The value to send as JSON, or a text that is JSON already (`MadeJson`); throws an `ApiError` to refuse. */
   handle(request: ApiRequest): unknown;
+}
+
+/** JSON that was made before, for many callers. */
+export class MadeJson {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
 }
 
 /** A refusal that the caller gets, with a reason from a closed list. */
@@ -59,7 +68,10 @@ export class Api {
       const params = match(segments, asked);
       if (params === undefined) continue;
       try {
-        return jsonAnswer(200, await route.handle({ params, query: url.searchParams }));
+        const value = await route.handle({ params, query: url.searchParams });
+        return value instanceof MadeJson
+          ? { status: 200, contentType: 'application/json', body: value.text }
+          : jsonAnswer(200, value);
       } catch (error) {
         if (error instanceof ApiError) return errorAnswer(error.status, error.reason, error.message);
         throw error;

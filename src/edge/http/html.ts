@@ -1,6 +1,6 @@
 import { withoutControls } from '../../core/text/printable.js';
 
-/** Text that is already HTML. Only `html` makes it. */
+/** Text that is already HTML. Only `html` and `verbatim` make it. */
 class Html {
   readonly text: string;
 
@@ -10,6 +10,11 @@ class Html {
 }
 
 export type { Html };
+
+/** A text of the program's own that is HTML as it stands, such as a style sheet; never data. */
+export function verbatim(text: string): Html {
+  return new Html(text);
+}
 
 type Part = string | number | Html | readonly Html[];
 

@@ -1,6 +1,7 @@
 import { andMore } from '../../core/text/lists.js';
 import type { HttpAnswer } from './answer.js';
-import { type Html, html } from './html.js';
+import { type Html, html, verbatim } from './html.js';
+import { PAGE_STYLE, PAGE_STYLE_HASH } from './page-style.js';
 
 /** How good something is. */
 export type Tone = 'good' | 'warn' | 'bad' | 'plain';
@@ -35,45 +36,80 @@ const MAX_CELL_LENGTH = 500;
 /** The page asks again by itself: often enough to watch a roll-out, seldom enough to be no load. */
 const REFRESH_SECONDS = 5;
 
-/** Nothing is loaded from anywhere and nothing runs: the page is one file, readable in an offline cluster. */
-const CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+/** It is no data. */
+const STYLE = verbatim(PAGE_STYLE);
 
-/** Renders the status page. */
-export function renderStatusPage(content: StatusContent): HttpAnswer {
+/** Apart, because the build would make a function of another package of a template that has it. */
+const SCRIPT_END = verbatim('</script>');
+
+/** Who frames it, what it may be based on and where its forms go: nobody and nowhere. */
+const CLOSED_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+/** Nothing is loaded and nothing runs: the page is one file, readable in an offline cluster. */
+const PLAIN_POLICY = `${CLOSED_POLICY}; style-src ${PAGE_STYLE_HASH}`;
+/** The web app comes from this server and asks this server alone. */
+const APP_POLICY = `${CLOSED_POLICY}; style-src ${PAGE_STYLE_HASH} 'self'; script-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'`;
+
+/** Where the web app that takes the page over comes from. */
+export interface PageApp {
+  /** Relative to the page. */
+  readonly script: string;
+  readonly style: string;
+}
+
+/** Renders the status page; with a web app, which takes it over where scripts run. */
+export function renderStatusPage(content: StatusContent, app?: PageApp): HttpAnswer {
   const { title, headline, facts, tables } = content;
+  const body = html`<main class="plain" id="plain">
+<h1>${title}</h1>
+<p class="headline ${headline.tone}" role="status">${headline.text}</p>
+<div class="scroll"><table>${facts.map(([name, value]) => html`<tr><th scope="row">${cut(name)}</th><td>${cut(value)}</td></tr>`)}</table></div>
+${tables.map(renderTable)}
+<footer><a href="readyz?verbose">readyz</a> · <a href="metrics">metrics</a> · <a href="api/v1/openapi.json">API</a> · without scripts this page asks again every ${REFRESH_SECONDS} s</footer>
+</main>`;
+  return pageOf(200, title, body, { app, isRefreshed: true });
+}
+
+/** The page for a caller who may see nothing yet: the reason, and the web app, which can send a token. */
+export function renderSignIn(title: string, problem: string, app: PageApp): HttpAnswer {
+  const body = html`<main class="plain" id="plain" data-sign-in="${problem}">
+<h1>${title}</h1>
+<p class="headline warn" role="status">${problem}</p>
+<p>With scripts this page asks for a token. Without: <code>curl -H 'authorization: Bearer TOKEN'</code>.</p>
+</main>`;
+  const page = pageOf(401, title, body, { app, isRefreshed: false });
+  return { ...page, headers: { ...page.headers, 'www-authenticate': 'Bearer' } };
+}
+
+function pageOf(
+  status: number,
+  title: string,
+  body: Html,
+  { app, isRefreshed }: { readonly app: PageApp | undefined; readonly isRefreshed: boolean },
+): HttpAnswer {
+  const refresh = html`<meta http-equiv="refresh" content="${REFRESH_SECONDS}">`;
   const page = html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="refresh" content="${REFRESH_SECONDS}">
+${isRefreshed ? (app === undefined ? refresh : html`<noscript>${refresh}</noscript>`) : ''}
 <title>${title}</title>
-<style>
-:root { color-scheme: light dark; --line: #8884; --good: #1a7f37; --warn: #9a6700; --bad: #cf222e; }
-@media (prefers-color-scheme: dark) { :root { --good: #3fb950; --warn: #d29922; --bad: #f85149; } }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
-h1 { font-size: 1.1rem; } h2 { font-size: 1rem; margin-top: 2rem; }
-.headline { border-left: .4rem solid; font-size: 1.2rem; padding: .4rem .8rem; white-space: pre-line; }
-.good { color: var(--good); } .warn { color: var(--warn); } .bad { color: var(--bad); }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; } th, td { border-bottom: 1px solid var(--line); padding: .3rem .9rem .3rem 0; text-align: left; vertical-align: top; }
-td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; } footer { margin-top: 2rem; opacity: .7; }
-</style>
+<style>${STYLE}</style>
+${app === undefined ? '' : html`<link rel="stylesheet" href="${app.style}"><script type="module" src="${app.script}">${SCRIPT_END}`}
 </head>
 <body>
-<h1>${title}</h1>
-<p class="headline ${headline.tone}" role="status">${headline.text}</p>
-<table>${facts.map(([name, value]) => html`<tr><th scope="row">${cut(name)}</th><td>${cut(value)}</td></tr>`)}</table>
-${tables.map(renderTable)}
-<footer><a href="/readyz?verbose">readyz</a> · <a href="/metrics">metrics</a> · <a href="/api/v1/openapi.json">API</a> · this page asks again every ${REFRESH_SECONDS} s</footer>
+${body}
 </body>
 </html>
 `;
   return {
-    status: 200,
+    status,
     contentType: 'text/html; charset=utf-8',
     body: page.text,
-    headers: { 'content-security-policy': CONTENT_SECURITY_POLICY, 'referrer-policy': 'no-referrer' },
+    headers: {
+      'content-security-policy': app === undefined ? PLAIN_POLICY : APP_POLICY,
+      'referrer-policy': 'no-referrer',
+    },
   };
 }
 

@@ -10,6 +10,8 @@ export class WorkerTraffic {
   firstTokens = 0;
   /** From the decision to the first token, summed over those. */
   firstTokenMs = 0;
+  /** Times that it was ejected. */
+  ejections = 0;
   /** As its engine reported them. */
   promptTokens = 0;
   /** As its engine reported them. */

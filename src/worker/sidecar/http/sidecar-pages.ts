@@ -14,6 +14,7 @@ import { CapabilityReport, EngineState, type ProbeOutcome } from '../../../gen/k
 import type { KvEventsController } from '../kv-events/kv-events-controller.js';
 import { describeTruth } from '../report/report-log.js';
 import type { ReportStore } from '../report/report-store.js';
+import { topologyTables } from './topology-tables.js';
 
 /** Rows of a table of the status page that one report can fill; the API has them all. */
 const MAX_ROWS = 200;
@@ -163,7 +164,7 @@ export function sidecarStatus(store: ReportStore, events: Events): StatusContent
       ranksOf(events),
       eventSourcesOf(events),
       sourcesOf(report),
-      gpusOf(report),
+      ...topologyTables(report.topology),
       evidenceOf(report),
     ].filter((table) => table.rows.length > 0),
   };
@@ -273,22 +274,6 @@ function eventSourcesOf({ sources }: Events): StatusTable {
     title: 'Sources of KV events',
     columns: ['rank', 'read from', 'topic', 'replayed from'],
     rows: sources.slice(0, MAX_ROWS).map((source) => [String(source.rank), ...cellsOf(source)]),
-  };
-}
-
-function gpusOf(report: CapabilityReport): StatusTable {
-  return {
-    title: 'GPUs',
-    columns: ['uuid', 'product', 'PCI', 'NUMA node', 'MIG'],
-    rows: (report.topology?.gpus ?? [])
-      .slice(0, MAX_ROWS)
-      .map((gpu) => [
-        gpu.uuid,
-        gpu.productName,
-        gpu.pciBusId,
-        gpu.numaNode?.toString() ?? '',
-        gpu.migProfile ?? '',
-      ]),
   };
 }
 

@@ -16,12 +16,17 @@ afterEach(() => open.close());
 
 type Output = number | 'pipe';
 
-function start(args: readonly string[], stderr: Output, stdout: Output = 'pipe'): ChildProcess {
+function start(
+  args: readonly string[],
+  stderr: Output,
+  stdout: Output = 'pipe',
+  things: OpenThings = open,
+): ChildProcess {
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: { PATH: process.env['PATH'] },
     stdio: ['ignore', stdout, stderr],
   });
-  open.add(async () => void child.kill('SIGKILL'));
+  things.add(async () => void child.kill('SIGKILL'));
   return child;
 }
 
@@ -55,12 +60,12 @@ function droppedLines(metrics: string): number {
 }
 
 /** Standard error as a stranger may leave it: each with the descriptor that a program gets. */
-const UNREADABLE: readonly (readonly [string, () => number | 'pipe'])[] = [
+const UNREADABLE: readonly (readonly [string, (things: OpenThings) => number | 'pipe'])[] = [
   [
     'a full pipe that nobody reads',
-    () => {
+    (things) => {
       const pipe = new UnreadPipe();
-      open.add(async () => pipe.close());
+      things.add(async () => pipe.close());
       return pipe.fd;
     },
   ],
@@ -76,28 +81,39 @@ const SERVERS: readonly { readonly name: string; readonly args: readonly string[
   { name: 'frontend', args: ['--workers', '127.0.0.1:1', '--http-port', '0', '--threads', '2'] },
 ];
 
+// Most of the time of each is a wait for a reader that never comes: they run side by side, each with what it opened.
 describe.each(UNREADABLE)('with standard error to %s', (kind, openOutput) => {
-  it.each(SERVERS)('$name $args serves, counts, and ends in order', async ({ name, args }) => {
-    const port = await freePort();
-    const listen = ['--listen', '127.0.0.1:0', '--http-listen', `127.0.0.1:${port}`];
-    const child = start([name, ...args, ...listen, '--log-level', 'debug'], openOutput());
-    expect(await ask(`http://127.0.0.1:${port}/livez`)).toBe('ok\n');
-    const dropped = async (): Promise<number> => droppedLines(await ask(`http://127.0.0.1:${port}/metrics`));
-    // A full pipe has its lines wait for a reader; on a full disk each one is lost.
-    if (kind === 'a full disk') await expect.poll(dropped, { timeout: 10_000 }).toBeGreaterThan(0);
-    else expect(await dropped()).toBe(0);
-    expect(await end(child, 'SIGTERM')).toBe(0);
+  it.concurrent.for(SERVERS)(
+    '$name $args serves, counts, and ends in order',
+    async ({ name, args }, { expect, onTestFinished }) => {
+      const own = new OpenThings();
+      onTestFinished(() => own.close());
+      const port = await freePort();
+      const listen = ['--listen', '127.0.0.1:0', '--http-listen', `127.0.0.1:${port}`];
+      const child = start([name, ...args, ...listen, '--log-level', 'debug'], openOutput(own), 'pipe', own);
+      expect(await ask(`http://127.0.0.1:${port}/livez`)).toBe('ok\n');
+      const dropped = async (): Promise<number> =>
+        droppedLines(await ask(`http://127.0.0.1:${port}/metrics`));
+      // A full pipe has its lines wait for a reader; on a full disk each one is lost.
+      if (kind === 'a full disk') await expect.poll(dropped, { timeout: 10_000 }).toBeGreaterThan(0);
+      else expect(await dropped()).toBe(0);
+      expect(await end(child, 'SIGTERM')).toBe(0);
+    },
+  );
+
+  it.concurrent('wait ends with its code', async ({ expect, onTestFinished }) => {
+    const own = new OpenThings();
+    onTestFinished(() => own.close());
+    const wait = ['wait', '--workers', '127.0.0.1:1', '--timeout', '500ms'];
+    expect(await end(start(wait, openOutput(own), 'pipe', own))).toBe(5);
   });
 
-  it('wait ends with its code', async () => {
-    const child = start(['wait', '--workers', '127.0.0.1:1', '--timeout', '500ms'], openOutput());
-    expect(await end(child)).toBe(5);
-  });
-
-  it('exec runs its program and ends with its code', async () => {
-    const sidecar = await open.sidecar('a');
+  it.concurrent('exec runs its program and ends with its code', async ({ expect, onTestFinished }) => {
+    const own = new OpenThings();
+    onTestFinished(() => own.close());
+    const sidecar = await own.sidecar('a');
     const program = ['--', process.execPath, '-e', 'process.exit(7)'];
-    const child = start(['exec', ...workersOf(sidecar), ...program], openOutput());
+    const child = start(['exec', ...workersOf(sidecar), ...program], openOutput(own), 'pipe', own);
     expect(await end(child)).toBe(7);
   });
 });
@@ -109,7 +125,7 @@ it('a reader that comes back finds what waited, in order', async () => {
   const listen = ['--listen', '127.0.0.1:0', '--http-listen', `127.0.0.1:${port}`];
   const child = start(['sidecar', '--engine', 'none', '--tokens-per-block', '16', ...listen], pipe.fd);
   await ask(`http://127.0.0.1:${port}/livez`);
-  expect(pipe.read()).toMatch(/^x+$/);
+  expect(pipe.readFilling()).toMatch(/^x+$/);
   await end(child, 'SIGTERM');
   const lines = pipe.read().trim().split('\n');
   const times = lines.map((line) => (JSON.parse(line) as { time: string }).time);

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -134,4 +136,18 @@ test.each([
   });
   expect(await endOf(child)).toEqual([1, null]);
   expect(stderr).toBe('kv-accord: lost straw\n');
+});
+
+test('the program starts where its packages are symbolic links, as pnpm installs them', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kv-accord-linked-'));
+  try {
+    for (const name of ['dist', 'package.json'])
+      cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    const main = join(folder, 'dist/cli/main.js');
+    const { status, stderr } = spawnSync(process.execPath, [main, 'sidecar', '--help'], { encoding: 'utf8' });
+    expect([status, stderr]).toEqual([0, '']);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

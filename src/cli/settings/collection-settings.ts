@@ -7,7 +7,7 @@ const ownSettings = {
     kind: 'list',
     item: 'target',
     group: 'Fleet',
-    help: "Sidecars: HOST:PORT, unix:/path, dns:///NAME:PORT for every address behind a name, k8s://NAMESPACE/SERVICE:PORT for a Service's endpoints, k8s://NAMESPACE?selector=LABEL=VALUE for pods. Without sidecars: dynamo-file:///DIR, dynamo-k8s://NAMESPACE.",
+    help: "Sidecars: HOST:PORT, unix:/path, dns:///NAME:PORT for every address behind a name, k8s://NAMESPACE/SERVICE:PORT for a Service's endpoints, k8s://NAMESPACE?selector=LABEL=VALUE for pods, pool://NAMESPACE/NAME for an InferencePool's. Without sidecars: dynamo-file:///DIR, dynamo-k8s://NAMESPACE.",
   },
   'workers-file': {
     kind: 'file',
@@ -21,6 +21,13 @@ const ownSettings = {
     placeholder: '[NAMESPACE/]NAME',
     maxLength: 127,
     help: "The engines' pods of this DynamoGraphDeployment, with sidecars on port 50061.",
+  },
+  pool: {
+    kind: 'string',
+    group: 'Fleet',
+    placeholder: '[NAMESPACE/]NAME',
+    maxLength: 317,
+    help: 'The pods of this InferencePool, with sidecars on port 50061 (a pod with a sidecar for each target port: on those that follow).',
   },
   'min-workers': {
     kind: 'integer',
@@ -122,13 +129,14 @@ interface FleetSettings {
   readonly workers: readonly string[];
   readonly workersFile: string | undefined;
   readonly dynamoGraph: string | undefined;
+  readonly pool: string | undefined;
   readonly aggregator?: Address | undefined;
   readonly tlsCert: string | undefined;
   readonly tlsCa: string | undefined;
   readonly insecure: boolean;
 }
 
-type FleetSetting = 'workers' | 'workers-file' | 'dynamo-graph';
+type FleetSetting = 'workers' | 'workers-file' | 'dynamo-graph' | 'pool';
 type Reject<Name extends string> = (name: Name, allowed: string, value?: string) => SettingError;
 
 /** Checks that there is exactly one way to the fleet, and that it is allowed. */
@@ -138,14 +146,16 @@ export function checkFleet(settings: FleetSettings, reject: Reject<FleetSetting>
   const hasAggregator = settings.aggregator !== undefined;
   const hasGraph = settings.dynamoGraph !== undefined;
   if (hasList && hasFile) throw reject('workers-file', 'left out when --workers is given');
+  const hasPool = settings.pool !== undefined;
+  if (hasAggregator && hasPool) throw reject('pool', 'left out when --aggregator is asked');
   if (hasAggregator && hasGraph) throw reject('dynamo-graph', 'left out when --aggregator is asked');
   if (hasAggregator && hasList) throw reject('workers', 'left out when --aggregator is asked');
   if (hasAggregator && hasFile) throw reject('workers-file', 'left out when --aggregator is asked');
-  if (!hasList && !hasFile && !hasGraph && !hasAggregator) {
+  if (!hasList && !hasFile && !hasGraph && !hasPool && !hasAggregator) {
     const others =
       'aggregator' in settings
-        ? '--workers-file, --dynamo-graph or --aggregator'
-        : '--workers-file or --dynamo-graph';
+        ? '--pool, --workers-file, --dynamo-graph or --aggregator'
+        : '--pool, --workers-file or --dynamo-graph';
     throw reject('workers', `given, such as HOST:50061,… or dns:///NAME:50061; or ${others}`);
   }
   if (isSecured(settings)) return;

@@ -1,6 +1,6 @@
-import { closest, distance } from 'fastest-levenshtein';
 import { SettingError } from '../../app/setting-error.js';
 import { withEscapes } from '../../core/text/printable.js';
+import { nearestName } from '../../edge/platform/data/nearest-name.js';
 
 /** Where a value came from. */
 export type Origin =
@@ -60,7 +60,9 @@ export function withoutPassword(text: string): string {
 
 /** The known name that was most likely meant; undefined when none is near enough to be a help. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  if (known.length === 0 || name.length > MAX_QUOTED_LENGTH) return undefined;
-  const best = closest(name, known);
-  return distance(name, best) <= Math.max(2, Math.floor(name.length / 3)) ? best : undefined;
+  if (name.length > MAX_QUOTED_LENGTH) return undefined;
+  const best = nearestName(name, known);
+  return best !== undefined && best.distance <= Math.max(2, Math.floor(name.length / 3))
+    ? best.name
+    : undefined;
 }

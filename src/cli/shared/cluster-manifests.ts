@@ -8,6 +8,12 @@ const SOURCES: readonly { readonly kind: string; readonly apiVersion: string; re
   { kind: 'DynamoGraphDeployment', apiVersion: 'nvidia.com/v1beta1', plural: 'dynamographdeployments' },
   { kind: 'DynamoGraphDeployment', apiVersion: 'nvidia.com/v1alpha1', plural: 'dynamographdeployments' },
   { kind: 'LeaderWorkerSet', apiVersion: 'leaderworkerset.x-k8s.io/v1', plural: 'leaderworkersets' },
+  { kind: 'InferencePool', apiVersion: 'inference.networking.k8s.io/v1', plural: 'inferencepools' },
+  {
+    kind: 'InferencePool',
+    apiVersion: 'inference.networking.x-k8s.io/v1alpha2',
+    plural: 'inferencepools',
+  },
   { kind: 'Deployment', apiVersion: 'apps/v1', plural: 'deployments' },
   { kind: 'StatefulSet', apiVersion: 'apps/v1', plural: 'statefulsets' },
   { kind: 'DaemonSet', apiVersion: 'apps/v1', plural: 'daemonsets' },

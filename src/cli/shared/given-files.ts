@@ -4,17 +4,6 @@ import type { GivenFile } from '../../tools/manifests/lint/config/tree-files.js'
 import { quote } from '../settings/wrong-value.js';
 import { readManifestFiles, STANDARD_INPUT } from './manifest-files.js';
 
-/** `--with` of the commands that read manifests. */
-export const withSettings = {
-  with: {
-    kind: 'list',
-    item: 'source',
-    placeholder: '[PATH=]FILE',
-    group: 'Input',
-    help: "A file that programs of the manifests read and that is in their image or beside them: an engine's YAML, LMCache's, an .env file. It stands for every path that ends in its name, or for PATH. Repeat it for each.",
-  },
-} as const;
-
 /**
  * Reads the files of `--with`, each once. Throws a `SettingError` that names the
  * one which cannot be read, or is a folder.

@@ -73,6 +73,7 @@ describe.each(SHELLS)('%s', (shell) => {
         'completion',
         'demo',
         'doctor',
+        'epp',
         'exec',
         'frontend',
         'help',
@@ -80,6 +81,7 @@ describe.each(SHELLS)('%s', (shell) => {
         'lint',
         'sidecar',
         'status',
+        'top',
         'wait',
       ];
       const all = offered(shell, 'kv-accord ').filter((offer) => !offer.startsWith('-'));

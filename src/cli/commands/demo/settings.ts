@@ -14,6 +14,7 @@ export const demoSettings = {
       'rolling-change',
       'declared',
       'routing',
+      'racks',
     ],
     default: 'all',
     group: 'Story',
@@ -22,7 +23,7 @@ export const demoSettings = {
   keep: {
     kind: 'boolean',
     group: 'Story',
-    help: "Leave the last part's fleet running at the end, to ask with curl and to look at with grpcurl and a browser. Ctrl-C ends it.",
+    help: "Leave the last part's fleet running at the end, to ask with curl and to look at with kv-accord top, grpcurl and a browser. Ctrl-C ends it.",
   },
 } as const;
 

@@ -138,6 +138,14 @@ const ownSettings = {
     group: 'Requests',
     help: 'How long a worker may say nothing, to this request or any other, before another one serves a request whose answer has not begun. It is asked for its models meanwhile, so that a full engine keeps its queue and a stopped one does not.',
   },
+  'stall-timeout': {
+    kind: 'duration',
+    default: '60s',
+    min: '0s',
+    max: '10m',
+    group: 'Requests',
+    help: 'How long the engine of a worker may show no work for any request, although its HTTP server answers, before another worker serves a request whose answer has not begun; after twice as long, answers that have begun end with an error. Its counters are looked at meanwhile, and it is asked for one token, so that a long prompt is no fault. 0 waits for ever.',
+  },
   'request-timeout': {
     kind: 'duration',
     default: '1h',
@@ -151,6 +159,14 @@ const ownSettings = {
     default: 'off',
     group: 'Requests',
     help: 'Of equally good workers the requests of one session go to the same one. The session is named by a header (x-session-id, x-session-affinity, x-smg-routing-key and others), or by a user field of the body (prompt_cache_key, user, safety_identifier, metadata.user_id).',
+  },
+  'neighbour-hints': {
+    kind: 'integer',
+    default: 0,
+    min: 0,
+    max: 4_194_304,
+    group: 'Requests',
+    help: "Where another worker holds so many tokens more of a prompt than the chosen one, its engine is informed: x-kv-cache-source-host-port, with which llm-d's routing sidecar has vLLM fetch the blocks from there, and x-kv-accord-cache-source-tokens. The body stays as it is. 0: no engine is informed.",
   },
   'decision-headers': {
     kind: 'boolean',
@@ -173,6 +189,7 @@ const checkRouter: Check = (settings, reject) => {
   if (settings.workers.length > 0) throw reject('workers', allowed);
   if (settings.workersFile !== undefined) throw reject('workers-file', allowed);
   if (settings.dynamoGraph !== undefined) throw reject('dynamo-graph', allowed);
+  if (settings.pool !== undefined) throw reject('pool', allowed);
   if (settings.kvEventSources.length > 0) throw reject('kv-event-sources', allowed);
   const problem = checkDialled(settings.router, settings);
   if (problem !== undefined) throw reject('router', problem);

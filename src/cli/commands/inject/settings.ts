@@ -1,5 +1,5 @@
 import type { CommandDescription } from '../../command.js';
-import { withSettings } from '../../shared/given-files.js';
+import { withSettings } from '../../shared/with-settings.js';
 
 const ownSettings = {
   write: {

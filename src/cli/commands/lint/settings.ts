@@ -1,6 +1,6 @@
 import type { CommandDescription } from '../../command.js';
 import { kubeSettings } from '../../settings/kube-settings.js';
-import { withSettings } from '../../shared/given-files.js';
+import { withSettings } from '../../shared/with-settings.js';
 
 const ownSettings = {
   format: {

@@ -14,6 +14,7 @@ import { ListResultsResponse } from '../../../gen/kvaccord/v1/router.js';
 import type { CommandBody } from '../../command.js';
 import { EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
 import { quote } from '../../settings/wrong-value.js';
+import { wrapLine } from '../../shared/wrap-line.js';
 import { printIndex } from './index-dump.js';
 import { renderResults } from './results-table.js';
 import { type Screen, ScrollView } from './scroll-view.js';
@@ -113,24 +114,36 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
     else if (view.press(key, screenOf(stdout))) draw();
   }
 
+  /** The width that a watched terminal has; undefined where nothing has to fit. */
+  function columnsToFit(): number | undefined {
+    // A terminal without a size yet says 0.
+    const columns = watch && stdout.isTerminal ? stdout.columns || undefined : undefined;
+    return columns === undefined ? undefined : Math.max(columns, MIN_COLUMNS);
+  }
+
+  /** With the lines that a watched terminal is too narrow for wrapped. */
+  function fitted(text: string): string {
+    const columns = columnsToFit();
+    if (columns === undefined) return text;
+    return text
+      .split('\n')
+      .map((line) => wrapLine(line, columns))
+      .join('\n');
+  }
+
   /** Asks over the channel of the time before, or a new one. Rejects with `signal.reason`. */
   async function ask(): Promise<Look> {
     try {
       channel ??= dialer.dial(address);
       if (settings.routing) {
         const results = await takeResults(channel, settings.group ?? '', { clock, timeoutMs, signal });
-        const answer = json
-          ? `${jsonText(ListResultsResponse.toJSON(results))}\n`
-          : withoutControls(renderResults(results.groups));
-        return { answer };
+        if (json) return { answer: `${jsonText(ListResultsResponse.toJSON(results))}\n` };
+        return { answer: fitted(withoutControls(renderResults(results.groups))) };
       }
       const snapshot = await takeSnapshot(channel, { clock, timeoutMs, signal });
       if (json) return { answer: `${jsonText(toJson(snapshot))}\n` };
-      if (settings.topology) return { answer: withoutControls(renderTopology(snapshot)) };
-      // A terminal without a size yet says 0.
-      const columns = watch && stdout.isTerminal ? stdout.columns || undefined : undefined;
-      const fit = columns === undefined ? undefined : Math.max(columns, MIN_COLUMNS);
-      return { answer: withoutControls(renderSnapshot(snapshot, fit)) };
+      if (settings.topology) return { answer: fitted(withoutControls(renderTopology(snapshot))) };
+      return { answer: withoutControls(renderSnapshot(snapshot, columnsToFit())) };
     } catch (error) {
       channel?.close();
       channel = undefined;

@@ -1,35 +1,14 @@
 import type { FleetSnapshot } from '../../../app/fleet-snapshot.js';
+import { fabricName, gpuName, linkName } from '../../../core/contract/topology-words.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import { workerName } from '../../../core/text/worker-name.js';
 import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
-import {
-  type CapabilityReport,
-  type Gpu,
-  type GpuLink,
-  LinkKind,
-  type Placement,
-  type Topology,
-} from '../../../gen/kvaccord/v1/capabilities.js';
+import type { CapabilityReport, Placement, Topology } from '../../../gen/kvaccord/v1/capabilities.js';
 import type { Worker } from '../../../gen/kvaccord/v1/fleet.js';
 import { gpusOf } from './report-cells.js';
 
-/** As `nvidia-smi topo -m` names them, and amd-smi. */
-const LINK_NAMES: Readonly<Record<number, string>> = {
-  [LinkKind.NVLINK]: 'NV',
-  [LinkKind.PIX]: 'PIX',
-  [LinkKind.PXB]: 'PXB',
-  [LinkKind.PHB]: 'PHB',
-  [LinkKind.NODE]: 'NODE',
-  [LinkKind.SYS]: 'SYS',
-  [LinkKind.XGMI]: 'XGMI',
-  [LinkKind.PCIE]: 'PCIE',
-};
-
 /** Devices in one matrix: a DGX has 8 GPUs and 10 NICs. */
 const MAX_DEVICES = 40;
-
-/** Leading characters of a fabric's cluster UUID that tell one from another. */
-const FABRIC_CHARS = 8;
 
 const GIB = 2 ** 30;
 
@@ -77,7 +56,7 @@ function ofOne({ topology, workerId }: CapabilityReport): string {
       gpu.pciBusId || '-',
       String(gpu.numaNode ?? '-'),
       gpu.cpuAffinity ?? '-',
-      fabricOf(gpu) ?? '-',
+      fabricName(gpu) ?? '-',
       gpu.migProfile ?? '-',
     ]);
   return [
@@ -106,15 +85,6 @@ function matrixOf({ gpus, nics, links }: Topology): string {
   return table.toString();
 }
 
-/** A MIG device has an index of its own within its GPU. */
-function gpuName({ index, migProfile }: Gpu, at: number): string {
-  return `${migProfile === undefined ? 'GPU' : 'MIG'}${index ?? at}`;
-}
-
-function linkName({ kind, laneCount }: GpuLink): string {
-  return `${LINK_NAMES[kind] ?? '?'}${laneCount ?? ''}`;
-}
-
 /** How its GPUs are linked with each other: `NV18`, or `NV4 12, SYS 16` where pairs differ. */
 function gpuLinksOf(topology: Topology | undefined): string {
   const gpus = new Set(topology?.gpus.map(({ uuid }) => uuid));
@@ -130,16 +100,10 @@ function gpuLinksOf(topology: Topology | undefined): string {
 }
 
 function fabricsOf(topology: Topology | undefined): string {
-  const fabrics = new Set(topology?.gpus.map(fabricOf).filter((fabric) => fabric !== undefined));
+  const fabrics = new Set(topology?.gpus.map(fabricName).filter((fabric) => fabric !== undefined));
   return fabrics.size > 0
     ? [...fabrics].join(', ')
     : (topology?.placement?.topologyDomains['gpu.clique'] ?? '-');
-}
-
-/** The NVLink fabric that a GPU is in: the first characters of its cluster, and its clique. */
-function fabricOf({ fabricClusterUuid, fabricCliqueId }: Gpu): string | undefined {
-  if (fabricClusterUuid === undefined) return undefined;
-  return `${fabricClusterUuid.slice(0, FABRIC_CHARS)}.${fabricCliqueId ?? '?'}`;
 }
 
 function numaOf(topology: Topology | undefined): string {

@@ -1,7 +1,7 @@
 import type { FleetSnapshot } from '../../../app/fleet-snapshot.js';
 import { evidenceSourceName } from '../../../core/contract/names.js';
 import { onOneLine } from '../../../core/text/printable.js';
-import { cutToWidth, textWidth } from '../../../core/text/text-width.js';
+import { textWidth } from '../../../core/text/text-width.js';
 import { workerName } from '../../../core/text/worker-name.js';
 import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
 import { EvidenceSource } from '../../../gen/kvaccord/v1/capabilities.js';
@@ -13,6 +13,7 @@ import {
   MemberState,
   type Worker,
 } from '../../../gen/kvaccord/v1/fleet.js';
+import { wrapLine } from '../../shared/wrap-line.js';
 import { CACHE_VIEW_TITLE, cacheViewText } from './cache-view-cell.js';
 import { engineOf, gpusOf, isSplit, roleOf } from './report-cells.js';
 import { renderReport } from './report-table.js';
@@ -197,21 +198,6 @@ function isEjected(member: Member | undefined): boolean {
 
 function sourceOf(source: EvidenceSource | undefined): string {
   return source === undefined || source === EvidenceSource.UNSPECIFIED ? '-' : evidenceSourceName(source);
-}
-
-/** Wraps a line at spaces, with the same indent for what follows; a word that is too long is split. */
-function wrapLine(line: string, columns: number): string {
-  const indent = /^ */.exec(line)?.[0] ?? '';
-  const lines: string[] = [];
-  let rest = line;
-  while (textWidth(rest) > columns) {
-    const most = cutToWidth(rest, columns).length;
-    const space = rest.lastIndexOf(' ', most);
-    const end = space > indent.length ? space : most;
-    lines.push(rest.slice(0, end).trimEnd());
-    rest = indent + rest.slice(end).trimStart();
-  }
-  return [...lines, rest].join('\n');
 }
 
 /** `32`, or `1 as 32` where blocks of 1 token are re-hashed into blocks of 32. */

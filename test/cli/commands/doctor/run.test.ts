@@ -45,6 +45,26 @@ function folder(): string {
   return path;
 }
 
+describe('a compose file', () => {
+  it('has the variables of the .env file beside it, whose text is not shown', async () => {
+    const place = folder();
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of the compose file.
+    const worker = 'command: python3 -m dynamo.vllm --model m --block-size ${SIZE:-16}';
+    writeFileSync(
+      join(place, 'compose.yaml'),
+      `services:\n  router:\n    image: i\n    command: [python3, -m, dynamo.router, --router-block-size, "16"]\n  worker:\n    image: i\n    ${worker}\n`,
+    );
+    writeFileSync(join(place, '.env'), 'SECRET=not-for-you\nSIZE=64\n');
+    const { stdout } = await run(['--manifests', place, '--json']);
+    const { evidence } = JSON.parse(stdout) as {
+      evidence: { sizes: readonly { side: string; tokens_per_block: number }[] };
+    };
+    const sizes = evidence.sizes.map(({ side, tokens_per_block: tokens }) => `${side} ${tokens}`);
+    expect(sizes).toEqual(expect.arrayContaining(['router 16', 'worker 64']));
+    expect(stdout).not.toContain('not-for-you');
+  });
+});
+
 describe('the investigation, task by task', () => {
   it('gives a verdict on one screen: the mismatch, the defaults, and the one thing to do', async () => {
     const { code, stdout, stderr } = await run(WHOLE_CASE);

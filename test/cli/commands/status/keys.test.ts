@@ -1,52 +1,23 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { AggregatorHarness } from '../../../support/aggregator-harness.js';
-import { Changes } from '../../../support/changes.js';
 import { OpenThings } from '../../../support/open-things.js';
 import { requireBuild } from '../../../support/program.js';
+import { HAS_TERMINAL, Terminal } from '../../../support/terminal.js';
 
-const MAIN = fileURLToPath(new URL('../../../../dist/cli/main.js', import.meta.url));
 const CLEAR = '\u001b[2J\u001b[H';
-
-/** `script` of util-linux runs a command on a terminal of its own, and passes on what it is written. */
-const hasScript = spawnSync('script', ['--version']).stdout?.toString().includes('util-linux') === true;
 
 beforeAll(requireBuild);
 const open = new OpenThings();
 afterEach(() => open.close());
 
-/** The built program on a terminal of 12 lines and 80 columns. */
-class Terminal {
-  readonly changes = new Changes();
-  readonly child: ChildProcess;
-  text = '';
+/** A terminal of 12 lines and 80 columns. */
+function openTerminal(args: readonly string[]): Terminal {
+  return new Terminal(args, { open, rows: 12, columns: 80 });
+}
 
-  constructor(args: readonly string[]) {
-    const command = `stty rows 12 cols 80; ${[process.execPath, MAIN, ...args].join(' ')}; echo "ended with $?, $(stty -a | grep -o -- '-\\?icanon')"`;
-    this.child = spawn('script', ['-qfec', command, '/dev/null'], {
-      env: { PATH: process.env['PATH'], TERM: 'xterm', SHELL: '/bin/sh' },
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    this.child.stdout?.on('data', (bytes: Buffer) => {
-      this.text += bytes.toString();
-      this.changes.tell();
-    });
-    open.add(() => void this.child.kill('SIGKILL'));
-  }
-
-  /** The lines that are on the screen. */
-  get screen(): string[] {
-    return (this.text.split(CLEAR).at(-1) ?? '').split('\r\n');
-  }
-
-  press(keys: string): void {
-    this.child.stdin?.write(keys);
-  }
-
-  until(holds: () => boolean): Promise<void> {
-    return this.changes.until(holds);
-  }
+/** The lines that are on the screen. */
+function screenOf(terminal: Terminal): string[] {
+  return terminal.screenAfter(CLEAR);
 }
 
 /** An aggregator in conflict, with a cure for each of ten workers, which do not fit 12 lines. */
@@ -59,18 +30,18 @@ async function startFleet(): Promise<AggregatorHarness> {
   return aggregator;
 }
 
-describe.skipIf(!hasScript)('status --watch on a terminal', () => {
+describe.skipIf(!HAS_TERMINAL)('status --watch on a terminal', () => {
   it('scrolls by keys within the size of the terminal, shows every line, and gives the terminal back at q', async () => {
     const aggregator = await startFleet();
-    const terminal = new Terminal(['status', aggregator.grpc, '--watch']);
-    await terminal.until(() => /^lines 1-11 of \d+: /.test(terminal.screen.at(-1) ?? ''));
-    const count = Number(/of (\d+)/.exec(terminal.screen.at(-1) ?? '')?.[1]);
-    const seen = new Set(terminal.screen);
+    const terminal = openTerminal(['status', aggregator.grpc, '--watch']);
+    await terminal.until(() => /^lines 1-11 of \d+: /.test(screenOf(terminal).at(-1) ?? ''));
+    const count = Number(/of (\d+)/.exec(screenOf(terminal).at(-1) ?? '')?.[1]);
+    const seen = new Set(screenOf(terminal));
     for (let top = 2; top <= count - 10; top += 1) {
       terminal.press(top % 2 === 0 ? '\u001b[B' : 'j');
       const place = `lines ${top}-${top + 10} of ${count}: `;
-      await terminal.until(() => terminal.screen.at(-1)?.startsWith(place) === true);
-      for (const line of terminal.screen) seen.add(line);
+      await terminal.until(() => screenOf(terminal).at(-1)?.startsWith(place) === true);
+      for (const line of screenOf(terminal)) seen.add(line);
     }
     for (const line of seen) expect(line.length).toBeLessThanOrEqual(80);
     const { members = [] } = aggregator.aggregator.fleet.runner.view.groups[0] ?? {};
@@ -85,17 +56,31 @@ describe.skipIf(!hasScript)('status --watch on a terminal', () => {
       ['k', count - 11],
     ] as const) {
       terminal.press(keys);
-      await terminal.until(() => terminal.screen.at(-1)?.startsWith(`lines ${first}-`) === true);
+      await terminal.until(() => screenOf(terminal).at(-1)?.startsWith(`lines ${first}-`) === true);
     }
     terminal.press('q');
     await terminal.until(() => terminal.text.includes('ended with'));
     expect(terminal.text).toMatch(/ended with 0, icanon/);
   }, 60_000);
 
+  it.each(['--topology', '--routing'])(
+    'keeps to 80 columns with %s',
+    async (flag) => {
+      const aggregator = await startFleet();
+      const terminal = openTerminal(['status', aggregator.grpc, '--watch', flag]);
+      const last = flag === '--topology' ? /no report yet|no GPU|gpu/i : /No model was routed/;
+      await terminal.until(() => screenOf(terminal).some((line) => last.test(line)));
+      for (const line of screenOf(terminal)) expect(line.length).toBeLessThanOrEqual(80);
+      terminal.press('q');
+      await terminal.until(() => terminal.text.includes('ended with 0'));
+    },
+    60_000,
+  );
+
   it('ends by Ctrl-C as every command does', async () => {
     const aggregator = await startFleet();
-    const terminal = new Terminal(['status', aggregator.grpc, '--watch']);
-    await terminal.until(() => terminal.screen.at(-1)?.startsWith('lines 1-11') === true);
+    const terminal = openTerminal(['status', aggregator.grpc, '--watch']);
+    await terminal.until(() => screenOf(terminal).at(-1)?.startsWith('lines 1-11') === true);
     terminal.press('\u0003');
     await new Promise((resolve) => terminal.child.once('exit', resolve));
     expect(terminal.text).not.toContain('kv-accord status:');
@@ -103,7 +88,7 @@ describe.skipIf(!hasScript)('status --watch on a terminal', () => {
 
   it('is left as it is for who has no keys, and says how many lines are not shown', async () => {
     const aggregator = await startFleet();
-    const terminal = new Terminal(['status', aggregator.grpc, '--watch', '</dev/null']);
+    const terminal = openTerminal(['status', aggregator.grpc, '--watch', '</dev/null']);
     await terminal.until(() => /and \d+ more lines: kv-accord status shows all/.test(terminal.text));
     expect(terminal.text).not.toContain('lines 1-');
   }, 60_000);

@@ -1,0 +1,81 @@
+import { OpenAiError } from '../errors/openai-error.js';
+
+export interface LoadBoundsOptions {
+  /** Requests at a time to one worker; 1 or more. */
+  readonly maxRequestsPerWorker: number;
+}
+
+/** Seconds after which it is worth another try: a request of a full worker ends about as often. */
+const RETRY_AFTER_SECONDS = 1;
+
+/** The part of the bound that the lowest priority may fill, when there are many. */
+const LOWEST_PART = 0.5;
+
+/**
+ * Counts the requests at each worker, and says which workers take no more of a
+ * priority. The highest priority may fill each worker to its bound; lower ones
+ * are stopped earlier, in equal steps, so that they are shed first.
+ */
+export class LoadBounds {
+  readonly #max: number;
+  readonly #running = new Map<string, number>();
+  /** Ascending; 0 is always one of them. */
+  #levels: readonly number[] = [0];
+
+  constructor({ maxRequestsPerWorker }: LoadBoundsOptions) {
+    this.#max = maxRequestsPerWorker;
+  }
+
+  /** Requests at all workers. */
+  get running(): number {
+    let sum = 0;
+    for (const count of this.#running.values()) sum += count;
+    return sum;
+  }
+
+  /** Takes note of a priority that requests have; those of the first 64 count as levels of their own. */
+  note(priority: number): void {
+    if (this.#levels.includes(priority) || this.#levels.length >= MAX_LEVELS) return;
+    this.#levels = [...this.#levels, priority].sort((a, b) => a - b);
+  }
+
+  /** The most requests at a time that a worker gets before no further one of this priority goes there; at least 1. */
+  boundOf(priority: number): number {
+    const below = this.#levels.filter((level) => level <= priority).length;
+    const part = LOWEST_PART + ((1 - LOWEST_PART) * Math.max(1, below)) / this.#levels.length;
+    return Math.max(1, Math.floor(this.#max * part));
+  }
+
+  /** Of these workers those that take no further request of a priority. */
+  full(targets: readonly string[], priority: number): readonly string[] {
+    const bound = this.boundOf(priority);
+    return targets.filter((target) => (this.#running.get(target) ?? 0) >= bound);
+  }
+
+  /** Counts a request; the function that comes back ends it, and may be called again. */
+  begin(target: string): () => void {
+    this.#running.set(target, (this.#running.get(target) ?? 0) + 1);
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      const left = (this.#running.get(target) ?? 1) - 1;
+      if (left === 0) this.#running.delete(target);
+      else this.#running.set(target, left);
+    };
+  }
+}
+
+/** Levels of priority that are distinguished. */
+const MAX_LEVELS = 64;
+
+/** The answer to a request of a priority that no worker takes now. */
+export function shedError(group: string, workers: number, bound: number, priority: number): OpenAiError {
+  const each = bound === 1 ? '1 request' : `${bound} requests`;
+  const which = priority === 0 ? '' : ` of priority ${priority}`;
+  return new OpenAiError(
+    429,
+    `All ${workers} workers of ${group} have as many requests as they may: at ${each} each no further one${which} is taken.`,
+    { code: 'workers_full', retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
+}

@@ -1,0 +1,95 @@
+import type { Usage } from '../../fleet/router/routing.js';
+import type { Api } from '../apis/api.js';
+import { type AnswerHead, PassedAnswer } from '../proxy/passed-answer.js';
+import type { Chosen } from './picking.js';
+
+/** Progress and end of an answer, for what is reserved for its request. */
+type Reserved = Pick<Chosen, 'route' | 'end'>;
+
+/**
+ * What is reserved for one request, from the choice to the end of its answer,
+ * also where the gateway sent it elsewhere. It is released exactly once.
+ */
+export class PickedRoute {
+  readonly #first: Chosen;
+  #reserved: Reserved | undefined;
+  #answer: PassedAnswer | undefined;
+  #isReleased = false;
+
+  constructor(chosen: Chosen) {
+    this.#first = chosen;
+    this.#reserved = chosen;
+  }
+
+  /** Where it was to go, in order. */
+  get endpoints(): readonly string[] {
+    return this.#first.endpoints;
+  }
+
+  get decision(): Chosen['route']['decision'] {
+    return this.#first.route.decision;
+  }
+
+  /** The worker where the request counts now; undefined where that is none. */
+  get servedBy(): { readonly group: string; readonly target: string } | undefined {
+    return this.#reserved?.route.decision;
+  }
+
+  /**
+   * Another worker than the first one answered: the request counts there from
+   * now on. `hasFailed`: whether the first one was tried in vain.
+   */
+  moveTo(endpoint: string, hasFailed: boolean): void {
+    const { route } = this.#first;
+    if (hasFailed)
+      route.failed({ kind: 'unreachable', detail: `the gateway was answered by its fallback ${endpoint}` });
+    this.#reserved = undefined;
+    this.#first.end();
+    route.release();
+    void this.#first.moveTo(endpoint).then((moved) => {
+      if (!this.#isReleased) {
+        this.#reserved = moved;
+        return;
+      }
+      moved?.end();
+      moved?.route.release(this.#usage);
+    });
+  }
+
+  /** The head of the answer has come. */
+  beginAnswer(head: Omit<AnswerHead, 'hasLength'>, api: Api): void {
+    // Nothing is held back of it, since nothing is added to it here.
+    this.#answer = new PassedAnswer({ ...head, hasLength: true }, this.decision.tokensPerBlock, api);
+  }
+
+  onData(piece: Buffer): void {
+    this.#answer?.onData(piece, this.#reserved?.route ?? NOWHERE);
+  }
+
+  onEnd(): void {
+    this.#answer?.onEnd(this.#reserved?.route ?? NOWHERE);
+  }
+
+  /** It is over, however it ended; may be called again. */
+  release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    const reserved = this.#reserved;
+    this.#reserved = undefined;
+    reserved?.end();
+    reserved?.route.release(this.#usage);
+  }
+
+  get #usage(): Usage | undefined {
+    return this.#answer?.usage;
+  }
+}
+
+/** Stands in for a route while there is none. */
+const NOWHERE: Chosen['route'] = {
+  decision: undefined as never,
+  prefillDone: () => undefined,
+  progress: () => undefined,
+  release: () => undefined,
+  failed: () => undefined,
+};

@@ -1,0 +1,50 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+
+/** Closed list of who gave an answer; also labels. */
+export const SERVED_BY = ['first', 'fallback', 'other', 'unknown'] as const;
+export type ServedBy = (typeof SERVED_BY)[number];
+
+/** Closed list of what would have become of a request that was only watched; also labels. */
+export const SHADOW_RESULTS = ['same', 'other', 'unknown', 'would_refuse'] as const;
+export type ShadowResult = (typeof SHADOW_RESULTS)[number];
+
+/** What an Endpoint Picker counts beside what every frontend counts. */
+export class PickerMetrics {
+  readonly #served: Counter<'by'>;
+  readonly #shadow: Counter<'result'>;
+
+  /** `reserved`: requests that count at a worker now. */
+  constructor(registry: Registry, { reserved }: { reserved(): number }) {
+    const registers = [registry];
+    this.#served = new Counter({
+      name: 'kv_accord_epp_answers_total',
+      help: 'Answers by the endpoint that gave them: the first of the list, one of its fallbacks, another one, or unknown where the gateway does not say.',
+      labelNames: ['by'],
+      registers,
+    });
+    this.#shadow = new Counter({
+      name: 'kv_accord_epp_shadow_requests_total',
+      help: 'With --shadow: requests whose endpoint would have been the same as the one that answered, another one, unknown where the gateway does not say, or that would have been refused.',
+      labelNames: ['result'],
+      registers,
+    });
+    new Gauge({
+      name: 'kv_accord_epp_reserved_requests',
+      help: 'Requests that count at a worker now.',
+      registers,
+      collect() {
+        this.set(reserved());
+      },
+    });
+  }
+
+  /** Counts who gave an answer. */
+  served(by: ServedBy): void {
+    this.#served.inc({ by });
+  }
+
+  /** Counts a request that was only watched. */
+  shadow(result: ShadowResult): void {
+    this.#shadow.inc({ result });
+  }
+}

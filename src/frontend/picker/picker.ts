@@ -1,0 +1,177 @@
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import type { Registry } from 'prom-client';
+import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
+import { UnorderedSet } from '../../edge/platform/data/unordered-set.js';
+import type { Logger } from '../../edge/platform/logger.js';
+import { toRpcError, toStatus } from '../../edge/rpc/errors.js';
+import type { RpcEdge } from '../../edge/rpc/handlers.js';
+import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
+import type { Routing } from '../../fleet/router/routing.js';
+import type {
+  ExternalProcessorServer,
+  ProcessingRequest,
+  ProcessingResponse,
+} from '../../gen/envoy/service/ext_proc/v3/external_processor.js';
+import type { EngineAsker } from '../engine-access/engine-asker.js';
+import { drainingError, overloadedError } from '../errors/gateway-errors.js';
+import type { OpenAiError } from '../errors/openai-error.js';
+import { currentModels } from '../gateway/current-models.js';
+import { EngineModels } from '../gateway/engine-models.js';
+import { GatewayMetrics } from '../gateway/gateway-metrics.js';
+import { BodyReader } from '../gateway/request-body.js';
+import { RequestReader, type RequestReaderOptions } from '../gateway/request-reader.js';
+import { ResponseHomes } from '../gateway/response-homes.js';
+import type { TokenSource } from '../tokens/prompt-tokens.js';
+import type { EndpointBook } from './endpoint-book.js';
+import { LoadBounds, type LoadBoundsOptions } from './load-bounds.js';
+import type { PickerCall } from './picker-call.js';
+import { PickerMetrics } from './picker-metrics.js';
+import type { PickerStreamModules, PickerStreamOptions } from './picker-modules.js';
+import { PickerStream } from './picker-stream.js';
+import { Picking, type PickingOptions } from './picking.js';
+
+export interface PickerOptions
+  extends PickerStreamOptions,
+    PickingOptions,
+    RequestReaderOptions,
+    LoadBoundsOptions {
+  /** Longest body, in bytes. */
+  readonly bodyLimitBytes: number;
+  /** Requests at a time, from the headers to the end of the answer; further ones are refused. */
+  readonly maxRequests: number;
+}
+
+export interface PickerModules {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly registry: Registry;
+  /** What is served; the same object until it changes. */
+  readonly catalogue: () => Catalogue;
+  /** The endpoints of what is served. */
+  readonly endpoints: () => EndpointBook;
+  readonly routing: Routing;
+  readonly tokens: TokenSource;
+  /** Asks single workers for what is not in their reports. */
+  readonly engines: Pick<EngineAsker, 'get'>;
+  /** The priority of requests of an objective. Default: 0 for all. */
+  readonly priorityOf?: (objective: string | undefined) => number;
+}
+
+/** How often it is looked after requests that take too long; time-outs are late by this at most. */
+const CHECK_EVERY_MS = 1_000;
+
+/** Chooses endpoints for a gateway, over `envoy.service.ext_proc.v3.ExternalProcessor/Process`. */
+export class Picker {
+  readonly #options: PickerOptions;
+  readonly #clock: Clock;
+  readonly #open = new UnorderedSet<PickerStream>();
+  readonly #modules: PickerStreamModules;
+  #timer: Timer | undefined;
+  #isDraining = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(options: PickerOptions, modules: PickerModules) {
+    const { clock, logger, registry, catalogue, endpoints, priorityOf = () => 0 } = modules;
+    this.#options = options;
+    this.#clock = clock;
+    const bounds = new LoadBounds(options);
+    const metrics = new GatewayMetrics(registry, {
+      inFlight: () => this.#open.size,
+      groups: () => catalogue().groups.map(({ group }) => group),
+    });
+    const homes = new ResponseHomes((worker, path) => modules.engines.get(worker, path));
+    const models = currentModels(catalogue);
+    const engineModels = new EngineModels((worker, path) => modules.engines.get(worker, path), { clock });
+    const reader = new RequestReader(options, { ...modules, metrics, models, homes, engineModels });
+    this.#modules = {
+      clock,
+      logger,
+      homes,
+      metrics,
+      pickerMetrics: new PickerMetrics(registry, { reserved: () => bounds.running }),
+      bodies: new BodyReader({ limitBytes: options.bodyLimitBytes }),
+      picking: new Picking(options, { reader, models, endpoints, bounds, priorityOf }),
+      findProblem: () => this.#findProblem(),
+    };
+  }
+
+  /** Requests that are open now. */
+  get openRequests(): number {
+    return this.#open.size;
+  }
+
+  /** The handlers of the gRPC service. */
+  createHandlers(edge: RpcEdge): ExternalProcessorServer {
+    return { process: (call) => this.#serve(call, edge) };
+  }
+
+  /** Refuses new requests, and lets those that are open end; what is left after `graceMs` is cut. */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    if (this.#open.size > 0) {
+      const idle = new AbortController();
+      this.#onIdle = () => idle.abort();
+      await sleep(this.#clock, graceMs, idle.signal);
+    }
+    for (const stream of this.#open.snapshot()) stream.cut();
+    this.#timer?.clear();
+  }
+
+  #serve(call: ServerDuplexStream<ProcessingRequest, ProcessingResponse>, edge: RpcEdge): void {
+    const stream = new PickerStream(callOf(call), this.#options, this.#modules, () => this.#onOver(stream));
+    this.#open.add(stream);
+    this.#timer ??= this.#clock.setTimer(CHECK_EVERY_MS, this.#check);
+    const guard = (run: () => void): void => {
+      try {
+        run();
+      } catch (error) {
+        call.emit('error', toStatus(toRpcError(error, call.getPath(), edge)));
+        stream.close();
+      }
+    };
+    call.on('data', (message: ProcessingRequest) => guard(() => stream.take(message)));
+    call.once('end', () => guard(() => stream.halfClose()));
+    for (const event of ['cancelled', 'close', 'error']) call.once(event, () => stream.close());
+    // One that was given up before it came here gives no sign any more.
+    if (call.cancelled) stream.close();
+  }
+
+  readonly #check = (): void => {
+    this.#timer = undefined;
+    const nowMs = this.#clock.monotonicMs();
+    for (const stream of this.#open.snapshot()) stream.check(nowMs);
+    if (this.#open.size > 0) this.#timer ??= this.#clock.setTimer(CHECK_EVERY_MS, this.#check);
+  };
+
+  #onOver(stream: PickerStream): void {
+    this.#open.delete(stream);
+    if (this.#open.size === 0) this.#onIdle?.();
+  }
+
+  #findProblem(): OpenAiError | undefined {
+    if (this.#isDraining) return drainingError();
+    return this.#open.size > this.#options.maxRequests ? overloadedError() : undefined;
+  }
+}
+
+/** A stream of grpc-js as a request needs it: nothing more is read while the gateway does not read. */
+function callOf(call: ServerDuplexStream<ProcessingRequest, ProcessingResponse>): PickerCall {
+  let isEnded = false;
+  return {
+    write: (message, onTaken) => {
+      if (isEnded || call.cancelled || call.destroyed) {
+        onTaken?.();
+        return;
+      }
+      const hasRoom = onTaken === undefined ? call.write(message) : call.write(message, onTaken);
+      if (hasRoom || call.isPaused()) return;
+      call.pause();
+      call.once('drain', () => call.resume());
+    },
+    end: () => {
+      if (isEnded) return;
+      isEnded = true;
+      call.end();
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type Api, RESPONSES } from '../apis/api.js';
+import { ResponseIdWatch } from '../gateway/response-homes.js';
+import { SERVED } from './names.js';
+import { PickedRoute } from './picked-route.js';
+import type { PickerStreamModules } from './picker-modules.js';
+import type { Chosen } from './picking.js';
+import { headerOf } from './read-headers.js';
+
+export interface ShownAnswerOptions {
+  readonly api: Api;
+  readonly isShadow: boolean;
+  /** When its request began, on the monotonic clock. */
+  readonly startedMs: number;
+}
+
+/** What was seen of an answer when its stream is over. */
+export interface SeenAnswer {
+  /** Its status; 499 where none came. */
+  readonly status: number;
+  readonly isWhole: boolean;
+  /** From the request's first message; undefined when no byte of a body came. */
+  readonly firstByteMs: number | undefined;
+}
+
+/** The status, in metrics alone, of a request whose stream ended before its answer. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/** The answer to one request, as far as the gateway shows it. */
+export class ShownAnswer {
+  readonly #options: ShownAnswerOptions;
+  readonly #modules: PickerStreamModules;
+  readonly #ids: ResponseIdWatch | undefined;
+  #picked: PickedRoute | undefined;
+  /** Whom another picker has chosen, where this one only watches. */
+  #otherChoice: string | undefined;
+  #hasBegun = false;
+  #status = 0;
+  #isWhole = false;
+  #firstByteMs: number | undefined;
+
+  constructor(options: ShownAnswerOptions, modules: PickerStreamModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.#ids = options.api === RESPONSES ? new ResponseIdWatch() : undefined;
+  }
+
+  /** An endpoint was chosen. `destination`: what the request's header already said. */
+  choose(chosen: Chosen, destination: string | undefined): void {
+    this.#picked = new PickedRoute(chosen);
+    this.#otherChoice = destination?.split(',', 1)[0]?.trim();
+  }
+
+  /** Its headers have come, of `served` where the gateway says that. */
+  begin(headers: IncomingHttpHeaders, served: string | undefined): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    this.#status = statusOf(headerOf(headers, ':status'));
+    this.#settle(served ?? headerOf(headers, SERVED));
+    this.#picked?.beginAnswer(
+      {
+        status: this.#status,
+        isEventStream: EVENT_STREAM.test(headerOf(headers, 'content-type') ?? ''),
+        isPlain: headers['content-encoding'] === undefined,
+      },
+      this.#options.api,
+    );
+  }
+
+  add(piece: Buffer): void {
+    if (piece.length === 0) return;
+    const { clock, homes } = this.#modules;
+    this.#firstByteMs ??= clock.monotonicMs() - this.#options.startedMs;
+    this.#picked?.onData(piece);
+    const id = this.#ids?.add(piece);
+    const home = this.#picked?.servedBy;
+    if (id !== undefined && home !== undefined) homes.remember(id, home);
+  }
+
+  /** All of it has come. */
+  end(): void {
+    if (this.#isWhole) return;
+    this.#isWhole = true;
+    this.#picked?.onEnd();
+    this.#picked?.release();
+  }
+
+  /** The stream is over: what was reserved is released. */
+  finish(): SeenAnswer {
+    this.#picked?.release();
+    return {
+      status: this.#status === 0 ? CLIENT_CLOSED_REQUEST : this.#status,
+      isWhole: this.#isWhole,
+      firstByteMs: this.#firstByteMs,
+    };
+  }
+
+  /** Compares who answered with who was chosen. */
+  #settle(served: string | undefined): void {
+    const picked = this.#picked;
+    const { pickerMetrics } = this.#modules;
+    if (picked === undefined) return;
+    const { isShadow } = this.#options;
+    const by = isShadow ? (served ?? this.#otherChoice) : served;
+    const at = by === undefined ? -1 : picked.endpoints.indexOf(by);
+    if (isShadow) pickerMetrics.shadow(by === undefined ? 'unknown' : at === 0 ? 'same' : 'other');
+    else
+      pickerMetrics.served(by === undefined ? 'unknown' : at === 0 ? 'first' : at > 0 ? 'fallback' : 'other');
+    // Of a fallback it is known that those before it in the list could not be reached.
+    if (by !== undefined && at !== 0) picked.moveTo(by, !isShadow && at > 0);
+  }
+}
+
+const EVENT_STREAM = /^\s*text\/event-stream\b/i;
+
+function statusOf(text: string | undefined): number {
+  return text !== undefined && /^[1-5]\d\d$/.test(text) ? Number(text) : 0;
+}

@@ -5,6 +5,7 @@ import { DiscoveryError } from './discovery-error.js';
 import type { DiscoveryModules, DiscoveryOptions } from './discovery-options.js';
 import { DynamoKubernetesSource } from './dynamo-kubernetes.js';
 import { ExpectedCount } from './expected-count.js';
+import { InferencePoolSource } from './inference-pool-source.js';
 import { membersOfPods, readPod } from './kubernetes-pods.js';
 import { membersOfSlices, readSlice } from './kubernetes-service.js';
 import { KubernetesSource } from './kubernetes-source.js';
@@ -119,6 +120,10 @@ function makeSource(target: ClusterTarget, part: ClusterPart): DiscoverySource {
         },
         its,
       );
+    }
+    case 'inference-pool': {
+      const { pool, port: sidecarPort, text } = target;
+      return new InferencePoolSource({ namespace, pool, sidecarPort, text, nameOf, ...expectedOf({}) }, its);
     }
     case 'dynamo-kubernetes':
       return new DynamoKubernetesSource({ ...target, namespace, nameOf }, its);

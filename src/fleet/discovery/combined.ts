@@ -1,3 +1,4 @@
+import { shareSignal } from '../../edge/platform/time/on-abort.js';
 import { DiscoveryError } from './discovery-error.js';
 import { MAX_ENDPOINTS } from './limits.js';
 import type { DiscoverySource, Endpoint, ExpectedWorkers, SourceHealth } from './source.js';
@@ -49,6 +50,8 @@ export class CombinedSource implements DiscoverySource {
       if (endpoints !== undefined) onList(endpoints, sumOf(expectations));
     };
 
+    // Every source listens to it, and each may ask a cluster for several kinds of objects.
+    shareSignal(signal);
     await Promise.all(
       this.#sources.map(async (source, index) => {
         const listed = (endpoints: readonly Endpoint[], expected?: ExpectedWorkers): void => {

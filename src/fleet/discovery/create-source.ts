@@ -4,7 +4,7 @@ import type { DiscoveryModules, DiscoveryOptions } from './discovery-options.js'
 import { DnsSource } from './dns.js';
 import { DynamoFileSource } from './dynamo-file.js';
 import { FileSource } from './file.js';
-import { type ClusterTarget, parseGraphTarget } from './parse-cluster-target.js';
+import { type ClusterTarget, parseGraphTarget, parsePoolSetting } from './parse-cluster-target.js';
 import { parseTargets, type Target } from './parse-target.js';
 import type { DiscoverySource } from './source.js';
 import { StaticSource } from './static.js';
@@ -23,6 +23,7 @@ export async function createDiscoverySource(
     ...underName('--dynamo-graph', () =>
       options.dynamoGraph === undefined ? [] : [parseGraphTarget(options.dynamoGraph)],
     ),
+    ...underName('--pool', () => (options.pool === undefined ? [] : [parsePoolSetting(options.pool)])),
   ];
   if (options.countsExpected === true) checkCountable(targets, options);
   const addresses = targets.flatMap((target) => (target.type === 'address' ? [target.address] : []));
@@ -44,14 +45,21 @@ export async function createDiscoverySource(
   return sources.length === 1 && only !== undefined ? only : new CombinedSource({ sources });
 }
 
+/** What lists pods, and so leads to their workloads. */
+const COUNTABLE: ReadonlySet<Target['type']> = new Set([
+  'kubernetes-service',
+  'kubernetes-pods',
+  'inference-pool',
+]);
+
 /** `--min-workers auto` asks workloads; what names none cannot be counted. */
 function checkCountable(targets: readonly Target[], { workersFile }: DiscoveryOptions): void {
-  const untold = targets.find(({ type }) => type !== 'kubernetes-service' && type !== 'kubernetes-pods');
+  const untold = targets.find(({ type }) => !COUNTABLE.has(type));
   if (untold === undefined && workersFile === undefined) return;
   const what = untold === undefined ? `--workers-file ${workersFile}` : `--workers ${textOf(untold)}`;
   throw new DiscoveryError(
     'unsupported_target',
-    `--min-workers auto needs a Kubernetes workload to count by, and ${what} names none; give a number, or find the workers by k8s://… or --dynamo-graph`,
+    `--min-workers auto needs a Kubernetes workload to count by, and ${what} names none; give a number, or find the workers by k8s://…, --pool or --dynamo-graph`,
   );
 }
 

@@ -12,6 +12,8 @@ export interface DiscoveryOptions {
   readonly workersFile?: string | undefined;
   /** What `--dynamo-graph` gave. */
   readonly dynamoGraph?: string | undefined;
+  /** What `--pool` gave. */
+  readonly pool?: string | undefined;
   /** What `--kubeconfig` and `--kube-context` gave; see `openCluster`. */
   readonly kubeconfig?: string | undefined;
   readonly kubeContext?: string | undefined;

@@ -17,6 +17,8 @@ export interface ClusterMembers {
   readonly problems: readonly string[];
   /** Their pods, to find the workloads by. */
   readonly pods: readonly PodClue[];
+  /** Members of one pod. Default 1. */
+  readonly perPod?: number;
 }
 
 export interface KubernetesSourceOptions<T> {
@@ -123,7 +125,7 @@ export class KubernetesSource<T> implements DiscoverySource {
       );
       if (signal.aborted) return;
       const { problems } = outcome ?? UNCOUNTED;
-      if (outcome !== undefined) expected = outcome.expected;
+      if (outcome !== undefined) expected = inMembers(outcome.expected, members);
       const words = JSON.stringify(expected);
       this.#tell([...members.problems, ...problems], onError);
       if (members !== listed || words !== reported) onList(members.endpoints, expected);
@@ -145,6 +147,14 @@ export class KubernetesSource<T> implements DiscoverySource {
       cause === undefined ? {} : { cause },
     );
   }
+}
+
+/** What workloads expect is pods; what is counted against it is members. */
+function inMembers(
+  expected: ExpectedWorkers | undefined,
+  { perPod = 1 }: ClusterMembers,
+): ExpectedWorkers | undefined {
+  return expected === undefined ? undefined : { ...expected, count: expected.count * perPod };
 }
 
 function tooMany({ length }: readonly Endpoint[]): string[] {

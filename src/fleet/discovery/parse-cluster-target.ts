@@ -24,6 +24,7 @@ export type ClusterTarget =
       readonly graph?: string;
       readonly text: string;
     }
+  | PoolTarget
   /** Model cards in DynamoWorkerMetadata objects. */
   | {
       readonly type: 'dynamo-kubernetes';
@@ -33,12 +34,24 @@ export type ClusterTarget =
       readonly text: string;
     };
 
+/** The pods of an InferencePool. */
+export interface PoolTarget {
+  readonly type: 'inference-pool';
+  readonly namespace: string | undefined;
+  readonly pool: string;
+  /** The port of a pod's first sidecar. */
+  readonly port: number;
+  readonly text: string;
+}
+
 /** Where sidecars listen by default; what a selector of pods assumes. */
 const SIDECAR_PORT = 50_061;
 
 const SERVICE_FORM = 'k8s://NAMESPACE/SERVICE:PORT';
 const PODS_FORM = 'k8s://NAMESPACE?selector=LABEL=VALUE[&port=N]';
 const DYNAMO_FORM = 'dynamo-k8s://NAMESPACE[?selector=LABEL=VALUE]';
+const POOL_FORM = 'pool://NAMESPACE/NAME[?port=N]';
+const POOL_SETTING_FORM = 'NAME or NAMESPACE/NAME of an InferencePool';
 const GRAPH_FORM = 'NAME or NAMESPACE/NAME of a DynamoGraphDeployment';
 
 /** What the operator of Dynamo labels the pods of a graph's engines with. */
@@ -90,6 +103,36 @@ export function parseGraphTarget(text: string): ClusterTarget {
     port: SIDECAR_PORT,
     graph,
     text: `DynamoGraphDeployment ${namespace === undefined ? '' : `${namespace}/`}${graph}`,
+  };
+}
+
+/** `pool://NAMESPACE/NAME[?port=N]`; without NAMESPACE (`pool:///NAME`) it is this pod's own. */
+export function parsePoolTarget(text: string): PoolTarget {
+  const match = /^pool:\/\/([^/?#]*)\/([^/?#]*)(?:\?(.*))?$/is.exec(text);
+  if (match === null) throw wrongTarget(text, `must be ${POOL_FORM}`);
+  const [, namespace = '', pool = '', query = ''] = match;
+  const { port } = parametersOf(text, query, ['port'], POOL_FORM);
+  return poolTarget(text, namespace, pool, port === undefined ? SIDECAR_PORT : portNumber(text, port));
+}
+
+/** `[NAMESPACE/]NAME` of an InferencePool, as `--pool` has it; the form of a target is taken too. */
+export function parsePoolSetting(text: string): PoolTarget {
+  if (/^pool:\/\//i.test(text)) return parsePoolTarget(text);
+  const [, namespace = '', pool] = /^(?:([^/]+)\/)?([^/]+)$/.exec(text) ?? [];
+  if (pool === undefined) throw wrongTarget(text, `must be ${POOL_SETTING_FORM}`);
+  return poolTarget(text, namespace, pool, SIDECAR_PORT);
+}
+
+function poolTarget(text: string, namespaceText: string, pool: string, port: number): PoolTarget {
+  if (!isSubdomain(pool)) throw wrongTarget(text, `must be ${POOL_SETTING_FORM}`);
+  const namespace = namespaceOf(text, namespaceText);
+  const ending = port === SIDECAR_PORT ? '' : `?port=${port}`;
+  return {
+    type: 'inference-pool',
+    namespace,
+    pool,
+    port,
+    text: `pool://${namespace ?? ''}/${pool}${ending}`,
   };
 }
 
@@ -151,6 +194,11 @@ const LABEL_NAME_FORM = 'at most 63 lower-case letters, digits and hyphens';
 /** RFC 1123, as Kubernetes names namespaces, Services and ports. */
 function isLabelName(text: string): boolean {
   return /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(text);
+}
+
+/** RFC 1123, as Kubernetes names custom resources. */
+function isSubdomain(text: string): boolean {
+  return text.length <= 253 && text.split('.').every(isLabelName);
 }
 
 function portNumber(text: string, digits: string): number {

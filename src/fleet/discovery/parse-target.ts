@@ -6,6 +6,7 @@ import {
   type ClusterTarget,
   parseDynamoKubernetesTarget,
   parseKubernetesTarget,
+  parsePoolTarget,
 } from './parse-cluster-target.js';
 import { quoteTarget, wrongTarget } from './wrong-target.js';
 
@@ -21,7 +22,7 @@ export type Target =
 
 /** What `parseTarget` takes, for messages and help. */
 const TARGET_FORMS =
-  'HOST:PORT, [::1]:PORT, unix:/path, dns:///NAME:PORT, k8s://NAMESPACE/SERVICE:PORT, k8s://NAMESPACE?selector=LABEL=VALUE, dynamo-file:///DIR or dynamo-k8s://NAMESPACE';
+  'HOST:PORT, [::1]:PORT, unix:/path, dns:///NAME:PORT, k8s://NAMESPACE/SERVICE:PORT, k8s://NAMESPACE?selector=LABEL=VALUE, pool://NAMESPACE/NAME, dynamo-file:///DIR or dynamo-k8s://NAMESPACE';
 
 /**
  * Reads one target. Names come out in lower case and IPv6 addresses in their
@@ -36,6 +37,8 @@ export function parseTarget(text: string): Target {
       return parseDns(text);
     case 'k8s':
       return parseKubernetesTarget(text);
+    case 'pool':
+      return parsePoolTarget(text);
     case 'dynamo-file':
       return parseDynamoFile(text);
     case 'dynamo-k8s':

@@ -7,6 +7,14 @@ export interface ExpectedWorkers {
   readonly origin: string;
 }
 
+/** A port of a pool at which a worker takes requests. */
+export interface ServedPort {
+  /** Its place in the pool's `targetPorts`, from 0: the data-parallel rank behind it, where one worker has several. */
+  readonly rank: number;
+  /** `IP:PORT`, as gateways are answered. */
+  readonly address: string;
+}
+
 /** One worker as discovery lists it. */
 export interface Endpoint {
   /** Stable name of the member, unique in the fleet: what people see. */
@@ -25,6 +33,8 @@ export interface Endpoint {
   readonly unscheduled?: boolean;
   /** What is reported of a worker without a sidecar. */
   readonly discovered?: DiscoveredWorker;
+  /** Where gateways reach it, by its pool; absent where no pool says, or while it has no address. */
+  readonly serves?: readonly ServedPort[];
   /** True while the platform is taking it away (a terminating pod). */
   readonly draining?: boolean;
 }

@@ -57,6 +57,25 @@ describe('several sources', () => {
     expect(run.lists.at(-1)).toEqual(['w-2:1']);
   });
 
+  it('can be many, and Node takes their listeners for no leak', async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', onWarning);
+    const abort = new AbortController();
+    const sources = Array.from({ length: 12 }, () => new HandSource());
+    const ended = new CombinedSource({ sources }).run(
+      abort.signal,
+      () => undefined,
+      () => undefined,
+    );
+    abort.abort();
+    await ended;
+    // Warnings come a turn of the event loop later.
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', onWarning);
+    expect(warnings).toEqual([]);
+  });
+
   it('go on without one that fails, and keep its last list', () => {
     const { a, b, run } = combine();
     a.list([at('w-1:1')]);

@@ -6,6 +6,7 @@ import type { Clock } from '../../../edge/platform/clock.js';
 import type { EvidencePart } from '../evidence.js';
 import { logPart } from './logs.js';
 import { notRead, outcome } from './outcomes.js';
+import { POOL_VERSIONS, poolParts } from './pools.js';
 
 export interface ClusterOptions {
   readonly namespace: string;
@@ -84,6 +85,7 @@ export async function gatherPods(
   const parts: EvidencePart[] = [
     { source: outcome('cluster', name, isWhole ? 'read' : 'partly_read', detail.join('; ')) },
   ];
+  parts.push(...poolParts(await listPools(namespace, modules), pods));
   for (const container of read) parts.push(...(await readContainer(path, container, options, modules)));
   return parts;
 }
@@ -105,6 +107,23 @@ async function listAll(path: string, { api, signal }: ClusterModules): Promise<r
     if (next === undefined) break;
   }
   return items;
+}
+
+/**
+ * Those of the first version that has any. A kind that is not there, or may not be
+ * read, has none: what is refused is reported by the one that reads manifests.
+ */
+async function listPools(namespace: string, modules: ClusterModules): Promise<readonly unknown[]> {
+  for (const version of POOL_VERSIONS) {
+    const path = `/apis/${version}/namespaces/${encodeURIComponent(namespace)}/inferencepools`;
+    try {
+      const pools = await listAll(path, modules);
+      if (pools.length > 0) return pools;
+    } catch (error) {
+      if (!(error instanceof KubernetesError)) throw error;
+    }
+  }
+  return [];
 }
 
 /** Those of programs that are concerned; all of them when none is recognised. */

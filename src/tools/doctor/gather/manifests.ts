@@ -1,4 +1,5 @@
 import { countOf } from '../../../core/text/lists.js';
+import type { GivenFile } from '../../manifests/lint/config/tree-files.js';
 import type { Fleet } from '../../manifests/lint/facts/fleet.js';
 import type { NamedText } from '../../manifests/lint/fixes/apply-fixes.js';
 import { inspectTexts } from '../../manifests/lint/lint-texts.js';
@@ -10,11 +11,18 @@ import { notRead, outcome } from './outcomes.js';
 /**
  * What manifests and shell scripts say: the faults that `lint` finds, and the
  * sizes and settings of every side, those that apply by default among them.
- * `name` is what the operator gave. Never throws.
+ * `name` is what the operator gave, `environments` the environment files of compose files, which hold secrets and are
+ * no part of what a report shows. Never throws.
  */
-export function manifestsPart(name: string, texts: readonly NamedText[]): EvidencePart {
+export function manifestsPart(
+  name: string,
+  texts: readonly NamedText[],
+  environments: readonly GivenFile[] = [],
+): EvidencePart {
   try {
-    const { findings, fleets, leftOut } = inspectTexts(texts);
+    const given = new Map(environments.map(({ file, paths }) => [file, paths]));
+    const all = [...texts.filter(({ file }) => !given.has(file)), ...environments];
+    const { findings, fleets, leftOut } = inspectTexts(all, { given });
     const reader = new FleetReader();
     for (const fleet of fleets) reader.read(fleet);
     const { sizes, settings } = reader;

@@ -132,7 +132,10 @@ function listening(settings: Settings): Map<number, 'grpc' | 'http'> {
   };
   add(settings['listen'], 'grpc');
   add(settings['http-listen'], 'http');
-  add(`${String(settings['http-host'])}:${String(settings['http-port'])}`, 'http');
+  add(settings['ext-proc-listen'], 'grpc');
+  add(settings['health-listen'], 'grpc');
+  if (settings['http-port'] !== undefined)
+    add(`${String(settings['http-host'])}:${String(settings['http-port'])}`, 'http');
   return ports;
 }
 
@@ -154,8 +157,13 @@ function portProblems(container: Node, settings: Settings): string[] {
     const speaks = ports.get(Number(number));
     if (speaks !== (grpc === undefined ? 'http' : 'grpc'))
       found.push(`${kind}: port ${String(port)} does not speak that`);
-    if (grpc !== undefined && isTls) found.push(`${kind}: the kubelet's gRPC probe speaks no TLS`);
-    if (grpc !== undefined && service !== 'kvaccord.v1.Capabilities')
+    // A picker answers probes at a port of its own, in plaintext, under the names of the Inference Extension.
+    const isPickerHealth = String(settings['health-listen']).endsWith(`:${String(number)}`);
+    if (isPickerHealth && !['liveness', 'readiness'].includes(String(service)))
+      found.push(`${kind}: ${String(service)} is no name of a picker's health`);
+    if (grpc !== undefined && isTls && !isPickerHealth)
+      found.push(`${kind}: the kubelet's gRPC probe speaks no TLS`);
+    if (grpc !== undefined && !isPickerHealth && service !== 'kvaccord.v1.Capabilities')
       found.push(`${kind}: ${String(service)} is not what passes as soon as a sidecar serves`);
     if (grpc === undefined && (scheme === 'HTTPS') !== isTls)
       found.push(`${kind}: scheme ${String(scheme)} is wrong`);

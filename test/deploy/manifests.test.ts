@@ -55,7 +55,7 @@ describe('manifests below deploy/', () => {
       containers.filter(({ container }) => isOurs(container)).map(({ container }) => readSettings(container)),
     );
     const commands = new Set(read.map((result) => ('command' in result ? result.command : result.problem)));
-    expect([...commands].sort()).toEqual(['aggregator', 'exec', 'frontend', 'sidecar', 'wait']);
+    expect([...commands].sort()).toEqual(['aggregator', 'epp', 'exec', 'frontend', 'sidecar', 'wait']);
   });
 
   test('have one sidecar for Deployments, StatefulSets, as a native sidecar and as an ordinary container', () => {

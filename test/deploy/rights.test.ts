@@ -46,7 +46,8 @@ function givenRights(): string[] {
 
 /** Every rule that the chart can write; what stands between them are conditions. */
 function chartRights(): string[] {
-  const template = repositoryFile('deploy/helm/kv-accord/templates/access.yaml');
+  const files = ['access.yaml', 'epp.yaml'].map((name) => `deploy/helm/kv-accord/templates/${name}`);
+  const template = files.map(repositoryFile).join('\n');
   const rules = [...template.matchAll(/- apiGroups: .*\n\s+resources: .*\n\s+verbs: .*/g)].map(
     ([rule]) => rule,
   );
@@ -57,12 +58,15 @@ test('the Roles give what the documentation says that the discovery needs, and n
   const documented = documentedRights();
   expect(documented.size).toBeGreaterThan(8);
   const given = givenRights();
-  expect(given.sort()).toEqual([
+  expect([...new Set(given)].sort()).toEqual([
     'get apps/deployments',
     'get apps/replicasets',
     'get apps/statefulsets',
     'list,watch /pods',
     'list,watch discovery.k8s.io/endpointslices',
+    'list,watch inference.networking.k8s.io/inferencepools',
+    'list,watch inference.networking.x-k8s.io/inferenceobjectives',
+    'list,watch llm-d.ai/inferenceobjectives',
   ]);
   for (const right of [...given, ...chartRights()]) expect([...documented]).toContain(right);
   expect(chartRights()).toEqual(

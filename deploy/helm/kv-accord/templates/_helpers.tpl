@@ -40,6 +40,37 @@ app.kubernetes.io/component: {{ .Values.component }}
 {{ include "kv-accord.common" . }}
 {{- end }}
 
+{{/* The picker, which is installed beside the component. */}}
+{{- define "kv-accord.eppName" -}}
+{{- printf "%s-epp" (include "kv-accord.fullname" .) -}}
+{{- end }}
+
+{{- define "kv-accord.eppSelector" -}}
+app.kubernetes.io/name: kv-accord
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: epp
+{{- end }}
+
+{{- define "kv-accord.eppLabels" -}}
+{{ include "kv-accord.eppSelector" . }}
+{{ include "kv-accord.common" . }}
+{{- end }}
+
+{{- define "kv-accord.poolName" -}}
+{{- default (include "kv-accord.fullname" .) .Values.epp.pool.name -}}
+{{- end }}
+
+{{/* The proxies of gateways: in this namespace by the label of the Gateway API, in another by a label of the namespace. */}}
+{{- define "kv-accord.gateways" -}}
+- podSelector:
+    matchExpressions:
+      - key: gateway.networking.k8s.io/gateway-name
+        operator: Exists
+- namespaceSelector:
+    matchLabels:
+      {{- toYaml .Values.epp.gatewayNamespaceLabels | nindent 6 }}
+{{- end }}
+
 {{- define "kv-accord.common" -}}
 app.kubernetes.io/part-of: kv-accord
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -91,6 +122,12 @@ nvidia.com/dynamo-graph-deployment-name: {{ .Values.workers.graph }}
 - --workers={{ . }}
 {{- end -}}
 {{- end }}
+{{ include "kv-accord.agreement" . }}
+{{- end }}
+
+{{/* The flags of how they agree. */}}
+{{- define "kv-accord.agreement" -}}
+{{- $workers := .Values.workers -}}
 - --min-workers={{ $workers.min }}
 - --on-missing={{ $workers.onMissing }}
 {{- if eq (default "refuse" $workers.blockSizePolicy) "rehash" }}

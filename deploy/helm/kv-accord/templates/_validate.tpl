@@ -28,6 +28,12 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- if and .Values.epp.enabled (ne (include "kv-accord.workersNamespace" .) .Release.Namespace) -}}
+{{- fail (printf "epp.enabled is true, and workers.namespace is %s: an InferencePool names a picker of its own namespace, so install this release there" .Values.workers.namespace) -}}
+{{- end -}}
+{{- if and .Values.epp.enabled (not .Values.epp.pool.create) (not .Values.epp.pool.name) -}}
+{{- fail "epp.enabled is true, epp.pool.create is false, and epp.pool.name is empty: set it to the name of the InferencePool" -}}
+{{- end -}}
 {{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) -}}
 {{- fail "httpRoute.enabled is true, and httpRoute.parentRefs is empty: name the Gateway, such as httpRoute.parentRefs[0].name=public" -}}
 {{- end -}}

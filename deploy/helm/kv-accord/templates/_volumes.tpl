@@ -29,6 +29,27 @@ engine-tls-ca: {{ .Values.engines.tlsCa.secretName | quote }}
 {{- end }}
 {{- end }}
 
+{{/* The same for the picker. */}}
+{{- define "kv-accord.eppMounts" -}}
+{{- range $folder, $secret := dict "tls" .Values.tls.secretName "token" .Values.token.secretName }}
+{{- if $secret }}
+- name: {{ $folder }}
+  mountPath: /etc/kv-accord/{{ $folder }}
+  readOnly: true
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "kv-accord.eppVolumes" -}}
+{{- range $folder, $secret := dict "tls" .Values.tls.secretName "token" .Values.token.secretName }}
+{{- if $secret }}
+- name: {{ $folder }}
+  secret:
+    secretName: {{ $secret }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* OpenTelemetry's own variables, which the frontend reads. */}}
 {{- define "kv-accord.tracing" -}}
 {{- with .Values.tracing }}

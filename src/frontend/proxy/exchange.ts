@@ -19,7 +19,8 @@ import { type AnswerHead, PassedAnswer } from './passed-answer.js';
 import type { Picked, ProxiedRequest, ProxyOutcome } from './proxied-request.js';
 import type { ProxyOptions } from './proxy-options.js';
 import { cutError, notAnsweredError, notPickedError, tooLateError } from './refusals.js';
-import { SilenceWatch, seconds } from './silence-watch.js';
+import { type Silence, SilenceWatch, seconds } from './silence-watch.js';
+import { StallWatch } from './stall-watch.js';
 import { faultOf, Suspects, suspicionOf } from './suspicion.js';
 import type { WorkerEndpoint, WorkerPools } from './worker-pools.js';
 import { writeHeadSafely } from './write-head.js';
@@ -68,6 +69,8 @@ export class Exchange implements AttemptListener, UnorderedMember {
   readonly #excluded: string[] = [];
   #failure: AttemptFailure | undefined;
   readonly #silence: SilenceWatch;
+  /** Made for a request that waits so long that it is looked at. */
+  #stall: StallWatch | undefined;
   /** Workers that closed the connection after the request was sent. */
   #endings = 0;
   readonly #suspects = new Suspects();
@@ -123,9 +126,11 @@ export class Exchange implements AttemptListener, UnorderedMember {
           this.#refuseLate(state.current.route);
         } else {
           // A worker that answers no request keeps no request that another one can serve.
-          const silence = this.#silence.beforeAnswer(state.current, this.#sinceMs, nowMs);
+          const silence =
+            this.#silence.beforeAnswer(state.current, this.#sinceMs, nowMs) ??
+            this.#stalled(state.current, false, nowMs);
           if (silence?.isReported === true && (this.#mayRetry || silence.isGone))
-            this.#lookElsewhere(state.current, silence.isGone);
+            this.#lookElsewhere(state.current, silence);
         }
         break;
       case 'holding':
@@ -145,7 +150,9 @@ export class Exchange implements AttemptListener, UnorderedMember {
           this.#cut(state.current, state.answer, `nothing came for ${seconds(elapsedMs)} s`);
         } else {
           // A worker that says nothing at all within an answer, and not to who asks for its models, is gone.
-          const silence = this.#silence.withinAnswer(state.current, this.#sinceMs, nowMs);
+          const silence =
+            this.#silence.withinAnswer(state.current, this.#sinceMs, nowMs) ??
+            this.#stalled(state.current, true, nowMs);
           if (silence?.isGone === true) this.#cut(state.current, state.answer, silence.detail);
         }
         break;
@@ -155,6 +162,13 @@ export class Exchange implements AttemptListener, UnorderedMember {
       case 'over':
         break;
     }
+  }
+
+  /** What its worker's HTTP server answers by itself shows nothing of the engine. */
+  #stalled(current: Try, isWithin: boolean, nowMs: number): Silence | undefined {
+    if (this.#request.api.isAnsweredByServer === true) return undefined;
+    this.#stall ??= new StallWatch(this.#modules.options, this.#request, this.#modules);
+    return this.#stall.check(current, isWithin, this.#sinceMs, nowMs);
   }
 
   /** It waited as long as a request may; a full engine is no fault as long as it answers others. */
@@ -174,8 +188,9 @@ export class Exchange implements AttemptListener, UnorderedMember {
    * better place only than one that is gone: before, each one that is offered is added to `ejected`, and passed over. Where
    * no further worker may be tried, the request ends as soon as another attempt of its client would find one.
    */
-  #lookElsewhere(silent: Try, isGone: boolean, ejected: readonly string[] = NO_TARGETS): void {
+  #lookElsewhere(silent: Try, silence: Silence, ejected: readonly string[] = NO_TARGETS): void {
     const { target } = silent.route.decision;
+    const { isGone, isNew, what } = silence;
     const passedOver = [...this.#excluded, target, ...ejected];
     this.#ask(passedOver).then(
       (picked) => {
@@ -187,14 +202,14 @@ export class Exchange implements AttemptListener, UnorderedMember {
         }
         if (decision.isTrial === true && !isGone) {
           picked.route.release();
-          this.#lookElsewhere(silent, isGone, [...ejected, decision.target]);
+          this.#lookElsewhere(silent, silence, [...ejected, decision.target]);
           return;
         }
         const mayRetry = this.#mayRetry;
-        if (silent.endpoint.worker.life.isNewSilence())
+        if (isNew(silent))
           this.#modules.logger.warn(
             { target, worker: workerName(silent.route.decision) },
-            'A worker says nothing, and its requests go to others',
+            `${what}, and its requests go to others`,
           );
         this.#failure = 'silent';
         this.#lastRoute = silent.route;
@@ -207,10 +222,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
         }
       },
       (error: unknown) =>
-        this.#modules.logger.debug(
-          { target, error },
-          'A worker says nothing, and no other can serve its request',
-        ),
+        this.#modules.logger.debug({ target, error }, `${what}, and no other can serve its request`),
     );
   }
 
@@ -233,7 +245,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
     const { route, endpoint } = state.current;
     this.#modules.access.answered(route.decision, status);
     endpoint.worker.life.answer(this.#modules.clock.monotonicMs());
-    const { headers, isHtml, ...head } = passedHeaders(rawHeaders);
+    const { headers, isHtml, isEventStream, hasLength, isPlain } = passedHeaders(rawHeaders);
     if (this.#modules.options.decisionHeaders) headers.push(...decisionHeaders(route.decision));
     const fault = suspicionOf({ status, isHtml });
     if (fault !== undefined && this.#mayRetry) {
@@ -242,7 +254,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
       return;
     }
     if (fault === undefined && status < 300) this.#suspects.blame();
-    this.#passHead(state.current, { status, ...head }, headers);
+    this.#passHead(state.current, { status, isEventStream, hasLength, isPlain }, headers);
   }
 
   onData(piece: Buffer): void {
@@ -259,6 +271,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
     current.endpoint.worker.life.answer(this.#sinceMs);
     if (!answer.hasData) this.#firstByteMs = this.#sinceMs - this.#startedMs;
     const passed = answer.onData(piece, current.route);
+    if (answer.showsWork) current.endpoint.worker.work.worked(this.#sinceMs);
     this.#request.onPiece?.(piece, current.route.decision);
     if (passed !== undefined && !response.write(passed)) this.#pause(current.attempt);
   }
@@ -383,15 +396,21 @@ export class Exchange implements AttemptListener, UnorderedMember {
       (options.passesAuthorization &&
         (headers.authorization !== undefined || headers['x-api-key'] !== undefined));
     const mayHaveKeys = hasKey && options.mayHaveKeys(decision, baseUrl);
+    const { cacheSourceOf } = this.#request;
+    const source = cacheSourceOf === undefined ? undefined : (cacheSourceOf(decision) ?? 'none');
     const attempt = new Attempt(worker, this);
-    if (!isSecond) this.#silence.restart();
+    if (!isSecond) {
+      this.#silence.restart();
+      this.#stall?.restart();
+    }
     this.#become({ type: 'connecting', current: { route, endpoint, attempt, isSecond } });
+    worker.work.sent(decision, body.length, this.#sinceMs);
     // The attempt hears of everything that is wrong: nothing is thrown here.
     worker.pool.dispatch(
       {
         method,
         path: pathPrefix + path,
-        headers: forwardedHeaders(headers, caller, options, decision, mayHaveKeys),
+        headers: forwardedHeaders(headers, caller, options, decision, mayHaveKeys, source),
         body: body.length === 0 ? null : body,
       },
       attempt,
@@ -468,7 +487,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
     const { status } = head;
     this.#status = status;
     const { tokensPerBlock } = current.route.decision;
-    const answer = new PassedAnswer(head, tokensPerBlock, this.#request.api.eventsBeforeTokens);
+    const answer = new PassedAnswer(head, tokensPerBlock, this.#request.api);
     this.#become({ type: 'passing', current, answer });
     writeHeadSafely(response, status, headers);
     // One packet where the body has come with the head; else the head goes alone.

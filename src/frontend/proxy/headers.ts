@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Decision } from '../../fleet/router/routing.js';
+import type { CacheSource } from './proxied-request.js';
 import type { ProxyOptions } from './proxy-options.js';
 
 /** Headers that speak of one connection alone (RFC 9110, 7.6.1), whatever `Connection` names. */
@@ -50,6 +51,15 @@ const NOT_PASSED: ReadonlySet<string> = new Set([
 /** Where clients show their keys: OpenAI's and Anthropic's. */
 const KEY_HEADERS: ReadonlySet<string> = new Set(['authorization', 'x-api-key']);
 
+/** Names the worker that holds the longest prefix; llm-d's routing sidecar has vLLM fetch the blocks from there. */
+const CACHE_SOURCE = 'x-kv-cache-source-host-port';
+
+/** How many tokens of the prompt that worker holds. */
+const CACHE_SOURCE_TOKENS = 'x-kv-accord-cache-source-tokens';
+
+/** No caller says from where an engine fetches blocks while this process does. */
+const SOURCE_HEADERS: ReadonlySet<string> = new Set([CACHE_SOURCE, CACHE_SOURCE_TOKENS]);
+
 /** This proxy's name in `Via` (RFC 9110, 7.6.3). */
 const VIA = '1.1 kv-accord';
 
@@ -70,7 +80,8 @@ export interface Caller {
  * `Host`, `Connection` and `Content-Length` are set by the sender. The
  * caller is appended to `X-Forwarded-For`; `X-Forwarded-Proto` and
  * `X-Forwarded-Host` of a proxy in front are kept. A worker that may have no
- * keys gets neither the caller's nor that of the engines.
+ * keys gets neither the caller's nor that of the engines. `source`: another worker from which this one may fetch blocks;
+ * `none` where there is none, and the caller's word for it counts as little. Absent: the caller's headers go on.
  */
 export function forwardedHeaders(
   headers: IncomingHttpHeaders,
@@ -78,6 +89,7 @@ export function forwardedHeaders(
   { passesAuthorization, engineApiKey }: Pick<ProxyOptions, 'passesAuthorization' | 'engineApiKey'>,
   decision: Decision,
   mayHaveKeys: boolean,
+  source?: CacheSource | 'none',
 ): string[] {
   const named = namedBy(headers.connection);
   const forwarded: string[] = [];
@@ -85,6 +97,7 @@ export function forwardedHeaders(
     const value = headers[name];
     if (value === undefined || NOT_FORWARDED.has(name) || named?.has(name) === true) continue;
     if (name === 'via' || name === 'x-forwarded-for') continue;
+    if (source !== undefined && SOURCE_HEADERS.has(name)) continue;
     if (KEY_HEADERS.has(name) && !(passesAuthorization && engineApiKey === undefined && mayHaveKeys))
       continue;
     if (typeof value === 'string') forwarded.push(name, value);
@@ -98,6 +111,8 @@ export function forwardedHeaders(
     forwarded.push('x-forwarded-proto', caller.isEncrypted ? 'https' : 'http');
   if (headers['x-forwarded-host'] === undefined && headers.host !== undefined)
     forwarded.push('x-forwarded-host', headers.host);
+  if (source !== undefined && source !== 'none')
+    forwarded.push(CACHE_SOURCE, source.hostPort, CACHE_SOURCE_TOKENS, String(source.tokens));
   // vLLM reads it for chat and completions (vllm-project/vllm#24945), SGLang since
   // sgl-project/sglang#19832; where an engine does not read it, it balances its ranks itself.
   if (decision.rankCount > 1) forwarded.push('x-data-parallel-rank', String(decision.rank));

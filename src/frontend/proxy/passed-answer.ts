@@ -1,4 +1,5 @@
 import type { Route, Usage } from '../../fleet/router/routing.js';
+import type { Api } from '../apis/api.js';
 import { AnswerWatch } from './answer-watch.js';
 import { WholeEvents } from './whole-events.js';
 
@@ -20,6 +21,7 @@ export class PassedAnswer {
   /** Whether its head said its length. */
   readonly hasLength: boolean;
   readonly #isSuccess: boolean;
+  readonly #isComputed: boolean;
   readonly #isStream: boolean;
   readonly #watch: AnswerWatch | undefined;
   readonly #events: WholeEvents | undefined;
@@ -29,13 +31,16 @@ export class PassedAnswer {
   #hasData = false;
   #isPrefillDone = false;
 
-  /** `eventsBeforeTokens`: events of a stream that come before anything was computed. */
   constructor(
     { status, isEventStream, hasLength, isPlain }: AnswerHead,
     tokensPerBlock: number,
-    eventsBeforeTokens = 0,
+    {
+      eventsBeforeTokens = 0,
+      isAnsweredByServer = false,
+    }: Pick<Api, 'eventsBeforeTokens' | 'isAnsweredByServer'>,
   ) {
     this.#eventsBeforeTokens = eventsBeforeTokens;
+    this.#isComputed = !isAnsweredByServer;
     this.hasLength = hasLength;
     this.#isSuccess = status >= 200 && status < 300;
     this.#isStream = isEventStream;
@@ -49,6 +54,11 @@ export class PassedAnswer {
   /** Whether a part of the body has come. */
   get hasData(): boolean {
     return this.#hasData;
+  }
+
+  /** Whether what has come so far shows that the engine computes, and not its HTTP server alone answers. */
+  get showsWork(): boolean {
+    return this.#isComputed && this.#isSuccess && (this.#isStream ? this.#isPrefillDone : this.#hasData);
   }
 
   /** What the engine says of the request; undefined where it says nothing. */
@@ -91,7 +101,7 @@ export class PassedAnswer {
   }
 
   #prefillDone(route: Route): void {
-    if (this.#isPrefillDone) return;
+    if (this.#isPrefillDone || !this.#isComputed) return;
     this.#isPrefillDone = true;
     route.prefillDone();
   }

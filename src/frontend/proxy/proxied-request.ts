@@ -25,8 +25,18 @@ export interface ProxiedRequest {
    * `RoutingError` when there is none.
    */
   pick(excluded: readonly string[]): Promise<Picked>;
+  /** Who holds more of the prompt than its worker, as the worker may be informed of it. Absent: no worker is. */
+  readonly cacheSourceOf?: ((decision: Decision) => CacheSource | undefined) | undefined;
   /** Sees each piece of the answer that is passed on, and who gave it. Must not throw. Absent: nobody looks. */
-  readonly onPiece?: (piece: Buffer, decision: Decision) => void;
+  readonly onPiece?: ((piece: Buffer, decision: Decision) => void) | undefined;
+}
+
+/** A worker from which another one may fetch a part of a prompt. */
+export interface CacheSource {
+  /** Where its engine is: `10.0.0.2:8000`. */
+  readonly hostPort: string;
+  /** Leading tokens of the prompt that it holds. */
+  readonly tokens: number;
 }
 
 /** A worker that was chosen. */

@@ -11,6 +11,11 @@ export interface ProxyOptions {
    * is waited, and half is given to it to say that it is there.
    */
   readonly firstByteTimeoutMs: number;
+  /**
+   * Longest time in which a worker's engine shows no work for any request, although its HTTP server answers, before another
+   * worker serves a request whose answer has not begun; 0: for ever.
+   */
+  readonly stallTimeoutMs: number;
   /** Longest silence within an answer, the wait for its first token included. */
   readonly idleTimeoutMs: number;
   /** Longest life of a request, retries and all: a stream that never ends is cut here. */
@@ -42,6 +47,7 @@ export interface ProxyOptions {
  * - 5 s to connect: a worker is in the same building, and another one may be free;
  * - 10 minutes for the first byte and between two: a full engine queues that long;
  * - 15 s for a worker that answers no request: a busy server lists its models within a second;
+ * - 60 s for an engine that shows no work: longer than any step that was seen of one, compiling included;
  * - 1 hour for all of it: far beyond the longest generation;
  * - 60 s for a client that stands still: a phone that lost its network comes back earlier or not at all;
  * - 1,024 requests to one worker: engines run 256 at a time (vLLM's `max_num_seqs`) and queue the rest;
@@ -52,6 +58,7 @@ export const DEFAULT_PROXY_OPTIONS: ProxyOptions = {
   connectTimeoutMs: 5_000,
   headersTimeoutMs: 600_000,
   firstByteTimeoutMs: 15_000,
+  stallTimeoutMs: 60_000,
   idleTimeoutMs: 600_000,
   totalTimeoutMs: 3_600_000,
   slowClientTimeoutMs: 60_000,

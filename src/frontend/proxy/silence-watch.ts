@@ -8,14 +8,23 @@ const TRIAL_SILENCE_MS = 5_000;
 /** A worker that has said nothing at all for so many times as long as it may counts as gone: no request waits for it. */
 const SILENT_TIMES = 4;
 
-/** A worker has said nothing at all for longer than it may. */
+/** A worker has said nothing at all, or its engine has shown no work, for longer than it may. */
 export interface Silence {
+  /** For the log: `A worker says nothing`. */
+  readonly what: string;
+  /** True once for each silence of a worker: it is to be logged. */
+  isNew(current: Try): boolean;
   readonly detail: string;
   /** It is reported now, and not again for as long. */
   readonly isReported: boolean;
   /** It is so long that the worker counts as gone. */
   readonly isGone: boolean;
 }
+
+const SILENCE: Pick<Silence, 'isNew' | 'what'> = {
+  what: 'A worker says nothing',
+  isNew: ({ endpoint }) => endpoint.worker.life.isNewSilence(),
+};
 
 /** Watches whether the worker of one request says anything at all, to whichever request, and asks it in the middle of a silence. */
 export class SilenceWatch {
@@ -62,7 +71,7 @@ export class SilenceWatch {
       this.#reportDueMs = nowMs + limitMs;
       route.failed({ kind: 'silent', detail });
     }
-    return { detail, isReported, isGone: silentMs >= SILENT_TIMES * limitMs };
+    return { ...SILENCE, detail, isReported, isGone: silentMs >= SILENT_TIMES * limitMs };
   }
 }
 

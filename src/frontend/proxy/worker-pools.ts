@@ -3,6 +3,7 @@ import { Pool } from 'undici';
 import { engineConnector } from '../engine-access/engine-connector.js';
 import type { ProxyOptions } from './proxy-options.js';
 import { WorkerLife } from './worker-life.js';
+import { WorkerWork } from './worker-work.js';
 
 /** What reads from a connection, and waits with that. */
 export interface PausedReader {
@@ -13,6 +14,7 @@ export interface PausedReader {
 export interface WorkerPool {
   readonly pool: Pool;
   readonly life: WorkerLife;
+  readonly work: WorkerWork;
   /** Requests that undici has not answered or failed yet. */
   running: number;
   /** Those of its running requests whose clients do not keep up. */
@@ -32,6 +34,9 @@ type PoolOptions = Pick<
   ProxyOptions,
   'connectTimeoutMs' | 'engineCa' | 'keepAliveTimeoutMs' | 'maxAnswerHeaderBytes' | 'maxRequestsPerWorker'
 >;
+
+/** Connections beyond those of requests, by which a worker that has as many of them as it may is asked whether it is there. */
+const CONNECTIONS_TO_ASK = 2;
 
 /** One pool of connections for each origin of a worker, made when it is first asked for. */
 export class WorkerPools {
@@ -53,7 +58,13 @@ export class WorkerPools {
     let worker = this.#byOrigin.get(origin);
     if (worker === undefined) {
       const paused = new Set<PausedReader>();
-      worker = { pool: this.#makePool(origin, paused), life: new WorkerLife(), running: 0, paused };
+      worker = {
+        pool: this.#makePool(origin, paused),
+        life: new WorkerLife(),
+        work: new WorkerWork(),
+        running: 0,
+        paused,
+      };
       this.#byOrigin.set(origin, worker);
     }
     const endpoint = { worker, baseUrl, pathPrefix: pathname.replace(/\/+$/, '') };
@@ -89,7 +100,7 @@ export class WorkerPools {
       this.#options;
     const connect = engineConnector(connectTimeoutMs, engineCa);
     return new Pool(origin, {
-      connections: maxRequestsPerWorker,
+      connections: maxRequestsPerWorker + CONNECTIONS_TO_ASK,
       pipelining: 1,
       connect: (options, callback) =>
         connect(options, (...made) => {

@@ -57,6 +57,18 @@ describe('what a worker gets', () => {
     expect(forwarded(keys).get('x-api-key')).toBe('secret');
   });
 
+  it('has the word of nobody else about where blocks are fetched, while this process says it', () => {
+    const asked = { 'x-kv-cache-source-host-port': 'evil:1', 'x-kv-accord-cache-source-tokens': '9' };
+    const options = { passesAuthorization: true };
+    const source = { hostPort: 'b:8000', tokens: 192 };
+    expect(forwarded(asked).get('x-kv-cache-source-host-port')).toBe('evil:1');
+    const none = forwardedHeaders(asked, CALLER, options, decision, true, 'none');
+    expect(none.join(' ')).not.toContain('cache-source');
+    const named = forwardedHeaders(asked, CALLER, options, decision, true, source).join(' ');
+    expect(named).toContain('x-kv-cache-source-host-port b:8000 x-kv-accord-cache-source-tokens 192');
+    expect(named).not.toContain('evil');
+  });
+
   it('has none of what Connection names, however that is spelled', () => {
     const got = forwarded({ connection: 'close, X-One ,x-two', 'x-one': '1', 'x-two': '2', 'x-three': '3' });
     expect([got.has('x-one'), got.has('x-two'), got.has('x-three')]).toEqual([false, false, true]);

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Socket
 import type { WorkerFault } from '../../../src/core/health/worker-fault.js';
 import { type Clock, systemClock } from '../../../src/edge/platform/clock.js';
 import { type Decision, type Route, RoutingError, type Usage } from '../../../src/fleet/router/routing.js';
-import { CHAT } from '../../../src/frontend/apis/api.js';
+import { APIS, type Api, CHAT } from '../../../src/frontend/apis/api.js';
 import type { ProxiedRequest, ProxyOutcome } from '../../../src/frontend/proxy/proxied-request.js';
 import type { ProxyOptions } from '../../../src/frontend/proxy/proxy-options.js';
 import { WorkerProxy } from '../../../src/frontend/proxy/worker-proxy.js';
@@ -152,7 +152,7 @@ export class ProxyHarness {
     const served = this.proxy.serve(
       {
         method: request.method ?? 'POST',
-        api: CHAT,
+        api: apiOf(request.url),
         ...(this.#options.mayBeRefused === true ? { mayBeRefused: true } : {}),
         path: request.url ?? '/',
         headers: request.headers,
@@ -166,6 +166,11 @@ export class ProxyHarness {
     this.#served.push(served);
     this.outcomes.push(await served);
   }
+}
+
+/** That of the path; chats where it is none. */
+function apiOf(url = ''): Api {
+  return APIS.find(({ path }) => path === url) ?? CHAT;
 }
 
 /** A worker that is scripted byte by byte, or as a Node server. */

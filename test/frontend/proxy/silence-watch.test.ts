@@ -29,7 +29,7 @@ describe('the watch of a silent worker', () => {
     expect(watch.beforeAnswer(current, 0, 5_000)).toBeUndefined();
     expect(asked()).toBe(1);
     const detail = 'nothing for 10 s';
-    expect(watch.beforeAnswer(current, 0, 10_000)).toEqual({ detail, isReported: true, isGone: false });
+    expect(watch.beforeAnswer(current, 0, 10_000)).toMatchObject({ detail, isReported: true, isGone: false });
     expect(failed).toEqual([{ kind: 'silent', detail }]);
   });
 

@@ -1,0 +1,137 @@
+import type { Dispatcher, Pool } from 'undici';
+import type { Clock } from '../../edge/platform/clock.js';
+import { withDeadline } from '../../edge/platform/time/deadline.js';
+import { engineOfOwner } from '../../engines/catalogue/engines.js';
+import type { EngineDescriptor } from '../../engines/descriptor/engine-descriptor.js';
+import { COMPLETIONS } from '../../engines/descriptor/prompt-path.js';
+import { MAX_METRICS_BYTES, readMetrics } from '../../engines/facts/prometheus-text.js';
+import { OTHER } from '../../engines/other/descriptor.js';
+
+/**
+ * What an engine shows when it is asked whether it computes:
+ * - `works`: its counters have changed, or it computed a token for who asked;
+ * - `stands`: its counters have not changed, and it computed none;
+ * - `mute`: it computed no token, and has no counters that are known: all its places may be taken;
+ * - `unknown`: it cannot be asked.
+ */
+export type WorkSign = 'works' | 'stands' | 'mute' | 'unknown';
+
+/** Where an engine is asked. */
+export interface AskedEngine {
+  readonly pool: Pool;
+  /** What goes before each path. */
+  readonly pathPrefix: string;
+  /** The name of its model. */
+  readonly model: string;
+  /** Headers with its key; empty for none. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What was found. */
+export interface WorkAnswer {
+  readonly sign: WorkSign;
+  /** Its counters, as text to be compared; undefined where they are not known. */
+  readonly counters: string | undefined;
+}
+
+/** Says in the engine's log who asked for a token. */
+const ASKER = 'kv-accord';
+
+/** The first token of a vocabulary that is no control token in most of them; which one it is does not matter. */
+const ONE_TOKEN = [1];
+
+/**
+ * Asks an engine whether it computes: first for its counters, which cost it nothing, and for one token only where they have not
+ * changed since `before`. Takes `waitMs` at most. Never rejects.
+ */
+export async function askForWork(
+  engine: AskedEngine,
+  before: string | undefined,
+  waitMs: number,
+  { clock }: { readonly clock: Clock },
+): Promise<WorkAnswer> {
+  let counters: string | undefined;
+  let isAsked = false;
+  try {
+    return await withDeadline({ timeoutMs: waitMs }, { clock }, async (signal) => {
+      const kind = await kindOf(engine, signal);
+      counters = await countersOf(engine, kind, signal);
+      if (before !== undefined && counters !== undefined && counters !== before)
+        return { sign: 'works', counters };
+      isAsked = true;
+      const status = await statusOfToken(engine, kind, signal);
+      if (status === 200) return { sign: 'works', counters };
+      // SGLang answers 503 when no token came.
+      if (status === 503) return { sign: counters === undefined ? 'mute' : 'stands', counters };
+      return { sign: before === undefined || counters === undefined ? 'unknown' : 'stands', counters };
+    });
+  } catch {
+    // No answer is an answer where a token was asked for; before that, nothing is known.
+    if (!isAsked) return { sign: 'unknown', counters };
+    return { sign: counters === undefined ? 'mute' : 'stands', counters };
+  }
+}
+
+async function kindOf(engine: AskedEngine, signal: AbortSignal): Promise<EngineDescriptor> {
+  const { status, text } = await read(engine, { method: 'GET', path: '/v1/models' }, signal);
+  if (status !== 200) return OTHER;
+  const { data } = JSON.parse(text) as { data?: readonly { owned_by?: unknown }[] };
+  return engineOfOwner(Array.isArray(data) ? data[0]?.owned_by : undefined) ?? OTHER;
+}
+
+async function countersOf(
+  engine: AskedEngine,
+  { load }: EngineDescriptor,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (load?.work === undefined) return undefined;
+  const { page, names } = load.work;
+  const { status, text } = await read(engine, { method: 'GET', path: page }, signal);
+  if (status !== 200) return undefined;
+  const { samples } = readMetrics(text, new Set(names));
+  if (samples.size === 0) return undefined;
+  return [...samples.values()]
+    .flat()
+    .map(({ name, labels, valueText }) => `${name} ${[...labels.values()].join(',')} ${valueText}`)
+    .join('\n');
+}
+
+async function statusOfToken(
+  engine: AskedEngine,
+  { generationCheckPath }: EngineDescriptor,
+  signal: AbortSignal,
+): Promise<number> {
+  const asked: Asked =
+    generationCheckPath === undefined
+      ? {
+          method: 'POST',
+          path: COMPLETIONS.path,
+          body: JSON.stringify(COMPLETIONS.body({ type: 'tokens', tokens: ONE_TOKEN }, engine.model, ASKER)),
+        }
+      : { method: 'GET', path: generationCheckPath };
+  return (await read(engine, asked, signal)).status;
+}
+
+type Asked = Pick<Dispatcher.RequestOptions, 'method' | 'path'> & { readonly body?: string };
+
+async function read(
+  { pool, pathPrefix, headers }: AskedEngine,
+  { method, path, body }: Asked,
+  signal: AbortSignal,
+): Promise<{ readonly status: number; readonly text: string }> {
+  const answer = await pool.request({
+    method,
+    path: pathPrefix + path,
+    headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body }),
+    signal,
+  });
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of answer.body as AsyncIterable<Buffer>) {
+    size += piece.length;
+    if (size > MAX_METRICS_BYTES) throw new RangeError(`the answer has more than ${MAX_METRICS_BYTES} bytes`);
+    pieces.push(piece);
+  }
+  return { status: answer.statusCode, text: Buffer.concat(pieces, size).toString() };
+}

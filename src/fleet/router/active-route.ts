@@ -1,4 +1,5 @@
 import type { WorkerFault } from '../../core/health/worker-fault.js';
+import type { DecisionNote } from '../../core/view/recent-decisions.js';
 import type { UnorderedMember } from '../../edge/platform/data/unordered-set.js';
 import type { Reservation } from './reserved-request.js';
 import type { Amendment, Reported } from './results/compare.js';
@@ -51,6 +52,8 @@ export class ActiveRoute implements Route, UnorderedMember, Settled {
   isSettled = false;
   /** What its engine reported and the view of the decision does not explain: what the view says once it is settled may. */
   parked: Reported | undefined;
+  /** What is shown of it; undefined where it is not shown. */
+  note: DecisionNote | undefined;
   /** Calls its holder, when it ends. */
   onEnded: (() => void) | undefined;
 

@@ -4,10 +4,13 @@ import type { EjectionChange } from '../../core/health/ejections.js';
 import { type FaultKind, faultMessage } from '../../core/health/worker-fault.js';
 import { countOf } from '../../core/text/lists.js';
 import { workerName } from '../../core/text/worker-name.js';
+import type { FleetHistory } from '../../core/view/fleet-history.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { boundedWorkerLabels, WORKER_LABEL_NAMES, type WorkerLabels } from './worker-labels.js';
 
 export interface EjectionReportsModules {
+  /** Takes what pages and terminals show. */
+  readonly history: FleetHistory;
   readonly logger: Logger;
   readonly registry: Registry;
   readonly fleet: {
@@ -16,6 +19,19 @@ export interface EjectionReportsModules {
     ejected(target: string, reason: string): void;
   };
 }
+
+/** What an operator looks at first. */
+const TODO: Readonly<Record<FaultKind, string>> = {
+  unreachable: 'Look whether its engine runs and its address can be reached from here.',
+  closed: "Look at its engine's log for the time of the failure.",
+  cut: "Look at its engine's log for the time of the failure.",
+  bad_answer: 'Look whether its address is that of an engine, and not of something in front of it.',
+  server_error: "Look at its engine's log for the error.",
+  refused: 'Compare its address, served model name and API key with those of the others.',
+  silent: 'Look whether its engine hangs: its log, its GPU; then restart it.',
+  stalled: 'Look whether the process of its engine that computes hangs: its log, its GPU; then restart it.',
+  timeout: 'Look at its load and whether its engine hangs; then restart it.',
+};
 
 /** What is counted of one worker. */
 interface Counted {
@@ -59,7 +75,7 @@ export class EjectionReports {
 
   /** A worker is ejected, or gets requests again. */
   report(group: string, change: EjectionChange): void {
-    const { logger, fleet } = this.#modules;
+    const { logger, fleet, history } = this.#modules;
     const { target } = change;
     const workerId = memberOf(fleet.view, group, target)?.workerId ?? '';
     const counted = this.#countedOf(group, target);
@@ -71,7 +87,9 @@ export class EjectionReports {
       fleet.ejected(target, '');
       const why =
         change.why === 'answered' ? 'its try was answered' : 'no other worker of its model gets requests';
-      logger.info(fields, `Worker ${worker} gets requests again: ${why}.`);
+      const text = `Worker ${worker} gets requests again: ${why}.`;
+      history.note({ kind: 'returned', tone: 'good', group, worker, target, text, todo: '' });
+      logger.info(fields, text);
       return;
     }
     const { fault, failures, forMs, times } = change;
@@ -80,7 +98,9 @@ export class EjectionReports {
     const seen = `${countOf(failures, 'failed request')}, the last time ${faultMessage(fault)}`;
     const reason = `${seen}; ejected for ${seconds} s${times > 1 ? `, the ${ordinal(times)} time in a row` : ''}`;
     fleet.ejected(target, reason);
-    logger.warn({ ...fields, seen: fault.kind }, `Worker ${worker} is ejected: ${reason}.`);
+    const text = `Worker ${worker} is ejected: ${reason}.`;
+    history.note({ kind: 'ejected', tone: 'bad', group, worker, target, text, todo: TODO[fault.kind] });
+    logger.warn({ ...fields, seen: fault.kind }, text);
   }
 
   /** The workers of a group as they are now: what is counted of others ends. */

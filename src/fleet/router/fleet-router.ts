@@ -4,6 +4,7 @@ import type { FleetView, GroupView } from '../../core/agreement/snapshot.js';
 import { faultKindOf } from '../../core/health/worker-fault.js';
 import { nameSome } from '../../core/text/lists.js';
 import { workerName } from '../../core/text/worker-name.js';
+import { FleetHistory } from '../../core/view/fleet-history.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { type Random, seededRandom } from '../../edge/platform/random.js';
@@ -57,6 +58,8 @@ export interface FleetRouterModules extends CandidateListModules {
   readonly edge: RpcEdge;
   /** Whose indexes are asked; `FleetIndexing` is one. */
   readonly indexes: IndexDirectory;
+  /** Takes what pages and terminals show; default one that nobody looks at. */
+  readonly history?: FleetHistory;
   /** The agreement; `FleetRunner` is one. */
   readonly fleet: {
     readonly view: FleetView;
@@ -78,6 +81,10 @@ interface ResultsRoute {
 
 /** Prompts that are looked back at in a second: 2 % of a processor with 1,000 workers and 10,000 tokens. */
 const MAX_LOOKS_PER_SECOND = 100;
+
+/** What an operator does about a doubt. */
+const DOUBT_TODO =
+  'Its cache counts for less until its results agree again. Fix the likeliest cause that is named; kv-accord status --routing shows the numbers.';
 
 /** Workers that one line of the log names. */
 const MAX_NAMED = 10;
@@ -104,6 +111,7 @@ export class FleetRouter implements Routing {
   readonly #options: FleetRouterOptions;
   readonly #modules: FleetRouterModules;
   readonly #metrics: RouterMetrics;
+  readonly #history: FleetHistory;
   readonly #hashes = new PromptHashes();
   #looks = { sinceMs: Number.NEGATIVE_INFINITY, count: 0 };
   readonly #reservations: Reservations;
@@ -117,13 +125,14 @@ export class FleetRouter implements Routing {
     this.#options = options;
     this.#modules = modules;
     const { clock, random, registry, edge, fleet } = modules;
+    this.#history = modules.history ?? new FleetHistory({ now: () => clock.monotonicMs() });
     this.#reservations = new Reservations(options.reservationLimits ?? {}, { clock, random });
     this.#board = new ServedBoard({ clock, view: () => fleet.view });
     this.#metrics = new RouterMetrics(registry, {
       groups: this.#groups,
       expired: () => this.#reservations.expired,
     });
-    this.#ejections = new EjectionReports(modules);
+    this.#ejections = new EjectionReports({ ...modules, history: this.#history });
     this.services = [
       {
         definition: RouterService,
@@ -161,8 +170,29 @@ export class FleetRouter implements Routing {
     ];
   }
 
+  /** What is known of the routing of each group; those that were routed. */
+  get groups(): ReadonlyMap<string, GroupRouter> {
+    return this.#groups;
+  }
+
+  /** See `ListResults`; of one group, or of all for an empty name. */
+  resultsOf(group: string): readonly GroupResults[] {
+    return this.#results(group);
+  }
+
   async route(request: RouteRequest): Promise<Route> {
-    const { group, tokens, loraName, cacheSalt, media, isPrefix, cacheUse, sessionHash, excluded } = request;
+    const {
+      group,
+      tokens,
+      loraName,
+      cacheSalt,
+      media,
+      isPrefix,
+      cacheUse,
+      sessionHash,
+      excluded,
+      fallbacks,
+    } = request;
     if (tokens === undefined)
       return this.#reserve(group, {
         hash: undefined,
@@ -171,6 +201,7 @@ export class FleetRouter implements Routing {
         cacheUse,
         sessionHash,
         excluded,
+        fallbacks,
       });
     const prompt = { tokens, loraName, cacheSalt, media, isPrefix };
     const problem = tooLongMessage(prompt);
@@ -182,6 +213,7 @@ export class FleetRouter implements Routing {
       cacheUse,
       sessionHash,
       excluded,
+      fallbacks,
     });
   }
 
@@ -199,6 +231,7 @@ export class FleetRouter implements Routing {
         this.#groups.delete(effect.group);
         this.#loggedLeftOut.delete(effect.group);
         this.#ejections.end(effect.group);
+        this.#history.endGroup(effect.group);
         this.#metrics.remove(effect.group);
         return;
       default:
@@ -240,9 +273,13 @@ export class FleetRouter implements Routing {
       clock,
       random: seed === undefined ? random : seededRandom(seed),
       log: new DecisionLog({ group: name, detail }, { logger }),
+      history: this.#history,
       onReleased: (end, route) => this.#released(end, route),
       onSettled: (route) => this.#settled(route),
-      onEjection: (change) => this.#ejections.report(name, change),
+      onEjection: (change) => {
+        if (change.type === 'ejected') group.recorder.ejected(group.traffic.of(change.target));
+        this.#ejections.report(name, change);
+      },
       ...(isReachable === undefined ? {} : { isReachable }),
     });
     this.#groups.set(name, group);
@@ -254,7 +291,12 @@ export class FleetRouter implements Routing {
   }
 
   #reserve(group: string, request: GroupRequest): ActiveRoute {
-    return this.#timed(() => this.#open(group).reserve(request));
+    try {
+      return this.#timed(() => this.#open(group).reserve(request));
+    } catch (error) {
+      this.#groups.get(group)?.recorder.refused();
+      throw error;
+    }
   }
 
   #timed<T>(decide: () => T): T {
@@ -278,10 +320,14 @@ export class FleetRouter implements Routing {
     const routed = this.#groups.get(group);
     // The group ended meanwhile, and its series with it.
     if (routed === undefined) return;
-    const { tally, books, traffic } = routed;
+    const { tally, books, traffic, recorder } = routed;
     if (usage !== undefined) traffic.of(prediction.decision.target)?.countUsage(usage);
-    if (hadFirstToken || usage !== undefined) this.#countHits(tally.hits, prediction, usage);
+    if (hadFirstToken || usage !== undefined) this.#countHits(routed, prediction, usage);
     const reported = usage === undefined ? undefined : books.read(prediction.decision, usage);
+    recorder.released(route, {
+      cachedTokens: reported?.cachedTokens,
+      outputTokens: readReported(usage?.outputTokens ?? 0, 0)?.promptTokens,
+    });
     if (reported === undefined) {
       // Who never came to a first token found nothing cached anywhere.
       if (hadFirstToken && promptBlocks > 0)
@@ -300,7 +346,11 @@ export class FleetRouter implements Routing {
   }
 
   /** What caches held for a request that was computed. */
-  #countHits(hits: CacheHits, prediction: Prediction, usage: Usage | undefined): void {
+  #countHits(
+    { tally: { hits }, recorder }: GroupRouter,
+    prediction: Prediction,
+    usage: Usage | undefined,
+  ): void {
     const { decision, bestBlocks, lostReason } = prediction;
     if (decision.promptTokens === undefined && prediction.prefixTokens === undefined) {
       // No more than what was computed can have been lost.
@@ -313,6 +363,7 @@ export class FleetRouter implements Routing {
     const chosen = predictedCachedTokens(prediction);
     hits.bestTokens += best;
     hits.chosenTokens += chosen;
+    recorder.hits(best, chosen);
     if (lostReason !== undefined) hits.lose(lostReason, best - chosen);
   }
 
@@ -349,12 +400,16 @@ export class FleetRouter implements Routing {
     const reason = doubted.map(({ doubtReason }) => doubtReason).join('; ');
     const { logger, fleet } = this.#modules;
     fleet.doubted(target, instanceId, reason);
-    if (reason === '')
-      logger.info(
-        fields,
-        `Worker ${worker} is no longer doubted: its results agree with its cache view again.`,
-      );
-    else logger.warn(fields, `Worker ${worker} is doubted: ${reason}.`);
+    const about = { group, worker, target } as const;
+    if (reason === '') {
+      const text = `Worker ${worker} is no longer doubted: its results agree with its cache view again.`;
+      this.#history.note({ kind: 'trusted', tone: 'good', ...about, text, todo: '' });
+      logger.info(fields, text);
+      return;
+    }
+    const text = `Worker ${worker} is doubted: ${reason}.`;
+    this.#history.note({ kind: 'doubted', tone: 'warn', ...about, text, todo: DOUBT_TODO });
+    logger.warn(fields, text);
   }
 
   #nameOf(group: string, target: string): string {

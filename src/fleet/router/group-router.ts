@@ -6,6 +6,7 @@ import {
   Ejections,
 } from '../../core/health/ejections.js';
 import type { WorkerFault } from '../../core/health/worker-fault.js';
+import type { FleetHistory } from '../../core/view/fleet-history.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import { UnorderedSet } from '../../edge/platform/data/unordered-set.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
@@ -23,6 +24,7 @@ import type { Recorded } from './results/worker-book.js';
 import { RouterTally } from './router-tally.js';
 import { type CacheUse, type Decision, RoutingError } from './routing.js';
 import { Settling } from './settling.js';
+import { TrafficRecorder } from './traffic/traffic-recorder.js';
 import { GroupTraffic } from './traffic/worker-traffic.js';
 import {
   type RankLoad,
@@ -46,6 +48,8 @@ export interface GroupRequest {
   readonly sessionHash?: number | undefined;
   /** Targets that must not be chosen. */
   readonly excluded: readonly string[];
+  /** See `RouteRequest`. */
+  readonly fallbacks?: number | undefined;
 }
 
 /** Who was chosen, and what each candidate would cost, the cheapest first. */
@@ -62,6 +66,8 @@ export interface GroupRouterOptions extends WorkerSelectorOptions {
 export interface GroupRouterModules extends WorkerSelectorModules, CandidateListModules {
   readonly clock: Clock;
   readonly log: DecisionLog;
+  /** Takes what pages and terminals show. */
+  readonly history: FleetHistory;
   /** A worker is ejected, or gets requests again. */
   onEjection(change: EjectionChange): void;
   onReleased(end: RouteEnd, route: ActiveRoute): void;
@@ -91,7 +97,8 @@ interface OpenEpoch {
  * and the index of its epoch is there; when it shuts, all that was active ends.
  */
 export class GroupRouter {
-  readonly tally: RouterTally = new RouterTally();
+  readonly tally: RouterTally;
+  readonly recorder: TrafficRecorder;
   readonly books: ResultBooks;
   readonly traffic: GroupTraffic = new GroupTraffic();
   readonly ejections: Ejections;
@@ -109,6 +116,8 @@ export class GroupRouter {
     this.#name = name;
     this.#options = options;
     this.#modules = modules;
+    this.recorder = new TrafficRecorder({ group: name, mode: options.mode }, modules);
+    this.tally = new RouterTally((reason, tokens) => this.recorder.lost(reason, tokens));
     this.#router = new WorkerSelector(options, modules);
     this.list = new CandidateList(modules);
     this.books = new ResultBooks(modules);
@@ -118,8 +127,10 @@ export class GroupRouter {
     this.#settling = new Settling(modules);
     this.#listener = {
       onReleased: modules.onReleased,
-      onAnswered: ({ decision, decidedMs }) => {
+      onAnswered: (route) => {
+        const { decision, decidedMs } = route;
         const nowMs = modules.clock.monotonicMs();
+        this.recorder.answered(route, nowMs - decidedMs);
         const traffic = this.traffic.of(decision.target);
         if (traffic !== undefined) {
           traffic.firstTokens += 1;
@@ -128,7 +139,7 @@ export class GroupRouter {
         const change = this.ejections.answered(decision.target, nowMs);
         if (change !== undefined) modules.onEjection(change);
       },
-      onFailed: (fault, { decision }) => this.failed(decision.target, decision.instanceId, fault),
+      onFailed: (fault, route) => this.#failed(route.decision, fault, route),
       onComputed: (route) => {
         if (route.isFollowed) this.#settling.computed(route);
       },
@@ -209,8 +220,17 @@ export class GroupRouter {
 
   /** A worker failed a request. */
   failed(target: string, instanceId: string, fault: WorkerFault): void {
+    this.#failed({ target, instanceId }, fault);
+  }
+
+  #failed(
+    { target, instanceId }: Pick<Decision, 'target' | 'instanceId'>,
+    fault: WorkerFault,
+    route?: ActiveRoute,
+  ): void {
     const { clock, onEjection } = this.#modules;
     this.traffic.of(target)?.countFailure(fault.kind);
+    this.recorder.failed(fault.kind, route);
     const change = this.ejections.failed(target, instanceId, fault, clock.monotonicMs());
     if (change !== undefined) onEjection(change);
   }
@@ -246,6 +266,7 @@ export class GroupRouter {
       lacking,
       barred,
       sessionHash: request.sessionHash,
+      fallbacks: request.fallbacks,
     });
     const { target } = reservation.decided.candidate;
     const isTrial = this.ejections.hasAny && this.ejections.chosen(target);
@@ -254,6 +275,7 @@ export class GroupRouter {
     const route = new ActiveRoute(prediction, reservation, decidedMs, this.#listener);
     const traffic = this.traffic.of(target);
     if (traffic !== undefined) traffic.decisions += 1;
+    this.recorder.decided(route, reservation.decided, this.#router);
     this.#routes.add(route);
     if (reservation.flight !== undefined) route.due = this.#settling.sent(route);
     return route;
@@ -359,7 +381,9 @@ export class GroupRouter {
       isExact: rankView === 'exact' && !isDoubted,
       // What is known of caches says nothing of a prompt that is not.
       routingMode: isPromptKnown ? view.routingMode : 'load_only',
-      ...(isTrial ? { isTrial } : {}),
+      isTrial: isTrial ? true : undefined,
+      fallbacks: decided.fallbacks,
+      neighbour: decided.neighbour,
     };
     this.tally.countDecision(decision.routingMode);
     const prediction: Prediction = {
@@ -370,7 +394,7 @@ export class GroupRouter {
       lostReason: decided.lostReason,
       view: rankView,
       cacheUse,
-      ...(isPrefix && knownTokens !== undefined ? { prefixTokens: knownTokens } : {}),
+      prefixTokens: isPrefix ? knownTokens : undefined,
     };
     this.#modules.log.tellChosen(prediction, cost, this.#options.mode);
     return prediction;

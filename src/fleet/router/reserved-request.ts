@@ -2,6 +2,7 @@ import type { ActiveRequest } from './active-blocks.js';
 import type { Candidate, CandidateCost } from './candidates.js';
 import type { Flight } from './flight.js';
 import type { LostReason } from './results/lost-hits.js';
+import type { Neighbour } from './routing.js';
 
 /** Who was chosen, and what that costs. */
 export interface Decided {
@@ -10,7 +11,7 @@ export interface Decided {
   /** Undefined when the tokens are not known; where `isPrefix`, only those that are known count. */
   readonly promptTokens: number | undefined;
   /** Whether more of the prompt follows, of which nothing is known. Absent: it does not. */
-  readonly isPrefix?: boolean;
+  readonly isPrefix?: boolean | undefined;
   /** Blocks of the prompt, a last partial one counted; 0 when the tokens are not known. */
   readonly promptBlocks: number;
   /** Leading blocks that the rank holds in any tier. */
@@ -19,10 +20,14 @@ export interface Decided {
   readonly bestBlocks: number;
   /** Why that one was not chosen; undefined where it was. */
   readonly lostReason: LostReason | undefined;
+  /** Of another worker, who holds most, where that is more and it gets requests. */
+  readonly neighbour: Neighbour | undefined;
   /** Leading blocks that are active there already. */
   readonly sharedBlocks: number;
   /** Leading blocks of prompts on their way there, which are expected to be cached. */
   readonly flyingBlocks: number;
+  /** Targets of the next best, where they were asked for. */
+  readonly fallbacks?: readonly string[] | undefined;
   /** Its results contradict its view: only a part of what that promises went into the cost. */
   readonly isDoubted: boolean;
 }

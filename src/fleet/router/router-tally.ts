@@ -1,12 +1,17 @@
 import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
-import { CacheHits } from './results/lost-hits.js';
+import { CacheHits, type LostReason } from './results/lost-hits.js';
 
 /** What came of the requests of one group since it is there. Plain numbers, read when asked. */
 export class RouterTally {
   predictedCachedTokens = 0;
   actualCachedTokens = 0;
-  readonly hits: CacheHits = new CacheHits();
+  readonly hits: CacheHits;
   readonly #decisions = new Map<RoutingMode, number>();
+
+  /** `onLost`: see `CacheHits`. */
+  constructor(onLost?: (reason: LostReason, tokens: number) => void) {
+    this.hits = new CacheHits(onLost);
+  }
 
   countDecision(mode: RoutingMode): void {
     this.#decisions.set(mode, this.decisionsOf(mode) + 1);

@@ -33,6 +33,17 @@ export interface RouteRequest {
   readonly sessionHash?: number | undefined;
   /** Workers, by target, that must not be chosen: they failed before. */
   readonly excluded: readonly string[];
+  /** How many further workers are named, for who sends the request: see `Decision.fallbacks`. Default 0. */
+  readonly fallbacks?: number | undefined;
+}
+
+/** A rank of another worker that holds more of a prompt. */
+export interface Neighbour {
+  /** The worker's name in discovery. */
+  readonly target: string;
+  readonly rank: number;
+  /** Leading blocks that it holds in any tier. */
+  readonly cachedBlocks: number;
 }
 
 /** Where a request goes, and what was known when that was decided. Plain data. */
@@ -57,8 +68,12 @@ export interface Decision {
   /** Whether the index could know: false for a worker whose cache view is not exact, and without tokens. */
   readonly isExact: boolean;
   readonly routingMode: RoutingMode;
+  /** The workers, by target, that are the next best, the best first; each of as many ranks as the chosen one. Absent: nobody asked for them. */
+  readonly fallbacks?: readonly string[] | undefined;
+  /** Who holds more of the prompt than the chosen worker, the most of all that get requests. Absent: nobody. */
+  readonly neighbour?: Neighbour | undefined;
   /** Whether the worker is ejected, and this request its try. Absent: it is not. */
-  readonly isTrial?: boolean;
+  readonly isTrial?: boolean | undefined;
 }
 
 /** What an engine says of a request that it has computed. */

@@ -1,6 +1,6 @@
 import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import type { Selection } from '../../gen/kvaccord/v1/router.js';
-import type { Decision } from './routing.js';
+import type { Decision, Neighbour } from './routing.js';
 
 /** A decision as it is sent. */
 export function toSelection(decision: Decision): Selection {
@@ -19,6 +19,9 @@ export function toSelection(decision: Decision): Selection {
     promptTokens: decision.promptTokens,
     isExact: decision.isExact,
     isTrial: decision.isTrial === true,
+    neighbourTarget: decision.neighbour?.target ?? '',
+    neighbourRank: decision.neighbour?.rank ?? 0,
+    neighbourCachedBlocks: decision.neighbour?.cachedBlocks ?? 0,
   };
 }
 
@@ -40,6 +43,11 @@ export function toDecision(selection: Selection): Decision {
     cachedBlocks: selection.cachedBlocks,
     isExact: selection.isExact,
     ...(selection.isTrial ? { isTrial: true } : {}),
+    ...(selection.neighbourTarget === '' ? {} : { neighbour: neighbourOf(selection) }),
     routingMode: ROUTING_MODES.find((mode) => mode === selection.routingMode) ?? 'load_only',
   };
+}
+
+function neighbourOf({ neighbourTarget, neighbourRank, neighbourCachedBlocks }: Selection): Neighbour {
+  return { target: neighbourTarget, rank: neighbourRank, cachedBlocks: neighbourCachedBlocks };
 }

@@ -88,6 +88,36 @@ export class WeighedRanks {
       : this.#ofSession(sessionHash);
   }
 
+  /** Targets of up to `count` further workers, the best first, of as many ranks as the one at `chosen`. */
+  nextBest(chosen: number, count: number): string[] {
+    const { target, rankCount } = this.#ranks.at(this.placeAt(chosen)).candidate;
+    const next: string[] = [];
+    const named = new Set([target]);
+    while (next.length < count) {
+      let best: number | undefined;
+      for (let at = 0; at < this.#leftCount; at += 1) {
+        const { candidate } = this.#ranks.at(this.placeAt(at));
+        if (named.has(candidate.target) || candidate.rankCount !== rankCount) continue;
+        if (best === undefined || this.#isBetter(at, best)) best = at;
+      }
+      if (best === undefined) break;
+      const { candidate } = this.#ranks.at(this.placeAt(best));
+      named.add(candidate.target);
+      next.push(candidate.target);
+    }
+    return next;
+  }
+
+  /** Whether one of those that are left costs less than another, or where that decides nothing has waited longer. */
+  #isBetter(at: number, than: number): boolean {
+    const { mode } = this.#options;
+    if (mode === 'kv' || mode === 'least-loaded') {
+      const [cost, other] = [this.#costs[at] as number, this.#costs[than] as number];
+      if (cost !== other) return cost < other;
+    }
+    return this.#ranks.at(this.placeAt(at)).lastTurn < this.#ranks.at(this.placeAt(than)).lastTurn;
+  }
+
   /** Whether equal weights mean that all with a weight are equally good: elsewhere chance, or the turn, is what is asked for. */
   #hasTies(): boolean {
     const { mode, temperature } = this.#options;

@@ -34,6 +34,8 @@ export interface AboutRequest {
   readonly barred?: readonly string[];
   /** See `RouteRequest`. */
   readonly sessionHash?: number | undefined;
+  /** See `RouteRequest`. */
+  readonly fallbacks?: number | undefined;
 }
 
 const NOTHING_KNOWN: AboutRequest = {};
@@ -208,6 +210,41 @@ export class WorkerSelector {
     return costs.sort((a, b) => a.logit - b.logit || b.probability - a.probability);
   }
 
+  /**
+   * Candidates of the request that was decided last, to be asked immediately after: the cheapest `most`, and the chosen
+   * one and the best holder where they are not among those. `chosen` is of that decision.
+   */
+  cheapest(most: number, chosen: Candidate): CandidateCost[] {
+    const { count } = this.#weighed;
+    const { logits } = this.#survey;
+    const found: number[] = [];
+    let best = -1;
+    let own = -1;
+    for (let at = 0; at < count; at += 1) {
+      const place = this.#weighed.placeAt(at);
+      if (best < 0 || this.#survey.heldBlocks(place) > this.#survey.heldBlocks(this.#weighed.placeAt(best)))
+        best = at;
+      if (this.#ranks.at(place).candidate === chosen) own = at;
+      const cost = logits[place] as number;
+      if (found.length === most && cost >= this.#logitAt(found[most - 1] as number)) continue;
+      let before = found.length;
+      while (before > 0 && this.#logitAt(found[before - 1] as number) > cost) before -= 1;
+      found.splice(before, 0, at);
+      if (found.length > most) found.pop();
+    }
+    for (const at of [own, best]) if (at >= 0 && !found.includes(at)) found.push(at);
+    return found.map((at) => this.#costOf(at));
+  }
+
+  #logitAt(at: number): number {
+    return this.#survey.logits[this.#weighed.placeAt(at)] as number;
+  }
+
+  /** Ranks that the last decision chose from. */
+  get candidateCount(): number {
+    return this.#weighed.count;
+  }
+
   /** What is active on each candidate. */
   loads(): RankLoad[] {
     const active = this.#epoch?.active;
@@ -240,16 +277,25 @@ export class WorkerSelector {
   }
 
   /** What the best of all workers held, and why it was not chosen. */
-  #lost(at: number, about: AboutRequest): Pick<Decided, 'bestBlocks' | 'lostReason'> {
+  #lost(at: number, about: AboutRequest): Pick<Decided, 'bestBlocks' | 'lostReason' | 'neighbour'> {
     const survey = this.#survey;
     const chosen = this.#weighed.placeAt(at);
     let best = chosen;
     for (let place = 0; place < this.#ranks.all.length; place += 1)
       if (survey.heldBlocks(place) > survey.heldBlocks(best)) best = place;
     const bestBlocks = Math.max(survey.heldBlocks(best), survey.outsideBlocks);
-    if (survey.heldBlocks(chosen) >= bestBlocks) return { bestBlocks, lostReason: undefined };
-    if (survey.outsideBlocks > survey.heldBlocks(best)) return { bestBlocks, lostReason: 'draining' };
-    return { bestBlocks, lostReason: this.#whyNot(best, chosen, about) };
+    if (survey.heldBlocks(chosen) >= bestBlocks)
+      return { bestBlocks, lostReason: undefined, neighbour: undefined };
+    if (survey.outsideBlocks > survey.heldBlocks(best))
+      return { bestBlocks, lostReason: 'draining', neighbour: undefined };
+    const lostReason = this.#whyNot(best, chosen, about);
+    const { target, rank } = this.#ranks.at(best).candidate;
+    const isNeighbour = isFit(lostReason) && target !== this.#ranks.at(chosen).candidate.target;
+    return {
+      bestBlocks,
+      lostReason,
+      neighbour: isNeighbour ? { target, rank, cachedBlocks: bestBlocks } : undefined,
+    };
   }
 
   #whyNot(best: number, chosen: number, { lacking, barred }: AboutRequest): LostReason {
@@ -272,17 +318,21 @@ export class WorkerSelector {
   #decided(at: number, prompt: RoutedPrompt | undefined, about: AboutRequest): Decided {
     const cost = this.#costOf(at);
     const place = this.#weighed.placeAt(at);
+    const { bestBlocks, lostReason, neighbour } = this.#lost(at, about);
     return {
       candidate: cost.candidate,
       cost,
       promptTokens: prompt?.tokenCount,
-      ...(prompt?.isPrefix === true ? { isPrefix: true } : {}),
+      isPrefix: prompt?.isPrefix,
       promptBlocks: prompt === undefined ? 0 : blocksOf(prompt, this.tokensPerBlock),
       cachedBlocks: cost.cachedBlocks.at(-1) ?? 0,
-      ...this.#lost(at, about),
+      bestBlocks,
+      lostReason,
+      neighbour,
       sharedBlocks: this.#survey.sharedBlocks(place),
       flyingBlocks: this.#survey.flyingBlocks(place),
       isDoubted: this.#ranks.at(place).trust !== undefined,
+      ...(about.fallbacks === undefined ? {} : { fallbacks: this.#weighed.nextBest(at, about.fallbacks) }),
     };
   }
 
@@ -312,3 +362,8 @@ export class WorkerSelector {
 const HASH_BYTES = 8;
 
 const NOTHING_FOUND = (): undefined => undefined;
+
+/** Whether a worker that was not chosen for this reason is one that others may fetch blocks from: what is known of it holds. */
+function isFit(reason: LostReason): boolean {
+  return reason === 'load' || reason === 'temperature';
+}

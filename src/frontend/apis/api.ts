@@ -6,7 +6,7 @@ import { ANTHROPIC_SHAPE, type ApiShape, OPENAI_SHAPE, RESPONSES_SHAPE } from '.
 /** One path on which engines compute something. */
 export interface Api {
   /** As clients ask for it, and as it is counted: `/v1/chat/completions`. */
-  readonly path: ApiPath | '/v1/responses/{id}';
+  readonly path: ApiPath | '/v1/responses/{id}' | 'other';
   /** What a body is; the name of the model stands in it. Default `json`. */
   readonly reads?: 'json' | 'multipart';
   /** How refusals look, and how a stream ends that breaks off. */
@@ -15,6 +15,8 @@ export interface Api {
   readonly prompt?: PromptKind;
   /** Events that a stream begins with before anything was computed. Default 0. */
   readonly eventsBeforeTokens?: number;
+  /** True where an engine's HTTP server answers by itself: such an answer says nothing of the engine. Default false. */
+  readonly isAnsweredByServer?: boolean;
   /** For people. */
   readonly what: string;
 }
@@ -40,6 +42,7 @@ export const RESPONSES: Api = openAi('/v1/responses', "OpenAI's responses, strea
 /** A response that an engine keeps, which is asked for by its id. */
 export const KEPT_RESPONSE: Api = openAi('/v1/responses/{id}', 'a response that a worker keeps', {
   shape: RESPONSES_SHAPE,
+  isAnsweredByServer: true,
 });
 
 /** All paths that are answered by engines, each asked with POST. */
@@ -51,7 +54,10 @@ export const APIS: readonly Api[] = [
     shape: ANTHROPIC_SHAPE,
     prompt: 'messages',
   }),
-  openAi('/v1/messages/count_tokens', 'tokens of a message', { shape: ANTHROPIC_SHAPE }),
+  openAi('/v1/messages/count_tokens', 'tokens of a message', {
+    shape: ANTHROPIC_SHAPE,
+    isAnsweredByServer: true,
+  }),
   openAi('/v1/embeddings', 'embeddings'),
   openAi('/v1/score', 'scores of pairs of texts'),
   openAi('/score', 'scores of pairs of texts, with no version in the path'),
@@ -61,13 +67,21 @@ export const APIS: readonly Api[] = [
   openAi('/v1/audio/transcriptions', 'speech to text', { reads: 'multipart' }),
   openAi('/v1/audio/translations', 'speech to English text', { reads: 'multipart' }),
   openAi('/v1/audio/speech', 'text to speech'),
-  openAi('/tokenize', 'token ids of a prompt'),
-  openAi('/detokenize', 'text of token ids'),
-  openAi('/v1/tokenize', "token ids of a prompt, by SGLang's path"),
-  openAi('/v1/detokenize', "text of token ids, by SGLang's path"),
+  openAi('/tokenize', 'token ids of a prompt', { isAnsweredByServer: true }),
+  openAi('/detokenize', 'text of token ids', { isAnsweredByServer: true }),
+  openAi('/v1/tokenize', "token ids of a prompt, by SGLang's path", { isAnsweredByServer: true }),
+  openAi('/v1/detokenize', "text of token ids, by SGLang's path", { isAnsweredByServer: true }),
 ];
 
+/** Every path that is not in the list: its requests are sent on as they are, where something else is in front of the engines. */
+export const OTHER_PATH: Api = openAi('other', 'paths of no API that is known here');
+
 const BY_PATH: ReadonlyMap<string, Api> = new Map(APIS.map((api) => [api.path, api]));
+
+/** The API of a path; undefined where it is of none. */
+export function findApi(path: string): Api | undefined {
+  return BY_PATH.get(path);
+}
 
 /**
  * How refusals look on a path. On paths of no API, and on those that both have (`/v1/models`), they are Anthropic's for who

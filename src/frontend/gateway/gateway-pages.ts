@@ -6,8 +6,9 @@ import type { Probe, ProbeBoard } from '../../edge/http/probe-board.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 import { notRoutedError, type OpenAiError } from '../errors/openai-error.js';
+import { currentModels } from './current-models.js';
 import type { EngineModels } from './engine-models.js';
-import { cardOf, type FoundModel, type ModelCard, Models } from './models.js';
+import { cardOf, type FoundModel, type ModelCard, type Models } from './models.js';
 import { isServable } from './readiness.js';
 
 export interface GatewayPagesModules {
@@ -25,11 +26,12 @@ export interface GatewayPagesModules {
 export class GatewayPages {
   readonly #modules: GatewayPagesModules;
   readonly #startedSeconds: number;
-  #models: Models | undefined;
-  #catalogue: Catalogue | undefined;
+  /** The models of what is served now. */
+  readonly currentModels: () => Models;
 
   constructor(modules: GatewayPagesModules) {
     this.#modules = modules;
+    this.currentModels = currentModels(modules.catalogue);
     this.#startedSeconds = Math.floor(modules.clock.wallMs() / 1_000);
   }
 
@@ -74,16 +76,6 @@ export class GatewayPages {
     const { isReady, reasons } = found.group;
     if (!isReady) throw notRoutedError({ code: 'gate_shut', reasons });
     return jsonAnswer(200, await this.#cardOf(found));
-  }
-
-  /** The models of what is served now. */
-  currentModels(): Models {
-    const catalogue = this.#modules.catalogue();
-    if (this.#models === undefined || catalogue !== this.#catalogue) {
-      this.#catalogue = catalogue;
-      this.#models = new Models(catalogue);
-    }
-    return this.#models;
   }
 }
 

@@ -55,6 +55,8 @@ export interface GatewayOptions {
   readonly wantsTokens: boolean;
   /** Where the name of a request's session is read. Default `off`. */
   readonly sessionAffinity?: SessionAffinity;
+  /** See `InferenceOptions`. */
+  readonly neighbourHintTokens?: number;
   /** Longest body, in bytes. */
   readonly bodyLimitBytes: number;
   /** Connections at a time, and requests that are being answered at a time. */

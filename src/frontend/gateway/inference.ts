@@ -1,24 +1,25 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import { type RouteRequest, type Routing, RoutingError } from '../../fleet/router/routing.js';
 import { isEverywhere, RESPONSES } from '../apis/api.js';
 import { internalError } from '../errors/gateway-errors.js';
-import { notRoutedError, OpenAiError } from '../errors/openai-error.js';
-import type { Picked, ProxiedRequest, ProxyOutcome } from '../proxy/proxied-request.js';
-import type { Prompt, TokenSource } from '../tokens/prompt-tokens.js';
+import { OpenAiError } from '../errors/openai-error.js';
+import type { ProxiedRequest, ProxyOutcome } from '../proxy/proxied-request.js';
 import type { RequestSpan, RequestTracer } from '../tracing/request-tracer.js';
 import { PickTrace } from '../tracing/trace-picks.js';
-import { cacheUseOf } from './cache-use.js';
-import { type Continued, continuedFrom } from './continued.js';
-import type { EngineModels } from './engine-models.js';
+import { cacheSourceOf } from './cache-source.js';
 import type { GatewayMetrics } from './gateway-metrics.js';
-import type { FoundModel, Models } from './models.js';
 import type { OpenRequest } from './open-request.js';
 import { refuse } from './refusal.js';
-import { type AskedBody, parseBody, type ReadBody } from './request-body.js';
-import { type Home, type ResponseHomes, ResponseIdWatch } from './response-homes.js';
-import { type SessionAffinity, sessionHashOf } from './session-hash.js';
+import type { ReadBody } from './request-body.js';
+import {
+  type ReadRequest,
+  RequestReader,
+  type RequestReaderModules,
+  type RequestReaderOptions,
+  routeRequest,
+} from './request-reader.js';
+import { ResponseIdWatch } from './response-homes.js';
 
 /** What sends requests to workers and the answers back. */
 export interface Forwarding {
@@ -28,49 +29,45 @@ export interface Forwarding {
   close(graceMs: number): Promise<void>;
 }
 
-export interface InferenceOptions {
-  /** Whether prompts' tokens are asked for, because workers are chosen by them. */
-  readonly wantsTokens: boolean;
-  /** Where the name of a request's session is read. Default `off`. */
-  readonly sessionAffinity?: SessionAffinity;
-}
-
-export interface InferenceModules {
+export interface InferenceModules extends RequestReaderModules {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: GatewayMetrics;
-  /** What is served now. */
-  readonly models: () => Models;
-  readonly tokens: TokenSource;
-  readonly routing: Routing;
   readonly proxy: Forwarding;
-  readonly homes: ResponseHomes;
-  readonly engineModels: EngineModels;
   /** Absent: requests are not traced. */
   readonly tracer?: RequestTracer;
 }
 
-/** What is known of a request when a worker is to be chosen for it. */
-interface Prepared {
-  readonly found: FoundModel;
-  readonly route: Omit<RouteRequest, 'excluded'>;
+export interface InferenceOptions extends RequestReaderOptions {
+  /**
+   * How many tokens more of a prompt another worker has to hold than the chosen one before that one is informed of it; 0: it
+   * never is. Default 0.
+   */
+  readonly neighbourHintTokens?: number;
 }
 
 /** From a body that was read to its worker: model, group, tokens, route. */
 export class Inference {
-  readonly #options: InferenceOptions;
   readonly #modules: InferenceModules;
+  readonly #reader: RequestReader;
+  readonly #cacheSourceOf: ProxiedRequest['cacheSourceOf'] | undefined;
 
   constructor(options: InferenceOptions, modules: InferenceModules) {
-    this.#options = options;
     this.#modules = modules;
+    const { neighbourHintTokens = 0 } = options;
+    if (neighbourHintTokens > 0)
+      this.#cacheSourceOf = (decision) =>
+        cacheSourceOf(decision, neighbourHintTokens, (group, target) =>
+          modules.models().baseUrlOf(group, target),
+        );
+    this.#reader = new RequestReader(options, modules);
   }
 
   /** Answers a request. Never rejects. */
-  async answer(open: OpenRequest, request: IncomingMessage, body: ReadBody): Promise<void> {
+  answer(open: OpenRequest, request: IncomingMessage, body: ReadBody): Promise<void> {
     const path = open.api.path + queryOf(request.url);
-    await this.#send(open, request, { method: 'POST', path, body: body.bytes }, () =>
-      this.#prepare(open, request.headers, body),
+    return this.#send(open, request, { method: 'POST', path, body: body.bytes }, () =>
+      this.#reader.read(open, request.headers, body),
     );
   }
 
@@ -81,21 +78,16 @@ export class Inference {
     { id, rest, body }: { readonly id: string; readonly rest: string; readonly body: Buffer },
   ): Promise<void> {
     const path = `${RESPONSES.path}/${encodeURIComponent(id)}${rest}${queryOf(request.url)}`;
-    await this.#send(open, request, { method: request.method ?? 'GET', path, body }, async () => {
-      const { homes, models } = this.#modules;
-      const home = await homes.find(id, models().groups, RESPONSES.path, 'response_id');
-      const found = models().find(home.group);
-      open.group = home.group;
-      const route = { group: home.group, tokens: undefined, loraName: '', cacheSalt: '' };
-      return { found: { ...found, excluded: othersOf(found, home) }, route };
-    });
+    await this.#send(open, request, { method: request.method ?? 'GET', path, body }, () =>
+      this.#reader.readKept(open, id),
+    );
   }
 
   async #send(
     open: OpenRequest,
     request: IncomingMessage,
     sent: Pick<ProxiedRequest, 'method' | 'path' | 'body'>,
-    prepare: () => Prepared | Promise<Prepared>,
+    prepare: () => ReadRequest | Promise<ReadRequest>,
   ): Promise<void> {
     const { clock, proxy, tracer } = this.#modules;
     const { api, response } = open;
@@ -108,16 +100,20 @@ export class Inference {
       const trace = span === undefined ? undefined : new PickTrace(span, found.model.name);
       const servedMs = clock.monotonicMs();
       const outcome = await proxy.serve(
+        // Of one shape for all requests: what reads it again and again for each of them is compiled for that.
         {
-          ...sent,
+          method: sent.method,
+          path: sent.path,
+          body: sent.body,
           api,
           headers: headersToForward(request.headers, span),
-          ...(api === RESPONSES ? { onPiece: this.#rememberId() } : {}),
+          cacheSourceOf: this.#cacheSourceOf,
+          onPiece: api === RESPONSES ? this.#rememberId() : undefined,
           group: open.group,
           mayBeRefused: route.loraName !== '' || !isEverywhere(api),
           pick: (failed) => {
             const excluded = failed.length === 0 ? found.excluded : [...found.excluded, ...failed];
-            const picking = this.#pick({ ...route, excluded });
+            const picking = this.#reader.pick(routeRequest(route, excluded));
             return trace === undefined ? picking : picking.then((picked) => trace.follow(picked));
           },
         },
@@ -151,107 +147,6 @@ export class Inference {
     return error.status;
   }
 
-  /**
-   * Reads a body and finds out who serves its model, and its tokens where they
-   * are wanted. What the body becomes takes many times its bytes, which alone
-   * are counted: it ends here, and not with the answer, an hour later.
-   */
-  #prepare(open: OpenRequest, headers: IncomingHttpHeaders, body: ReadBody): Prepared | Promise<Prepared> {
-    const kind = open.api.prompt;
-    const asked = parseBody(body, kind);
-    const sessionHash = sessionHashOf(this.#options.sessionAffinity ?? 'off', headers, asked.value);
-    const models = this.#modules.models();
-    if (!models.has(asked.model) && models.groups.length > 0)
-      return this.#findAdapter(asked.model).then((found) =>
-        this.#prepareFor(found, open, asked, sessionHash),
-      );
-    return this.#prepareFor(models.findFor(asked.model, open.api.path), open, asked, sessionHash);
-  }
-
-  /** A name in no report: an adapter that was loaded a moment ago, or none. */
-  async #findAdapter(name: string): Promise<FoundModel> {
-    const { engineModels, models } = this.#modules;
-    const found = await engineModels.findAdapter(name, () => models().groups);
-    return found === undefined ? models().find(name) : models().asAdapter(name, found);
-  }
-
-  #prepareFor(
-    found: FoundModel,
-    open: OpenRequest,
-    asked: AskedBody,
-    sessionHash: ReturnType<typeof sessionHashOf>,
-  ): Prepared | Promise<Prepared> {
-    const kind = open.api.prompt;
-    const { group } = found.group;
-    open.group = group;
-    requireReady(found);
-    const route = {
-      group,
-      tokens: undefined,
-      loraName: found.model.loraName,
-      cacheSalt: asked.cacheSalt,
-      cacheUse: cacheUseOf(asked.value),
-      sessionHash,
-    };
-    const prepared = { found, route };
-    const continued = open.api === RESPONSES ? continuedFrom(asked.value) : undefined;
-    if (continued !== undefined) return this.#atHome(prepared, continued);
-    if (kind === undefined || !this.#options.wantsTokens) return prepared;
-    if (asked.isCut) {
-      this.#modules.metrics.withoutTokens(group, 'too_long');
-      return prepared;
-    }
-    return this.#addTokens(prepared, kind, asked, open.response);
-  }
-
-  /** A request that goes on from what a worker keeps goes to that worker, whatever the load. Its tokens are known to nobody else. */
-  async #atHome({ found, route }: Prepared, { id, collection, param }: Continued): Promise<Prepared> {
-    const { homes, metrics } = this.#modules;
-    const home = await homes.find(id, [found.group], collection, param);
-    if (this.#options.wantsTokens) metrics.withoutTokens(route.group, 'continued');
-    return { found: { ...found, excluded: othersOf(found, home) }, route };
-  }
-
-  async #addTokens(
-    { found, route }: Prepared,
-    kind: Prompt['kind'],
-    { value, model, losesNumbers }: AskedBody,
-    response: ServerResponse,
-  ): Promise<Prepared> {
-    const { group } = found;
-    const gone = new AbortController();
-    const leave = (): void => gone.abort();
-    response.once('close', leave);
-    const made = await this.#modules.tokens.tokensOf(
-      { kind, body: value, losesNumbers },
-      model,
-      group,
-      gone.signal,
-    );
-    response.off('close', leave);
-    const { tokens, reason } = made;
-    if (reason !== undefined && !gone.signal.aborted)
-      this.#modules.metrics.withoutTokens(group.group, reason);
-    const about =
-      reason === 'media_prefix' ? { isPrefix: true } : reason === undefined ? { media: made.media } : {};
-    return { found, route: { ...route, tokens, ...about } };
-  }
-
-  async #pick(request: RouteRequest): Promise<Picked> {
-    const route = await this.#modules.routing.route(request);
-    const { target } = route.decision;
-    const baseUrl = this.#modules.models().baseUrlOf(request.group, target);
-    if (baseUrl !== undefined) return { route, baseUrl };
-    // It has left, or moved, since it was chosen.
-    route.release();
-    if (request.excluded.includes(target))
-      throw new RoutingError(
-        'no_worker',
-        `no worker of "${request.group}" has an address that is known here`,
-      );
-    return this.#pick({ ...request, excluded: [...request.excluded, target] });
-  }
-
   #count(open: OpenRequest, { status, ended, firstByteMs }: ProxyOutcome, servedMs: number): void {
     const { clock, metrics } = this.#modules;
     metrics.count({
@@ -263,15 +158,6 @@ export class Inference {
       firstByteMs: firstByteMs === undefined ? undefined : servedMs - open.startedMs + firstByteMs,
     });
   }
-}
-
-function othersOf({ group, excluded }: FoundModel, home: Home): readonly string[] {
-  const others = group.workers.map(({ target }) => target).filter((target) => target !== home.target);
-  return [...excluded, ...others];
-}
-
-function requireReady({ group }: FoundModel): void {
-  if (!group.isReady) throw notRoutedError({ code: 'gate_shut', reasons: group.reasons });
 }
 
 /** The query of a request line, with its question mark; empty for none. */

@@ -42,6 +42,8 @@ export class Models {
   readonly #byName: ReadonlyMap<string, FoundModel>;
   /** Of those names that not all have, what was found: worked out when it is asked for, since there may be thousands. */
   readonly #narrowed = new Map<string, FoundModel>();
+  /** What was found for a path of an API, by path and name. */
+  readonly #byPath = new Map<string, Map<string, FoundModel>>();
   /** Base URLs by target, of each group. */
   readonly #baseUrls: ReadonlyMap<string, ReadonlyMap<string, string | undefined>>;
 
@@ -90,22 +92,26 @@ export class Models {
    * have the path get no requests for it. Throws an `OpenAiError` where no worker does.
    */
   findFor(name: string, path: string): FoundModel {
+    const known = this.#byPath.get(path)?.get(name);
+    if (known !== undefined) return known;
+    const found = this.#narrowTo(path, name);
+    const byName = this.#byPath.get(path) ?? new Map<string, FoundModel>();
+    this.#byPath.set(path, byName.set(name, found));
+    return found;
+  }
+
+  #narrowTo(path: string, name: string): FoundModel {
     const found = this.find(name);
     const lacks = ({ apis }: CatalogueWorker): boolean => apis !== undefined && !apis.includes(path);
     if (!found.group.workers.some(lacks)) return found;
-    const key = JSON.stringify([name, path]);
-    const known = this.#narrowed.get(key);
-    if (known !== undefined) return known;
     const workers = found.group.workers.filter((worker) => !lacks(worker));
     if (workers.length === 0) throw notServedError(name, path);
     const lacking = found.group.workers.filter(lacks).map(({ target }) => target);
-    const narrowed = {
+    return {
       ...found,
       group: { ...found.group, workers },
       excluded: [...found.excluded, ...lacking],
     };
-    this.#narrowed.set(key, narrowed);
-    return narrowed;
   }
 
   /** Who serves a name; throws an `OpenAiError` where no worker does. */

@@ -25,6 +25,14 @@ export interface ReadBody {
   readonly boundary?: string | undefined;
 }
 
+/** A body while its pieces come. */
+export interface ComingBody {
+  /** Takes the next piece; comes back with why the body is refused, and nothing of it is held then. */
+  add(piece: Buffer): OpenAiError | undefined;
+  /** All of it. */
+  end(): ReadBody;
+}
+
 export interface RequestBodyOptions {
   /** Longest body, in bytes. */
   readonly limitBytes: number;
@@ -76,30 +84,42 @@ export class BodyReader {
     held: HeldBody,
     done: (error: OpenAiError | null, body?: ReadBody) => void,
   ): void {
-    const pieces: Buffer[] = [];
-    const scan = new JsonScan();
-    const boundary = boundaryOf(request.headers['content-type']);
-    const fail = (error: OpenAiError): void => {
+    const coming = this.begin(held, request.headers['content-type']);
+    const onData = (piece: Buffer): void => {
+      const error = coming.add(piece);
+      if (error === undefined) return;
       request.off('data', onData).off('end', onEnd);
-      this.release(held);
       done(error);
     };
-    const onData = (piece: Buffer): void => {
+    const onEnd = (): void => done(null, coming.end());
+    request.on('data', onData).on('end', onEnd);
+  }
+
+  /** Begins to read a body whose pieces come by themselves. Counts it in `held`, as `read` does. */
+  begin(held: HeldBody, contentType: string | undefined): ComingBody {
+    const pieces: Buffer[] = [];
+    const scan = new JsonScan();
+    const boundary = boundaryOf(contentType);
+    const findProblem = (piece: Buffer): OpenAiError | undefined => {
       held.bytes += piece.length;
       this.#heldBytes += piece.length;
-      if (held.bytes > this.#limitBytes) fail(this.#tooLarge());
-      else if (this.#heldBytes > this.#limitBytes * MAX_FULL_BODIES) fail(tooMuch());
-      else if (boundary !== undefined) pieces.push(piece);
-      else {
-        scan.add(piece);
-        const excess = findJsonExcess(scan);
-        if (excess === undefined) pieces.push(piece);
-        else fail(new OpenAiError(400, EXCESS[excess]));
-      }
+      if (held.bytes > this.#limitBytes) return this.#tooLarge();
+      if (this.#heldBytes > this.#limitBytes * MAX_FULL_BODIES) return tooMuch();
+      if (boundary !== undefined) return undefined;
+      scan.add(piece);
+      const excess = findJsonExcess(scan);
+      return excess === undefined ? undefined : new OpenAiError(400, EXCESS[excess]);
     };
-    // A copy also of a single piece: it is a view of a larger buffer, which would be kept as long.
-    const onEnd = (): void => done(null, { bytes: Buffer.concat(pieces, held.bytes), scan, boundary });
-    request.on('data', onData).on('end', onEnd);
+    return {
+      add: (piece) => {
+        const problem = findProblem(piece);
+        if (problem === undefined) pieces.push(piece);
+        else this.release(held);
+        return problem;
+      },
+      // A copy also of a single piece: it is a view of a larger buffer, which would be kept as long.
+      end: () => ({ bytes: Buffer.concat(pieces, held.bytes), scan, boundary }),
+    };
   }
 
   /** Its memory is free again; may be called again. */
@@ -134,8 +154,8 @@ export interface AskedBody {
   readonly value: Readonly<Record<string, unknown>>;
   /** Whether something was too heavy. */
   readonly isCut: boolean;
-  /** Whether what a template may print has a number that JavaScript does not keep: 1.0 became 1. */
-  readonly losesNumbers: boolean;
+  /** Whether what a template may print has a number that JavaScript does not keep: 1.0 became 1. Looked for when it is asked. */
+  losesNumbers(): boolean;
 }
 
 /** Outermost fields whose numbers a template may print. */
@@ -162,17 +182,18 @@ export function parseBody(body: ReadBody, kind?: PromptKind): AskedBody {
     cacheSalt: typeof cacheSalt === 'string' ? cacheSalt : '',
     value: value as Record<string, unknown>,
     isCut,
-    losesNumbers: body.scan.fields.some(
-      (field) =>
-        printed.has(keyOf(body.bytes, field)) && losesNumber(body.bytes, field.valueStart, field.valueEnd),
-    ),
+    losesNumbers: () =>
+      body.scan.fields.some(
+        (field) =>
+          printed.has(keyOf(body.bytes, field)) && losesNumber(body.bytes, field.valueStart, field.valueEnd),
+      ),
   };
 }
 
 /** Of a form only the model is read: its files are for the engine. */
 function parseForm(bytes: Buffer, boundary: string): AskedBody {
   const model = checkedModel(formField(bytes, boundary, 'model'));
-  return { model, cacheSalt: '', value: {}, isCut: false, losesNumbers: false };
+  return { model, cacheSalt: '', value: {}, isCut: false, losesNumbers: () => false };
 }
 
 function checkedModel(model: unknown): string {

@@ -41,8 +41,11 @@ export function parseLightJson(text: Buffer, scan: JsonScan, tokenField: string)
   return { value: { ...(value as object), [tokenField]: tokens }, isCut: heavy.length > 1 };
 }
 
+const NO_FIELDS: readonly ScannedField[] = [];
+
 /** The fewest fields without which the rest can be parsed, in the order of the text; undefined when it never can. */
 function heavyFields({ values, bytes, fields }: JsonScan): readonly ScannedField[] | undefined {
+  if (values <= MAX_PARSED_VALUES && bytes <= MAX_PARSED_BYTES) return NO_FIELDS;
   const left = { values, bytes };
   const heavy = new Set<ScannedField>();
   const leaveOut = (max: number, measure: 'values' | 'bytes'): void => {

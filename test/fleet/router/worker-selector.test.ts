@@ -104,6 +104,20 @@ describe('a router by cost', () => {
     });
   });
 
+  it('names the worker that holds more where load decides, and none that is excluded or the same', () => {
+    const { router, index } = make(['a', 'b']);
+    index.hold('b', 0, 'host', chainOf([1, 2, 3]));
+    for (let n = 0; n < 3; n += 1) router.reserve(prompt([70 + n, 80 + n, 90 + n]), ['a']);
+    const decided = router.decide(prompt([1, 2, 3, 4]), []);
+    expect(decided.candidate.target).toBe('a');
+    expect(decided.neighbour).toEqual({ target: 'b', rank: 0, cachedBlocks: 3 });
+    expect(router.decide(prompt([1, 2, 3, 4]), ['b']).neighbour).toBeUndefined();
+    expect(router.decide(prompt([5]), []).neighbour).toBeUndefined();
+    router.setCandidates([candidate('b'), candidate('b', { rank: 1 })]);
+    for (let n = 0; n < 3; n += 1) router.reserve(prompt([70 + n, 80 + n, 90 + n]), []);
+    expect(router.decide(prompt([1, 2, 3, 4]), []).neighbour).toBeUndefined();
+  });
+
   it('explains every candidate, the cheapest first, as the documentation words it', () => {
     const { router, index } = make(['worker_1', 'worker_2']);
     const held = Array.from({ length: 115 }, (_, at) => at);
@@ -510,5 +524,38 @@ describe('the requests of a session', () => {
       const { router } = make(['a', 'b', 'c'], { mode });
       expect(new Set(Array.from({ length: 30 }, () => of(router, 7)))).toEqual(new Set(['a', 'b', 'c']));
     }
+  });
+});
+
+describe('the next best workers', () => {
+  it('are named in the order of their cost, as many as were asked for, without those excluded', () => {
+    const { router, index } = make(['a', 'b', 'c', 'd']);
+    index.hold('b', 0, 'device', chainOf([1, 2, 3]));
+    index.hold('d', 0, 'device', chainOf([1, 2]));
+    index.hold('c', 0, 'device', chainOf([1]));
+    const asked = prompt([1, 2, 3, 4], 8);
+    expect(router.decide(asked, [], { fallbacks: 2 }).fallbacks).toEqual(['d', 'c']);
+    expect(router.decide(asked, ['d'], { fallbacks: 9 }).fallbacks).toEqual(['c', 'a']);
+    expect(router.decide(asked, []).fallbacks).toBeUndefined();
+  });
+
+  it('have as many ranks as the one that was chosen, and are named once', () => {
+    const { router, index } = make([]);
+    router.setCandidates([
+      ...[0, 1].map((rank) => candidate('a', { rank, rankCount: 2 })),
+      ...[0, 1].map((rank) => candidate('b', { rank, rankCount: 2 })),
+      candidate('c'),
+    ]);
+    index.hold('a', 1, 'device', chainOf([1, 2]));
+    expect(router.decide(prompt([1, 2, 3]), [], { fallbacks: 5 }).fallbacks).toEqual(['b']);
+  });
+
+  it('are those that waited longest where turns decide', () => {
+    const { router } = make(['a', 'b', 'c'], { mode: 'round-robin' });
+    expect(router.reserve(undefined, []).decided.candidate.target).toBe('a');
+    expect(router.reserve(undefined, [], { fallbacks: 2 }).decided).toMatchObject({
+      candidate: { target: 'b' },
+      fallbacks: ['c', 'a'],
+    });
   });
 });

@@ -42,12 +42,19 @@ export class CacheHits {
   /** Prompt tokens that the chosen one held. */
   chosenTokens = 0;
   readonly #lost = new Map<LostReason, Lost>();
+  readonly #onLost: ((reason: LostReason, tokens: number) => void) | undefined;
+
+  /** `onLost` is called with each loss that counts; absent: nothing is called. */
+  constructor(onLost?: (reason: LostReason, tokens: number) => void) {
+    this.#onLost = onLost;
+  }
 
   /** One request lost so many tokens; harmless for 0, unless it is not known how many. */
   lose(reason: LostReason, tokens: number): void {
     if (tokens <= 0 && reason !== 'unknown_tokens') return;
     const before = this.lostBy(reason);
     this.#lost.set(reason, { requests: before.requests + 1, tokens: before.tokens + Math.max(0, tokens) });
+    this.#onLost?.(reason, Math.max(0, tokens));
   }
 
   lostBy(reason: LostReason): Lost {

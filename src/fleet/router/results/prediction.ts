@@ -17,5 +17,5 @@ export interface Prediction {
   readonly view: CacheView;
   readonly cacheUse: CacheUse;
   /** Leading tokens that are known, of a prompt of which nothing more is; absent where all are known, or none. */
-  readonly prefixTokens?: number;
+  readonly prefixTokens?: number | undefined;
 }

@@ -70,6 +70,11 @@ export class ResultBooks {
     return [...this.#books.values()].flatMap((book) => book.results(nowMs));
   }
 
+  /** What was counted of every worker since its engine's start, all its ranks together. */
+  *totals(): Iterable<readonly [target: string, total: ResultCounts]> {
+    for (const [target, book] of this.#books) yield [target, sumCounts(book.totals())];
+  }
+
   /** Those of one worker; none where it served no request. */
   resultsOf(target: string): RankResults[] {
     return this.#books.get(target)?.results(this.#clock.monotonicMs()) ?? [];

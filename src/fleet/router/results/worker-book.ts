@@ -146,6 +146,11 @@ export class WorkerBook {
     }));
   }
 
+  /** By rank: what was counted since the engine's start. */
+  *totals(): Iterable<ResultCounts> {
+    for (const { total } of this.#ranks.values()) yield total;
+  }
+
   /** The view is made again for each epoch: what was found wrong of the one before proves nothing of the next. */
   begin(): void {
     for (const book of this.#ranks.values()) Object.assign(book, blank());

@@ -19,6 +19,7 @@ const SETTINGS: Omit<GatewaySettings, 'routerMode'> = {
   maxConnections: 64,
   corsOrigins: [],
   sessionAffinity: 'off',
+  neighbourHints: 0,
 };
 /** A machine that is very busy gets this long. */
 const TOKENIZE_TIMEOUT_MS = 5_000;

@@ -20,6 +20,8 @@ export function inviteTo(stage: Stage): Invitation[] {
       : [askLine(frontend.url, worker.engine.setup.model)]),
     { says: 'the status page, for a browser', line: `${http}/` },
     { says: 'the fleet as a table', line: `kv-accord status ${grpc}` },
+    { says: 'hosts, GPUs and links', line: `kv-accord status --topology ${grpc}` },
+    { says: 'what it does now, and what happened', line: `kv-accord top ${grpc}` },
     { says: 'who holds how many blocks', line: `kv-accord status --index ${grpc}` },
     { says: 'what was agreed', line: `grpcurl -plaintext ${grpc} kvaccord.v1.Fleet/GetAgreement` },
     { says: 'whether the gate is open, and why', line: `curl '${http}/readyz?verbose'` },

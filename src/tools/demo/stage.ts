@@ -4,8 +4,10 @@ import type { Random } from '../../edge/platform/random.js';
 import { createPlaintextSecurity } from '../../edge/security/security.js';
 import type { AggregatorAddresses } from '../../fleet/aggregator/aggregator.js';
 import type { Endpoint } from '../../fleet/discovery/source.js';
+import type { EngineRole, Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { DemoAggregator, type DemoAggregatorOptions } from './demo-aggregator.js';
 import { DemoFrontend } from './demo-frontend.js';
+import { DemoTraffic } from './demo-traffic.js';
 import type { EngineSetup, EngineSurface } from './engine-surface.js';
 import { type ProcessLine, ProcessLog } from './process-log.js';
 import { DemoWorker } from './worker.js';
@@ -22,6 +24,10 @@ export interface PlannedWorker {
   readonly setup: EngineSetup;
   /** Whether its engine is up before its sidecar. Default false: it is down until a scene starts it. */
   readonly isRunning?: boolean;
+  /** What its sidecar finds of its host. Default: nothing is looked for. */
+  readonly topology?: Topology;
+  /** Its part of each request. Default: it does not say. */
+  readonly role?: EngineRole;
 }
 
 export interface StageModules {
@@ -47,6 +53,7 @@ export class Stage {
   /** Those that came later. */
   readonly #others: DemoAggregator[] = [];
   readonly #frontends: DemoFrontend[] = [];
+  readonly #traffic: DemoTraffic[] = [];
   readonly #workers = new Map<string, DemoWorker>();
 
   constructor(options: StageOptions, modules: StageModules) {
@@ -90,9 +97,9 @@ export class Stage {
   async addWorkers(workers: readonly PlannedWorker[]): Promise<void> {
     const { clock, random, onLine } = this.#modules;
     const { version, probeIntervalMs } = this.#options;
-    const added = workers.map(({ name, surface, setup, isRunning = false }) => {
+    const added = workers.map(({ name, surface, setup, isRunning = false, topology, role }) => {
       const worker = new DemoWorker(
-        { name, surface, setup, probeIntervalMs, version },
+        { name, surface, setup, probeIntervalMs, version, topology, role },
         {
           clock,
           random,
@@ -130,6 +137,13 @@ export class Stage {
     return frontend;
   }
 
+  /** Lets people talk through a frontend until the stage is closed. */
+  startTraffic({ url }: DemoFrontend, model: string): void {
+    const { clock, onLine } = this.#modules;
+    const logger = new ProcessLog({ from: 'people' }, { onLine });
+    this.#traffic.push(new DemoTraffic({ url, model }, { clock, logger }));
+  }
+
   /** The worker of that name. */
   worker(name: string): DemoWorker {
     const worker = this.#workers.get(name);
@@ -139,6 +153,7 @@ export class Stage {
 
   /** Ends everything; when it resolves, no port is taken any more. */
   async close(): Promise<void> {
+    await Promise.all(this.#traffic.map((traffic) => traffic.close()));
     await Promise.all(this.#frontends.map((frontend) => frontend.close()));
     // The aggregators before the sidecars: they would otherwise log that sidecars are gone.
     await Promise.all([this.#aggregator, ...this.#others].map((aggregator) => aggregator.close()));

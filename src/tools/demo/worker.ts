@@ -1,6 +1,9 @@
 import { basename, dirname } from 'node:path/posix';
 import { Registry } from 'prom-client';
 import { createSidecar } from '../../app/worker/create-sidecar.js';
+import { EvidenceSource } from '../../core/contract/enums.js';
+import { type Fact, fieldFact } from '../../core/contract/facts.js';
+import { engineRoleName } from '../../core/contract/names.js';
 import type { Address } from '../../edge/platform/address.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
@@ -8,6 +11,7 @@ import type { Random } from '../../edge/platform/random.js';
 import { RpcDialer } from '../../edge/rpc/channel.js';
 import type { Security } from '../../edge/security/security.js';
 import type { ProbeModules } from '../../engines/probing/probe.js';
+import type { EngineRole, Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import type { EventSettings } from '../../worker/sidecar/kv-events/kv-events-sources.js';
 import { fixedLocation } from '../../worker/sidecar/probing/engine-locator.js';
 import type { Sidecar, SidecarAddresses } from '../../worker/sidecar/sidecar.js';
@@ -29,6 +33,10 @@ export interface WorkerOptions {
   /** Milliseconds between the sidecar's questions to a ready engine. */
   readonly probeIntervalMs: number;
   readonly version: string;
+  /** What its sidecar finds of its host; undefined: nothing is looked for. */
+  readonly topology?: Topology | undefined;
+  /** As `--role` of the sidecar declares it; undefined: it does not. */
+  readonly role?: EngineRole | undefined;
 }
 
 export interface WorkerModules {
@@ -88,7 +96,7 @@ export class DemoWorker {
 
   #createSidecar(): Sidecar {
     const { clock, random, security, logger } = this.#modules;
-    const { version, probeIntervalMs } = this.#options;
+    const { version, probeIntervalMs, topology } = this.#options;
     const { url: httpBaseUrl, discoveryFolder } = this.engine;
     const target = {
       httpBaseUrl,
@@ -102,7 +110,7 @@ export class DemoWorker {
         httpListen: FREE_PORT,
         drainTimeoutMs: DRAIN_TIMEOUT_MS,
         probeIntervalMs,
-        declaredFacts: [],
+        declaredFacts: this.#declaredFacts(),
         events: this.#eventSettings(),
       },
       {
@@ -112,10 +120,24 @@ export class DemoWorker {
         security,
         registry: new Registry(),
         signal: this.#stop.signal,
+        ...(topology === undefined ? {} : { readTopology: async () => topology }),
         locate: () => async () => fixedLocation([target]),
         ...(discoveryFolder === undefined ? {} : { files: this.#simulatedFiles() }),
       },
     );
+  }
+
+  #declaredFacts(): readonly Fact[] {
+    const { role } = this.#options;
+    if (role === undefined) return [];
+    const observedAtMs = this.#modules.clock.wallMs();
+    const evidence = {
+      source: EvidenceSource.DECLARED,
+      origin: '--role',
+      raw: engineRoleName(role),
+      observedAtMs,
+    };
+    return [fieldFact('engine.role', role, evidence)];
   }
 
   /** A Dynamo worker does not say where its engine publishes: the operator does (`--kv-event-sources`). */

@@ -5,6 +5,7 @@ import { declaredScene } from './declared.js';
 import { kvEventsScene } from './kv-events.js';
 import { lateJoinerScene } from './late-joiner.js';
 import { overrideScene } from './override.js';
+import { racksScene } from './racks.js';
 import { rollingChangeScene } from './rolling-change.js';
 import { routingScene } from './routing.js';
 
@@ -18,4 +19,5 @@ export const SCENES: readonly Scene[] = [
   rollingChangeScene,
   declaredScene,
   routingScene,
+  racksScene,
 ];

@@ -63,7 +63,10 @@ export const cacheChurn: Cause = {
 function isHarmful(measurements: Measurements): boolean {
   const { engineHits } = measurements;
   if (engineHits !== undefined) return engineHits.share < ENOUGH;
-  return (findsBlocks(measurements)?.share ?? 0) < ENOUGH;
+  const found = findsBlocks(measurements);
+  if (found !== undefined) return found.share < ENOUGH;
+  // Where nobody looked a prompt up, a full cache alone is one that is used.
+  return [preemptions, overload, turnoverOf].some((signOf) => signOf(measurements).length > 0);
 }
 
 function preemptions({ preemptions: taken }: Measurements): readonly ClueFor[] {

@@ -1,4 +1,6 @@
-import { type TimeGaps, timeOf, timeOfField } from './log-time.js';
+import { timeOf, timeOfField } from './log-time.js';
+import { quoteLongNumbers } from './long-numbers.js';
+import type { TimeGaps } from './quick-time.js';
 
 /** A line without what was put around it on its way. */
 export interface CleanLine {
@@ -39,7 +41,10 @@ const ISO_JOURNAL_PREFIX = /^(\d{4}-\d\d-\d\dT\S{8,30}) [\w.-]{1,253} [\w@./:-]{
 const LOKI_PREFIX = /^(\d{4}-\d\d-\d\dT\S{8,30}) \{([^{}]{0,2000})\} +/;
 /** Where " std" of such a line can stand at the latest. */
 const LONGEST_RUNTIME_TIME = 41;
-const NUMBERS_BEYOND_DOUBLE = /([:[,]\s*)(\d{16,20})(?=\s*[,}\]])/g;
+/** `{"log":"…\n","stream":"stdout","time":"2026-02-16T14:38:53.9Z"}`. */
+const DOCKER_START = '{"log":"';
+const DOCKER_STREAM = '","stream":"std';
+const DOCKER_REST = /^","stream":"std(?:out|err)","time":"([^"\\]{8,40})"\}\s*$/;
 /** Wrappings within each other: a runtime's JSON around a prefix around a program's JSON. */
 const MAX_LAYERS = 5;
 const MAX_FIELDS = 64;
@@ -70,12 +75,20 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
       text = text.slice(collected[0].length);
       continue;
     }
-    if (text.startsWith('{')) {
+    if (first === 123) {
+      const docker = dockerLine(text);
+      if (docker !== undefined) {
+        ms ??= timeOf(docker.time, context.nowMs, context.gaps);
+        text = docker.log.trimEnd();
+        if (text.includes('\u001b')) text = text.replace(ESCAPE_SEQUENCES, '');
+        continue;
+      }
       const object = parsed(text);
       if (object === undefined) break;
       const time = TIME_FIELDS.find((name) => name in object);
       ms ??= time === undefined ? undefined : timeOfField(object[time], context.nowMs, context.gaps);
-      const inner = LINE_FIELDS.map((name) => object[name]).find((value) => typeof value === 'string');
+      const lineField = LINE_FIELDS.find((name) => typeof object[name] === 'string');
+      const inner = lineField === undefined ? undefined : object[lineField];
       if (typeof inner === 'string') {
         text = inner.trimEnd();
         if (text.includes('\u001b')) text = text.replace(ESCAPE_SEQUENCES, '');
@@ -85,17 +98,47 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
       text = asText(object);
       break;
     }
-    const prefix =
-      KUBECTL_PREFIX.exec(text) ??
-      COMPOSE_PREFIX.exec(text) ??
-      STERN_PREFIX.exec(text) ??
-      JOURNAL_PREFIX.exec(text);
+    const prefix = prefixOf(text, first);
     if (prefix === null) break;
     who ||= prefix[1] ?? '';
     text = text.slice(prefix[0].length);
   }
   ms ??= timeOf(text, context.nowMs, context.gaps);
   return { text, ms, who, fields };
+}
+
+/** A line of Docker's own log driver without parsing all of it; undefined for every other form. */
+function dockerLine(text: string): { readonly log: string; readonly time: string } | undefined {
+  if (!text.startsWith(DOCKER_START)) return undefined;
+  const end = text.lastIndexOf(DOCKER_STREAM);
+  if (end === -1) return undefined;
+  const time = DOCKER_REST.exec(text.slice(end))?.[1];
+  if (time === undefined) return undefined;
+  const log = parsedText(text.slice(DOCKER_START.length - 1, end + 1));
+  return log === undefined ? undefined : { log, time };
+}
+
+/** A text with its quotation marks, as JSON has it. */
+function parsedText(quoted: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(quoted);
+    return typeof value === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is put before a line, by the first character of the whole. */
+function prefixOf(text: string, first: number): RegExpExecArray | null {
+  if (first === 91) return text.startsWith('[pod/') ? KUBECTL_PREFIX.exec(text) : null;
+  const isSmall = first >= 97 && first <= 122;
+  if (!isSmall && (first < 65 || first > 90)) return null;
+  const space = text.indexOf(' ');
+  if (space === -1) return null;
+  let next = space + 1;
+  while (text.charCodeAt(next) === 32) next += 1;
+  if (text.charCodeAt(next) === 124) return COMPOSE_PREFIX.exec(text);
+  return isSmall ? STERN_PREFIX.exec(text) : JOURNAL_PREFIX.exec(text);
 }
 
 /** What collectors write before a line that they begin with a time; null for the line itself. */
@@ -116,7 +159,7 @@ function parsed(text: string): Record<string, unknown> | undefined {
   const end = text.trimEnd();
   if (!end.endsWith('}')) return undefined;
   // Worker ids of 64 bits lose their last digits as numbers.
-  const quoted = end.replace(NUMBERS_BEYOND_DOUBLE, '$1"$2"');
+  const quoted = quoteLongNumbers(end);
   const value = parsedAs(quoted) ?? (quoted === end ? undefined : parsedAs(end));
   return value;
 }
@@ -125,6 +168,7 @@ function parsedAs(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    if (!('fields' in value)) return value as Record<string, unknown>;
     // tracing's own formatter puts message and fields one level deeper.
     const { fields, ...rest } = value as Record<string, unknown>;
     return typeof fields === 'object' && fields !== null && !Array.isArray(fields)
@@ -138,15 +182,19 @@ function parsedAs(text: string): Record<string, unknown> | undefined {
 /** A JSON line as the text that the same program would have written. */
 function asText(object: Readonly<Record<string, unknown>>): string {
   const name = MESSAGE_FIELDS.find((field) => typeof object[field] === 'string');
-  const message = name === undefined ? '' : String(object[name]);
-  const words = Object.entries(object)
-    .filter(([field, value]) => field !== name && typeof value !== 'object' && !TIME_FIELDS.includes(field))
-    .slice(0, MAX_FIELDS)
-    .map(([field, value]) => `${field}=${valueText(value)}`);
-  return [message, ...words].join(' ');
+  let text = name === undefined ? '' : String(object[name]);
+  let count = 0;
+  for (const field of Object.keys(object)) {
+    const value = object[field];
+    if (field === name || typeof value === 'object' || TIME_FIELDS.includes(field)) continue;
+    if (count === MAX_FIELDS) break;
+    count += 1;
+    text += ` ${field}=${typeof value === 'string' ? valueText(value) : String(value)}`;
+  }
+  return text;
 }
 
-function valueText(value: unknown): string {
-  const text = String(value).slice(0, MAX_VALUE_CHARS);
+function valueText(value: string): string {
+  const text = value.length > MAX_VALUE_CHARS ? value.slice(0, MAX_VALUE_CHARS) : value;
   return /[\s"]/.test(text) ? JSON.stringify(text) : text;
 }

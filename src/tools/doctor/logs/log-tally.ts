@@ -113,7 +113,7 @@ export class LogTally implements LogFindings {
 
   addSize(line: LogLine, { side, who = this.#whoOf(line), tokensPerBlock, basis, about }: SizeDetails): void {
     if (tokensPerBlock === undefined) return;
-    const key = [side, who, tokensPerBlock, basis].join('\n');
+    const key = `${side}\n${who}\n${tokensPerBlock}\n${basis}`;
     if (this.#sizes.has(key) || this.#sizes.size >= MAX_SIGHTINGS) return;
     const origin = this.#originOf(line, about);
     this.#sizes.set(key, { side, who, tokensPerBlock, basis, origin });
@@ -123,7 +123,7 @@ export class LogTally implements LogFindings {
     const { side, who = this.#whoOf(line), isDefault = false, about } = details;
     if (details.value === undefined || details.value === '') return;
     const value = String(details.value).slice(0, MAX_VALUE_CHARS);
-    const key = [side, who, name, value].join('\n');
+    const key = `${side}\n${who}\n${name}\n${value}`;
     if (this.#settings.has(key) || this.#settings.size >= MAX_SIGHTINGS) return;
     const origin = this.#originOf(line, about);
     this.#settings.set(key, { side, who, name, value, isDefault, origin });

@@ -1,8 +1,11 @@
-/** Years that a log can be of; what is outside is no time. */
-const FIRST_YEAR = 2015;
-const LAST_YEAR = 2099;
-
-const DAY_MS = 86_400_000;
+import {
+  DAY_MS,
+  FIRST_YEAR,
+  LAST_YEAR,
+  quickFullTime,
+  quickYearlessTime,
+  type TimeGaps,
+} from './quick-time.js';
 
 /** Where in a line a time may begin: behind a bracket, a level, the name of a process. */
 const ZONED_OR_NOT =
@@ -14,19 +17,13 @@ const YEARLESS =
   /^(?:\([^()]{1,80}\) )?(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) +(\d\d)-(\d\d)|[IWEF](\d\d)(\d\d)) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?/;
 const EPOCH = /^(\d{10})(?:\.(\d{1,9})|(\d{3}))?(?=\s)/;
 
-/** What lines' times lack; each is said once in the summary. */
-export interface TimeGaps {
-  hasNoZone: boolean;
-  hasNoYear: boolean;
-}
-
 /**
  * The time at the beginning of a line in wall-clock milliseconds; undefined when
  * there is none. A time without a zone is taken as UTC. One without a year is
  * put into the last year that has it not more than a day after `nowMs`.
  */
 export function timeOf(text: string, nowMs: number, gaps: TimeGaps): number | undefined {
-  const quick = dynamoTime(text);
+  const quick = quickFullTime(text, gaps) ?? quickYearlessTime(text, nowMs, gaps);
   if (quick !== undefined) return quick;
   const full = ZONED_OR_NOT.exec(text);
   if (full !== null) {
@@ -86,33 +83,4 @@ function offsetMs(zone: string | undefined): number {
   if (zone === undefined || zone === 'Z' || zone === 'UTC') return 0;
   const sign = zone.startsWith('-') ? -1 : 1;
   return sign * (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2))) * 60_000;
-}
-
-/** The form of nearly all lines of large logs, `2026-02-16T14:38:53.950961Z`, without a regular expression; the last day is kept. */
-let lastDay = '';
-let lastDayMs: number | undefined;
-
-function dynamoTime(text: string): number | undefined {
-  if (text.charCodeAt(10) !== 84 || text.charCodeAt(19) !== 46 || text.charCodeAt(26) !== 90)
-    return undefined;
-  if (lastDay === '' || !text.startsWith(lastDay)) {
-    const day = text.slice(0, 10);
-    const [year, month, date] = day.split('-');
-    lastDayMs = /^\d{4}-\d\d-\d\d$/.test(day)
-      ? utcMs([year, month, date, '0', '0', '0'], undefined)
-      : undefined;
-    lastDay = day;
-  }
-  if (lastDayMs === undefined) return undefined;
-  const hour = twoDigits(text, 11);
-  const minute = twoDigits(text, 14);
-  const second = twoDigits(text, 17);
-  const ms = twoDigits(text, 20) * 10 + text.charCodeAt(22) - 48;
-  const sum = lastDayMs + hour * 3_600_000 + minute * 60_000 + second * 1_000 + ms;
-  return hour < 24 && minute < 60 && second < 61 && ms < 1_000 ? sum : undefined;
-}
-
-function twoDigits(text: string, at: number): number {
-  const [tens, ones] = [text.charCodeAt(at) - 48, text.charCodeAt(at + 1) - 48];
-  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN;
 }

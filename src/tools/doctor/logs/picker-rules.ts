@@ -30,6 +30,14 @@ export const PICKER_RULES: readonly LogRule[] = [
   failure('Failed to unmarshal event batch', 'events_unreadable'),
   failure('Failed to unmarshal tagged union', 'events_unreadable'),
   failure('Malformed tagged union', 'events_unreadable'),
+  // An engine whose messages lack the number, or have more parts: three are read.
+  rule('Malformed event frame', (line, found) => {
+    const about = 'Malformed event frame';
+    const count =
+      line.fields?.['frameCount'] ?? sizeBehind(line.text.replaceAll('": ', '":'), '"frameCount":');
+    const value = count === undefined ? 'another number of parts' : `${count} parts`;
+    found.addSignal('events_unreadable', line, { worker: podOf(line), value, about });
+  }),
   failure('Failed to unmarshal event value', 'events_unreadable'),
   failure('Failed to convert block hash for', 'events_unreadable'),
   failure('Failed to convert parent block hash', 'events_unreadable'),
@@ -79,7 +87,9 @@ function failure(needle: string, name: Signal): LogRule {
 }
 
 function readScores(line: LogLine, found: LogFindings): void {
-  const scores = line.fields?.['scores'] ?? parsedScores(line.text);
+  // Null is what an index without any of the blocks answers.
+  const { fields } = line;
+  const scores = fields !== undefined && 'scores' in fields ? fields['scores'] : parsedScores(line.text);
   if (scores === undefined) return;
   const pairs = typeof scores === 'object' && scores !== null ? Object.entries(scores) : [];
   const numbers = pairs.filter((pair): pair is [string, number] => typeof pair[1] === 'number');

@@ -1,5 +1,6 @@
 import type { GivenFile } from '../lint/config/tree-files.js';
 import { readMaterial } from '../lint/facts/material.js';
+import { isSelected } from '../lint/facts/pools.js';
 import type { PodSite } from '../pod-site.js';
 import { readObjects, readPodSites } from '../read-pod-sites.js';
 import type { SourceFile } from '../source-file.js';
@@ -50,7 +51,8 @@ export function planInject(
   const workers: Found[] = [];
   const frontends: Found[] = [];
   for (const { file, site } of sites) {
-    const roles = rolesOf(file, site, library, options);
+    const pool = library.pools.find((one) => isSelected(one, site));
+    const roles = rolesOf(file, site, library, options, pool);
     const { worker, frontend } = roles;
     if (worker === undefined && frontend === undefined) continue;
     if (worker !== undefined && site.kind === 'DynamoGraphDeployment') graphs.add(graphKey(site));

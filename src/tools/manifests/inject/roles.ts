@@ -1,6 +1,7 @@
 import type { Launch } from '../lint/launches/launch.js';
 import { readLaunches } from '../lint/launches/read-launches.js';
 import type { Library } from '../lint/launches/surroundings.js';
+import type { PoolSite } from '../lint/readers/inference-pool.js';
 import type { ContainerSite, PodSite } from '../pod-site.js';
 import type { SourceFile } from '../source-file.js';
 import type { InjectOptions } from './options.js';
@@ -21,12 +22,13 @@ export interface SiteRoles {
 
 const WORKER_TYPES: readonly (string | undefined)[] = ['worker', 'prefill', 'decode'];
 
-/** What a pod template's pods do: as the operator says, else by what they run, else by the type of the component. */
+/** What a pod template's pods do: as the operator says, else by what they run, else by the type of the component or by the pool that selects them. */
 export function rolesOf(
   file: SourceFile,
   site: PodSite,
   library: Library,
   { workerNames, frontendNames }: InjectOptions,
+  pool?: PoolSite,
 ): SiteRoles {
   const launches = readLaunches(file, site, library);
   const own = launches.find(({ role }) => role === 'kv-accord')?.container ?? ownContainer(site);
@@ -49,9 +51,11 @@ export function rolesOf(
     };
   }
   const type = running === undefined && fronting === undefined ? site.componentType?.value : undefined;
+  // A gateway sends requests to the pods of a pool, whatever they run.
+  const isPooled = pool !== undefined && fronting === undefined;
   return {
     own,
-    worker: running !== undefined || WORKER_TYPES.includes(type) ? roleOf(running) : undefined,
+    worker: running !== undefined || WORKER_TYPES.includes(type) || isPooled ? roleOf(running) : undefined,
     frontend: fronting !== undefined || type === 'frontend' ? roleOf(fronting) : undefined,
   };
 }

@@ -3,8 +3,10 @@ import type { GivenFile } from './config/tree-files.js';
 import { type Fleet, readFleets } from './facts/fleet.js';
 import { Material } from './facts/material.js';
 import { findNotChecked, type NotChecked } from './facts/not-checked.js';
+import { readPoolFacts } from './facts/pools.js';
 import type { Finding } from './findings/finding.js';
 import type { NamedText } from './fixes/apply-fixes.js';
+import { POOL_RULES } from './rules/pools.js';
 import { findUnreadable, type LeftOut } from './rules/unreadable.js';
 import { FLEET_RULES } from './rules.js';
 
@@ -52,6 +54,8 @@ export function inspectFiles(
     shellFiles.map(({ file, text }) => ({ file, text, placeOf: placesIn(text) })),
   );
   for (const { check } of FLEET_RULES) findings.push(...fleets.flatMap((fleet) => check(fleet, fleets)));
+  for (const facts of readPoolFacts(material.pools, material.sites, fleets))
+    for (const { check } of POOL_RULES) findings.push(...check(facts, fleets));
   return { findings: withoutRepeats(findings), fleets, notChecked: findNotChecked(fleets), leftOut };
 }
 

@@ -6,6 +6,8 @@ import { gateWithoutWorkers, missingLabels } from './rules/gates.js';
 import { hashAlgorithmDiffers, hashSeedDiffers } from './rules/hashes.js';
 import { eventsIgnored, kvEventsOff, prefixCachingOff } from './rules/kv-events.js';
 import { kvawareWithoutLmcache, lmcacheChunkSize } from './rules/lmcache.js';
+import { pickerIndexEmpty } from './rules/picker-index.js';
+import { POOL_RULES } from './rules/pools.js';
 import { indexerBlockSize, routerBlockSizeDefault } from './rules/router-block-size.js';
 import { sidecarDeadlock } from './rules/sidecar-deadlock.js';
 import { unreadable } from './rules/unreadable.js';
@@ -21,6 +23,7 @@ export const FLEET_RULES: readonly LintRule[] = [
   kvEventsOff,
   prefixCachingOff,
   eventsIgnored,
+  pickerIndexEmpty,
   hashSeedDiffers,
   hashAlgorithmDiffers,
   kvawareWithoutLmcache,
@@ -31,4 +34,8 @@ export const FLEET_RULES: readonly LintRule[] = [
 ];
 
 /** Every rule about manifests and shell commands, in the order of the documentation. */
-export const RULES: readonly Rule[] = [...FLEET_RULES.map(({ rule }) => rule), unreadable];
+export const RULES: readonly Rule[] = [
+  ...FLEET_RULES.map(({ rule }) => rule),
+  ...POOL_RULES.map(({ rule }) => rule),
+  unreadable,
+];

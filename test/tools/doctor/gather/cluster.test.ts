@@ -131,3 +131,70 @@ describe('the pods of a namespace', () => {
     expect(parts.map(({ source }) => source.status)).toEqual(['read', 'not_read']);
   });
 });
+
+describe('the InferencePools of a namespace', () => {
+  const POOLS = '/apis/inference.networking.k8s.io/v1/namespaces/inference/inferencepools';
+  const member = (sidecar: string, ready: boolean): Readonly<Record<string, unknown>> => ({
+    metadata: { labels: { app: 'w' } },
+    spec: {
+      containers: [{ name: 'main', image: 'registry.example.com/vllm:1' }],
+      initContainers: [{ name: sidecar, image: 'kv-accord:1', args: ['sidecar'] }],
+    },
+    status: {
+      phase: 'Running',
+      initContainerStatuses: [
+        { name: sidecar, ready, ...(ready ? {} : { state: { waiting: { reason: 'CrashLoopBackOff' } } }) },
+      ],
+    },
+  });
+
+  it('say who picks, what happens without it, who refuses them, and which pods have no report', async () => {
+    const server = await start();
+    server.put(POOLS, 'llama', {
+      spec: {
+        selector: { matchLabels: { app: 'w' } },
+        endpointPickerRef: { name: 'epp', port: { number: 9002 }, failureMode: 'FailOpen' },
+      },
+      status: {
+        parents: [
+          {
+            parentRef: { name: 'public' },
+            conditions: [
+              { type: 'Accepted', status: 'True' },
+              {
+                type: 'ResolvedRefs',
+                status: 'False',
+                reason: 'InvalidExtensionRef',
+                message: 'no such Service',
+              },
+            ],
+          },
+        ],
+      },
+    });
+    server.put(POOLS, 'empty', { spec: { selector: { matchLabels: { app: 'x' } } } });
+    server.put(PODS, 'a', member('kv-accord-sidecar', true));
+    server.put(PODS, 'b', member('kv-accord-sidecar', false));
+    server.put(PODS, 'c', { ...pod('registry.example.com/vllm:1'), metadata: { labels: { app: 'w' } } });
+    server.put(PODS, 'd', pod('registry.example.com/vllm:1'));
+    serveLogs(server, (_, response) => response.end(''));
+    const parts = await gather(server);
+    expect(
+      parts.filter(({ source }) => source.name.startsWith('InferencePool')).map(({ source }) => source),
+    ).toEqual([
+      {
+        kind: 'cluster',
+        name: 'InferencePool empty',
+        status: 'read',
+        detail: 'it names no picker; no pod has its labels; no gateway has it',
+      },
+      {
+        kind: 'cluster',
+        name: 'InferencePool llama',
+        status: 'read',
+        detail:
+          'picker epp:9002, failureMode FailOpen (requests go past it while it cannot be reached); 3 pods, 1 with a sidecar that is ready (b is not ready: CrashLoopBackOff, c has none); public: ResolvedRefs is False, InvalidExtensionRef (no such Service)',
+      },
+    ]);
+  });
+});

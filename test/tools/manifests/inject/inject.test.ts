@@ -260,6 +260,24 @@ describe('the sidecar', () => {
     ]);
   });
 
+  it('goes to every pod that a pool selects, whatever it runs', () => {
+    const text = FIXTURES.find(([name]) => name === 'pool.yaml')?.[1] ?? '';
+    const { notes } = inject(text);
+    const found = 'sidecar beside its engine, which it looks for on the usual local ports';
+    expect(notes.map((note) => `${note.type}: ${note.text}`)).toEqual([
+      'left: LeaderWorkerSet qwen-group/worker: left alone: the engine of a group answers at its leader',
+      `done: Deployment qwen: ${found}`,
+      `done: StatefulSet qwen-big: ${found}`,
+      `done: LeaderWorkerSet qwen-group/leader: ${found}`,
+    ]);
+    const withSidecar = objects(injected(text)).flatMap(({ metadata, spec }) => {
+      const templates = [spec?.template, spec?.leaderWorkerTemplate?.leaderTemplate];
+      const has = templates.some((one) => one?.spec?.initContainers?.[0]?.name === 'kv-accord-sidecar');
+      return has ? [metadata.name] : [];
+    });
+    expect(withSidecar).toEqual(['qwen', 'qwen-big', 'qwen-group']);
+  });
+
   it('goes to the leader of a group, where the engine answers', () => {
     const [, set] = objects(injected(fixture('sets.yaml')));
     const { leaderTemplate, workerTemplate } = set.spec.leaderWorkerTemplate;

@@ -51,6 +51,9 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'indexer-block-size.sh': ['indexer-block-size 3:52 error'],
   'kv-events-off.yaml': ['kv-events-off 20:15 error'],
   'missing-labels.yaml': ['missing-labels 22:42 warning'],
+  'picker-index-empty.yaml': ['picker-index-empty 11:15 error', 'picker-index-empty 39:15 error'],
+  'pool-fail-open.yaml': ['pool-fail-open 11:18 warning'],
+  'pool-ports.yaml': ['pool-without-gate 4:18 note', 'pool-port-mismatch 8:15 warning'],
   'prefix-caching-off.yaml': ['prefix-caching-off 17:52 error'],
   'production-stack-values.yaml': ['kvaware-without-lmcache 7:17 error', 'lmcache-chunk-size 16:19 warning'],
   'router-block-size-default.yaml': ['router-block-size-default 10:34 error'],
@@ -194,6 +197,7 @@ describe('fixes', () => {
       'block-size-mismatch.yaml',
       'indexer-block-size.sh',
       'kv-events-off.yaml',
+      'pool-fail-open.yaml',
       'router-block-size-default.yaml',
       'worker-card-differs.yaml',
     ]);

@@ -16,6 +16,7 @@ describe('the rules', () => {
       'kv-events-off',
       'prefix-caching-off',
       'events-ignored',
+      'picker-index-empty',
       'hash-seed-differs',
       'hash-algorithm-differs',
       'kvaware-without-lmcache',
@@ -23,6 +24,9 @@ describe('the rules', () => {
       'sidecar-deadlock',
       'missing-labels',
       'gate-without-workers',
+      'pool-without-gate',
+      'pool-fail-open',
+      'pool-port-mismatch',
       'unreadable',
     ]);
   });

@@ -7,6 +7,8 @@ import { type GivenFile, TreeFiles } from '../config/tree-files.js';
 import { chartVersionOf, type DynamoVersion } from '../launches/dynamo-version.js';
 import { readLaunches } from '../launches/read-launches.js';
 import type { Library } from '../launches/surroundings.js';
+import { MAX_POOLS, type PoolSite, readPoolSite } from '../readers/inference-pool.js';
+import { readLooseCommands } from '../readers/loose-commands.js';
 import { type OtherLaunches, readOthers } from '../readers/read-others.js';
 import type { TextSource } from '../text/span.js';
 import { namesProgram } from '../text/text-kinds.js';
@@ -27,6 +29,7 @@ export class Material implements Library {
   readonly kustomizations: Kustomizations;
   readonly configMaps: ConfigMaps;
   readonly #sites: PlacedSite[] = [];
+  readonly #pools: PoolSite[] = [];
   #platformVersion: DynamoVersion | undefined;
 
   /** `given` are files that programs read, and that are no part of the set. */
@@ -48,6 +51,11 @@ export class Material implements Library {
     return this.#others;
   }
 
+  /** InferencePools, whose pods are found by labels. */
+  get pools(): readonly PoolSite[] {
+    return this.#pools;
+  }
+
   get sites(): readonly PlacedSite[] {
     return this.#sites;
   }
@@ -62,12 +70,21 @@ export class Material implements Library {
     for (const { access, object } of readObjects(file)) {
       this.configMaps.add(source, access, object);
       this.kustomizations.add(source, access, object);
+      const pool = readPoolSite(source, access, object);
+      if (pool !== undefined && this.#pools.length < MAX_POOLS) this.#pools.push(pool);
     }
     const others = readOthers({ source, documents: file.documents }, this.tree);
     if (others.sets.length + others.beside.length > 0) this.#others.push({ ...others, file: file.file });
     const isNamed = namesProgram(text);
-    for (const site of readPodSites(file))
-      if (isNamed || readLaunches(source, site, this).length > 0) this.#sites.push({ source, site });
+    let isRead = others.sets.length + others.beside.length > 0;
+    for (const site of readPodSites(file)) {
+      const isLaunching = readLaunches(source, site, this).length > 0;
+      if (isNamed || isLaunching) this.#sites.push({ source, site });
+      isRead ||= isLaunching;
+    }
+    if (isRead) return;
+    const loose = readLooseCommands({ source, documents: file.documents });
+    if (loose.length > 0) this.#others.push({ sets: [loose], beside: [], file: file.file });
   }
 }
 

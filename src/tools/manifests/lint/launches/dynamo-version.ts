@@ -50,7 +50,7 @@ export function isAtLeast(
  * Which number the router inside `dynamo.frontend` uses.
  *
  * `card`: the one in the workers' model cards; the frontend's variable changes
- * nothing (seen running 0.9.0, 1.1.1 and 1.6.1, read in the sources of 0.4.1, 0.5.1 and 0.6.1). `variable`: the frontend's
+ * nothing (seen running 0.9.0, 1.1.1 and 1.6.1, read in the sources of 0.4.1, 0.5.1, 0.6.1, 0.7.0 and 0.8.0). `variable`: the frontend's
  * own, 16 when it is not set (read in the wheels of 1.0 to 1.2, whose Python
  * chat processors build the router with it). `unknown`: the image does not say its version.
  */
@@ -60,9 +60,6 @@ export function decidingNumber(
 ): 'card' | 'variable' | 'unknown' {
   if (version === undefined || !isAtLeast(version, 0, 4)) {
     return 'unknown';
-  }
-  if (!isAtLeast(version, 0, 9)) {
-    return isAtLeast(version, 0, 7) ? 'unknown' : 'card';
   }
   const isPython = chatProcessor === 'vllm' || (chatProcessor === 'sglang' && isAtLeast(version, 1, 1));
   return isPython && isAtLeast(version, 1, 0) && !isAtLeast(version, 1, 3) ? 'variable' : 'card';

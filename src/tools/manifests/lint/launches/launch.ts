@@ -81,6 +81,18 @@ export interface DisaggregatedServers {
   readonly routerTokensPerBlock: SettingValue | undefined;
 }
 
+/** How KV events reach llm-d's picker: `kvEventsConfig`. */
+export interface EventReception {
+  /** Where it listens for workers that connect. */
+  readonly endpoint: SettingValue | undefined;
+  /** Whether it connects to each pod; undefined where that is not written. */
+  readonly discoversPods: boolean | undefined;
+  /** The port of the pods that it connects to; undefined where it is not written. */
+  readonly podPort: SettingValue | undefined;
+  /** All of it. */
+  readonly at: Span;
+}
+
 /** What a router of others than Dynamo is configured with. */
 export interface Gateway {
   readonly kind: /** The endpoint picker of llm-d with `precise-prefix-cache-scorer`, whose keys had to be the engine's. */
@@ -100,6 +112,10 @@ export interface Gateway {
   readonly hashSeed: SettingValue | undefined;
   /** Whether it knows only what KV events say. */
   readonly usesEvents: boolean;
+  /** How KV events are to reach it, where its configuration says that. */
+  readonly reception?: EventReception;
+  /** Where a plugin stands that no scheduling profile asks. */
+  readonly unaskedPlugin?: SettingValue;
   /** How topics begin that it subscribes to. */
   readonly topicFilter?: SettingValue;
   readonly context?: DisaggregatedServers;

@@ -44,6 +44,7 @@ const IMAGES: readonly (readonly [RegExp, string])[] = [
   [/(?:^|\/)rtp[-_]llm(?:[-_]\w+)?$/, 'RTP-LLM'],
   [/(?:^|\/)mindie$/, 'MindIE'],
   [/(?:^|\/)litellm(?:-database)?$/, 'LiteLLM'],
+  [/(?:^|\/)llm-d-inference-sim$/, 'llm-d inference simulator'],
   [/(?:^|\/)ray-llm$/, 'Ray Serve LLM'],
   [/(?:^|\/)aibrix\/gateway-plugins$/, 'AIBrix gateway'],
   [/(?:^|\/)(?:lmstack-router|production-stack\/router|vllm-router)$/, 'production-stack router'],

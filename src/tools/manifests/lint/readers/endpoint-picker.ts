@@ -3,7 +3,7 @@ import type { PlacedText } from '../../pod-site.js';
 import { readSourceFile } from '../../source-file.js';
 import { placedText, placeOfNode, YamlAccess } from '../../yaml-access.js';
 import { bareLaunch } from '../launches/bare-launch.js';
-import type { Launch } from '../launches/launch.js';
+import type { EventReception, Launch } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { scalarText } from '../text/scalar-text.js';
 import type { Span, TextSource } from '../text/span.js';
@@ -100,16 +100,17 @@ function readConfig(
     plugins.find((one) => PRECISE[typeOf(one)] === 'llm-d-producer') ??
     plugins.find((one) => PRECISE[typeOf(one)] !== undefined);
   if (precise === undefined) {
-    return plugins.some((one) => GUESSING.includes(typeOf(one)))
-      ? bareLaunch(
-          {
-            role: 'unchecked',
-            program: 'llm-d endpoint picker',
-            unchecked: 'it guesses from its own decisions, with blocks of its own',
-          },
-          at,
-        )
-      : undefined;
+    const isGuessing = plugins.some((one) => GUESSING.includes(typeOf(one)));
+    return bareLaunch(
+      {
+        role: 'unchecked',
+        program: 'llm-d endpoint picker',
+        unchecked: isGuessing
+          ? 'it guesses from its own decisions, with blocks of its own'
+          : 'it has no plugin that reads KV events',
+      },
+      at,
+    );
   }
   const parameters = access.map(precise, 'parameters');
   const tokens =
@@ -124,6 +125,25 @@ function readConfig(
     return undefined;
   };
   const type = access.text(precise, 'type');
+  const events =
+    access.map(parameters, 'kvEventsConfig') ?? access.map(parameters, 'indexerConfig', 'kvEventsConfig');
+  const eventSetting = (map: YAMLMap | undefined, name: string): SettingValue | undefined => {
+    const text = access.text(map, name);
+    return text === undefined
+      ? undefined
+      : { value: text.value, span: spanOf(text), how: 'engine-yaml', name };
+  };
+  const discovers = access.text(events, 'discoverPods')?.value;
+  const reception: EventReception | undefined =
+    events === undefined
+      ? undefined
+      : {
+          endpoint: eventSetting(events, 'zmqEndpoint'),
+          discoversPods: discovers === undefined ? undefined : discovers === 'true',
+          podPort: eventSetting(access.map(events, 'podDiscoveryConfig'), 'socketPort'),
+          at: type === undefined ? at : spanOf(type),
+        };
+  const unasked = isUnasked(access, config, precise) ? type : undefined;
   const filter =
     access.text(access.map(parameters, 'kvEventsConfig'), 'topicFilter') ??
     access.text(access.map(parameters, 'indexerConfig', 'kvEventsConfig'), 'topicFilter');
@@ -137,6 +157,17 @@ function readConfig(
         defaultBlockSize: 16,
         hashSeed: setting('hashSeed'),
         usesEvents: true,
+        ...(reception === undefined ? {} : { reception }),
+        ...(unasked === undefined
+          ? {}
+          : {
+              unaskedPlugin: {
+                value: unasked.value,
+                span: spanOf(unasked),
+                how: 'engine-yaml' as const,
+                name: 'type',
+              },
+            }),
         ...(filter === undefined
           ? {}
           : {
@@ -151,4 +182,18 @@ function readConfig(
     },
     type === undefined ? at : spanOf(type),
   );
+}
+
+/**
+ * Whether profiles are written and none of them asks the scorer: it has an index
+ * that decides nothing. A producer is asked by other plugins; and without profiles llm-d makes one of all plugins.
+ */
+function isUnasked(access: YamlAccess, config: YAMLMap, plugin: YAMLMap): boolean {
+  const type = access.text(plugin, 'type')?.value ?? '';
+  const name = access.text(plugin, 'name')?.value ?? type;
+  const profiles = access.maps(config, 'schedulingProfiles');
+  const references = profiles.flatMap((profile) =>
+    access.maps(profile, 'plugins').map((one) => access.text(one, 'pluginRef')?.value),
+  );
+  return PRECISE[type] === 'llm-d-scorer' && references.length > 0 && !references.includes(name);
 }

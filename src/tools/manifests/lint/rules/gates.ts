@@ -8,7 +8,7 @@ import type { SettingValue } from '../launches/setting-value.js';
 import { mayBeUnseen, settingOf } from '../launches/settings.js';
 
 /** kv-accord's commands that look for workers. */
-const GATES: readonly string[] = ['exec', 'wait', 'aggregator', 'frontend'].map(
+const GATES: readonly string[] = ['exec', 'wait', 'aggregator', 'frontend', 'epp'].map(
   (name) => `kv-accord ${name}`,
 );
 
@@ -26,10 +26,13 @@ export const gateWithoutWorkers: LintRule = {
     own.flatMap((launch) => {
       const target = settingOf(
         launch,
-        ['--workers', '--workers-file', '--dynamo-graph', '--kv-event-sources', '--aggregator', '--config'],
+        [
+          ...['--workers', '--workers-file', '--dynamo-graph', '--pool', '--kv-event-sources'],
+          ...['--aggregator', '--config'],
+        ],
         [
           ...['KV_ACCORD_WORKERS', 'KV_ACCORD_WORKERS_FILE', 'KV_ACCORD_DYNAMO_GRAPH'],
-          ...['KV_ACCORD_KV_EVENT_SOURCES', 'KV_ACCORD_AGGREGATOR', 'KV_ACCORD_CONFIG'],
+          ...['KV_ACCORD_POOL', 'KV_ACCORD_KV_EVENT_SOURCES', 'KV_ACCORD_AGGREGATOR', 'KV_ACCORD_CONFIG'],
         ],
       );
       const isHelp = launch.args.some(
@@ -40,7 +43,8 @@ export const gateWithoutWorkers: LintRule = {
         : [
             findingAt(withoutRule, launch.at, {
               message: `${nameOf(launch)} does not know where its workers are: no setting names them`,
-              advice: 'Give it --workers, --workers-file or --dynamo-graph, or the --aggregator to ask.',
+              advice:
+                'Give it --workers, --workers-file, --pool or --dynamo-graph, or the --aggregator to ask.',
             }),
           ];
     }),

@@ -1,0 +1,129 @@
+import { posix } from 'node:path';
+import type { PodSite } from '../../pod-site.js';
+import { folderOf } from '../config/folders.js';
+import type { Launch } from '../launches/launch.js';
+import { settingOf } from '../launches/settings.js';
+import type { PoolSite } from '../readers/inference-pool.js';
+import type { Fleet } from './fleet.js';
+import type { PlacedSite } from './material.js';
+
+/** A picker beside a pool. */
+export interface PoolPicker {
+  readonly launch: Launch;
+  /** Whether it proves its workers first. */
+  readonly hasGate: boolean;
+}
+
+/** A pool with what the files show around it. */
+export interface PoolFacts {
+  readonly pool: PoolSite;
+  /** The pod templates that it selects: those nearest to it. */
+  readonly selected: readonly PlacedSite[];
+  /** The picker that is for it; undefined where the files do not show one alone. */
+  readonly picker: PoolPicker | undefined;
+}
+
+/** Folders above a file in which what belongs to it is looked for, as for the halves of a deployment. */
+const MAX_CLIMB = 2;
+
+/** What belongs to each pool. */
+export function readPoolFacts(
+  pools: readonly PoolSite[],
+  sites: readonly PlacedSite[],
+  fleets: readonly Fleet[],
+): readonly PoolFacts[] {
+  if (pools.length === 0) return [];
+  const pickers = pickersIn(fleets);
+  return pools.map((pool) => ({
+    pool,
+    selected: nearest(
+      pool,
+      sites.filter(({ site }) => isSelected(pool, site)),
+      ({ source }) => source.file,
+    ),
+    picker: pickerOf(pool, pickers),
+  }));
+}
+
+/** Whether a pool selects the pods of a template, as far as labels and namespaces are written. */
+export function isSelected(pool: PoolSite, site: PodSite): boolean {
+  if (pool.namespace !== undefined && site.namespace !== undefined && pool.namespace !== site.namespace)
+    return false;
+  return [...pool.labels].every(([key, value]) => site.labels.get(key) === value);
+}
+
+interface KnownPicker extends PoolPicker {
+  /** `NAME` or `NAMESPACE/NAME`; undefined where it is not written. */
+  readonly pool: string | undefined;
+}
+
+function pickersIn(fleets: readonly Fleet[]): readonly KnownPicker[] {
+  const own = fleets
+    .flatMap(({ own: launches }) => launches)
+    .filter(({ program }) => program === 'kv-accord epp')
+    .map((launch) => ({
+      launch,
+      hasGate: true,
+      pool: settingOf(launch, ['--pool'], ['KV_ACCORD_POOL'])?.value?.replace(/^pool:\/\//i, ''),
+    }));
+  const others = fleets
+    .flatMap((fleet) => [...fleet.pickers, ...fleet.gateways, ...fleet.unchecked])
+    .filter(({ role, program }) => role === 'picker' || /endpoint picker$/.test(program))
+    .map((launch) => ({ launch, hasGate: false, pool: poolArgument(launch) }));
+  return [...own, ...others];
+}
+
+/** `--pool-name` of the reference picker and of llm-d's, `--poolName` and `-poolName` of their older versions. */
+function poolArgument({ container }: Launch): string | undefined {
+  const words = [...(container?.command ?? []), ...(container?.args ?? [])].map(({ value }) => value);
+  const at = words.findIndex((word) => POOL_FLAG.test(word));
+  const word = words[at];
+  if (word === undefined) return undefined;
+  const value = word.includes('=') ? word.slice(word.indexOf('=') + 1) : words[at + 1];
+  return value === undefined || /[$<{]/.test(value) ? undefined : value;
+}
+
+const POOL_FLAG = /^--?pool-?name(?:=|$)/i;
+
+function pickerOf(pool: PoolSite, pickers: readonly KnownPicker[]): PoolPicker | undefined {
+  const named = pickers.filter(({ pool: name }) => name !== undefined);
+  const isFor = ({ pool: name = '' }: KnownPicker): boolean => name.split('/').at(-1) === pool.name;
+  const file = ({ launch }: KnownPicker): string => launch.source.file;
+  const found = nearest(pool, named.filter(isFor), file);
+  if (found.length > 0) return oneOf(found);
+  // One that names no pool is for the one in its file, or for that whose Service has its name.
+  const isBeside = ({ launch, pool: name }: KnownPicker): boolean =>
+    name === undefined &&
+    (launch.source.file === pool.source.file || launch.site?.name === pool.picker?.value);
+  return oneOf(nearest(pool, pickers.filter(isBeside), file));
+}
+
+/** The one picker; a gate wins, because a picker beside it may be the one that it is tried against. */
+function oneOf(found: readonly KnownPicker[]): PoolPicker | undefined {
+  const running = found.find(({ launch }) => launch.site !== undefined);
+  return found.find(({ hasGate }) => hasGate) ?? running ?? found[0];
+}
+
+/** Those of the nearest place that has any: the pool's file, its folder, up to two folders above. */
+function nearest<T>(pool: PoolSite, all: readonly T[], fileOf: (one: T) => string): readonly T[] {
+  const { file } = pool.source;
+  const inFile = all.filter((one) => fileOf(one) === file);
+  if (inFile.length > 0) return inFile;
+  let folder = folderOf(file);
+  for (let climb = 0; climb <= MAX_CLIMB; climb += 1) {
+    const beside = all.filter((one) => climbs(folderOf(fileOf(one)), folder));
+    if (beside.length > 0) return beside;
+    folder = posix.dirname(folder);
+  }
+  return [];
+}
+
+/** Whether a folder is `above`, or at most two below it. */
+function climbs(folder: string, above: string): boolean {
+  let current = folder;
+  for (let step = 0; step <= MAX_CLIMB; step += 1) {
+    if (current === above) return true;
+    current = posix.dirname(current);
+  }
+  return false;
+}

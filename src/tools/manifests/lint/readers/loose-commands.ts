@@ -1,0 +1,74 @@
+import { isScalar, type Node, visit, type YAMLMap, type YAMLSeq } from 'yaml';
+import { placedText, placeOfNode } from '../../yaml-access.js';
+import type { Launch } from '../launches/launch.js';
+import { unchecked } from '../launches/unchecked-launches.js';
+import type { OpenFile } from './yaml-words.js';
+
+/** Commands of one file that are named. */
+const MAX_COMMANDS = 50;
+/** Characters of one text that are looked at. */
+const MAX_TEXT_CHARS = 100_000;
+
+/** The program at the beginning of a line of commands, behind what may stand before it. */
+const COMMAND =
+  /^[ \t]*(?:(?:-|exec|nohup|sudo|then|do|&&|env|[A-Za-z_]\w{0,60}=[^\s]{0,200})[ \t]+){0,20}["']?(?:\S{0,200}\/)?(?:(?<vllm>vllm[ \t]+serve|python3?[ \t]+-m[ \t]+vllm\.entrypoints\.\S+)|(?<sglang>sglang[ \t]+serve|python3?[ \t]+-m[ \t]+sglang\.launch_server)|(?<trtllm>trtllm-serve|trtllm-llmapi-launch)|python3?[ \t]+-m[ \t]+(?<dynamo>dynamo\.(?:frontend|router|indexer|vllm|sglang|trtllm|mocker)))(?=[\s"'\\]|$)/m;
+
+/** Flags that only engines have, as an item of a list: of several programs, none of which is named. */
+const ENGINE_FLAG =
+  /^--(?:block-size|page-size|kv-block-size|kv-events-config|kv-transfer-config|kv-cache-dtype|max-model-len|gpu-memory-utilization|mem-fraction-static|tensor-parallel-size|max-num-seqs|(?:no-)?enable-prefix-caching|prefix-caching-hash-algo|disable-radix-cache|enable-hierarchical-cache|extra-engine-args|extra_llm_api_options|tp-size)(?:[=\s]|$)/;
+
+const NO_READER = 'it stands in a file of a kind that no rule reads';
+const NO_PROGRAM = 'the program that gets them is not in this file';
+
+/**
+ * Commands and arguments of engines in a file of which nothing else was read: values of a chart that no rule knows, a
+ * patch of Kustomize with arguments alone, a task that runs a script. They are named as seen and not checked.
+ */
+export function readLooseCommands({ source, documents }: OpenFile): readonly Launch[] {
+  const launches: Launch[] = [];
+  const add = (program: string, reason: string, node: Node): void => {
+    if (launches.length >= MAX_COMMANDS) return;
+    const { start, end } = placeOfNode(node);
+    launches.push(unchecked({ program, reason }, { source, start, end, isExact: false }));
+  };
+  for (const document of documents) {
+    visit(document, {
+      Map(_key, node) {
+        // Schemas describe commands, and start none.
+        return isSchema(node as YAMLMap) ? visit.SKIP : undefined;
+      },
+      Seq(_key, node) {
+        const list = node as YAMLSeq;
+        const texts = list.items.flatMap((item) => {
+          const text = isScalar(item) ? placedText(item) : undefined;
+          return text === undefined ? [] : [text.value];
+        });
+        if (texts.length === 0 || texts.length < list.items.length) return undefined;
+        const program = programIn(texts.join(' ').slice(0, MAX_TEXT_CHARS));
+        if (program !== undefined) add(program, NO_READER, list);
+        else if (texts.some((text) => ENGINE_FLAG.test(text)))
+          add('arguments of an engine', NO_PROGRAM, list);
+        return program === undefined ? undefined : visit.SKIP;
+      },
+      Scalar(key, node) {
+        if (key === 'key' || !isScalar(node)) return;
+        const text = placedText(node)?.value ?? '';
+        const program = programIn(text.slice(0, MAX_TEXT_CHARS));
+        if (program !== undefined) add(program, NO_READER, node as Node);
+      },
+    });
+  }
+  return launches;
+}
+
+function programIn(text: string): string | undefined {
+  const { vllm, sglang, trtllm, dynamo } = COMMAND.exec(text)?.groups ?? {};
+  if (vllm !== undefined) return 'vllm';
+  if (sglang !== undefined) return 'sglang';
+  return trtllm === undefined ? dynamo : 'trtllm-serve';
+}
+
+function isSchema(map: YAMLMap): boolean {
+  const kind = map.items.find(({ key }) => isScalar(key) && key.value === 'kind')?.value;
+  return isScalar(kind) && kind.value === 'CustomResourceDefinition';
+}

@@ -1,0 +1,126 @@
+import type { Fleet } from '../facts/fleet.js';
+import type { Finding, Rule } from '../findings/finding.js';
+import { findingAt, type LintRule } from '../findings/lint-rule.js';
+import { type EventReception, type Launch, nameOf } from '../launches/launch.js';
+import { flagOf } from '../launches/settings.js';
+import { textOfWord } from '../shell/words.js';
+import type { Span } from '../text/span.js';
+
+const rule: Rule = {
+  id: 'picker-index-empty',
+  severity: 'error',
+  summary: 'The endpoint picker of llm-d has an index that no KV event reaches, or that nothing asks.',
+  explanation:
+    'The index stays empty, and every worker has the score 0 for every prompt. Neither the picker nor a worker reports it: a ZeroMQ socket waits for ever for its other end.',
+};
+
+/** An `EndpointPickerConfig` whose precise prefix cache plugin can know nothing. */
+export const pickerIndexEmpty: LintRule = {
+  rule,
+  check: (fleet) => {
+    const pickers = fleet.gateways.filter(({ gateway }) => gateway?.kind.startsWith('llm-d') === true);
+    const [picker] = pickers;
+    if (picker === undefined) return [];
+    const unasked = pickers.flatMap((launch) => unaskedPlugin(launch));
+    // Which of several is for which worker is not in the files.
+    return pickers.length > 1 ? unasked : [...unasked, ...reception(picker, fleet)];
+  },
+};
+
+function unaskedPlugin({ program, gateway }: Launch): readonly Finding[] {
+  const plugin = gateway?.unaskedPlugin;
+  if (plugin === undefined) return [];
+  return [
+    findingAt(rule, plugin.span, {
+      message: `no schedulingProfile of the ${program} names the plugin ${plugin.value}`,
+      consequence: 'Its index is kept, and decides nothing: requests go by the other scorers alone.',
+      advice: `Add pluginRef: ${plugin.value} with a weight to a schedulingProfile, or take the plugin out.`,
+    }),
+  ];
+}
+
+function reception(picker: Launch, fleet: Fleet): readonly Finding[] {
+  const events = picker.gateway?.reception;
+  if (events === undefined) return [];
+  if (events.discoversPods === false && events.endpoint === undefined)
+    return [
+      findingAt(rule, events.at, {
+        message: `${picker.program} has kvEventsConfig with discoverPods: false and no zmqEndpoint: it listens to no worker`,
+        advice:
+          'Set discoverPods: true with podDiscoveryConfig.socketPort as the workers publish, or zmqEndpoint: tcp://*:5557 for workers that connect to it.',
+      }),
+    ];
+  return fleet.workers
+    .filter(({ launch, phase }) => !launch.isDynamo && launch.backend === 'vllm' && phase !== 'prefill')
+    .flatMap(({ launch }) => unreached(picker, events, launch));
+}
+
+/** A worker whose socket and the picker's never meet. */
+function unreached(picker: Launch, events: EventReception, worker: Launch): readonly Finding[] {
+  const endpoint = endpointOf(worker);
+  if (endpoint === undefined) return [];
+  const { text, span, isBound, port } = endpoint;
+  const connects =
+    events.discoversPods === true || (events.discoversPods === undefined && events.podPort !== undefined);
+  const listens = events.endpoint !== undefined;
+  const related = [{ span: events.at, says: `${picker.program} has kvEventsConfig` }];
+  if (isBound && !connects && listens && events.discoversPods === false)
+    return [
+      findingAt(rule, span, {
+        message: `${nameOf(worker)} waits for subscribers at ${text}, and ${picker.program} waits for workers at ${events.endpoint?.value ?? ''}: none of them connects`,
+        advice:
+          "Name the picker's Service in the worker's endpoint (tcp://PICKER:5557), or set discoverPods: true.",
+        related,
+      }),
+    ];
+  if (!isBound && connects && !listens)
+    return [
+      findingAt(rule, span, {
+        message: `${nameOf(worker)} connects to ${text}, and ${picker.program} listens nowhere (discoverPods, no zmqEndpoint): it connects to the pods`,
+        advice:
+          'Let the worker bind its endpoint (tcp://*:PORT), with the port of podDiscoveryConfig.socketPort.',
+        related,
+      }),
+    ];
+  const wanted = events.podPort?.value;
+  if (isBound && connects && !listens && wanted !== undefined && port !== undefined && port !== wanted)
+    return [
+      findingAt(rule, span, {
+        message: `${nameOf(worker)} publishes KV events at port ${port}, and ${picker.program} connects to port ${wanted} of the pods`,
+        advice: `Set podDiscoveryConfig.socketPort to ${port}, or the port of --kv-events-config to ${wanted}.`,
+        related:
+          events.podPort === undefined
+            ? related
+            : [{ span: events.podPort.span, says: `socketPort is ${wanted}` }],
+      }),
+    ];
+  return [];
+}
+
+/**
+ * Where a vLLM worker publishes, as far as it is written whole. vLLM binds an endpoint that names
+ * no host (`*`, `::`), and connects to any other (`vllm/distributed/kv_events.py`). Port 0 is any.
+ */
+function endpointOf(launch: Launch):
+  | {
+      readonly text: string;
+      readonly span: Span;
+      readonly isBound: boolean;
+      readonly port: string | undefined;
+    }
+  | undefined {
+  const config = flagOf(launch, '--kv-events-config');
+  const text = config === undefined ? '' : textOfWord(config);
+  const [, endpoint] = /"endpoint"\s*:\s*"(tcp:\/\/[^"\\]*)"/.exec(text) ?? [];
+  if (
+    config === undefined ||
+    endpoint === undefined ||
+    !/^[!-~]+$/.test(endpoint) ||
+    /[${}<>]/.test(endpoint)
+  )
+    return undefined;
+  const [, host = '', port] = /^tcp:\/\/(.*?)(?::(\d+))?$/.exec(endpoint) ?? [];
+  if (host === '0.0.0.0') return undefined;
+  const isBound = /[*]|::/.test(host);
+  return { text: endpoint, span: config.span, isBound, port: port === '0' ? undefined : port };
+}

@@ -2,7 +2,7 @@
  * Reading the logs of a fleet for `kv-accord doctor`: processor time for each
  * gigabyte and memory, against reading the same file and cutting it into lines
  * with buffers of the same size, and against node:readline.
- * `KV_ACCORD_BENCH_LOG_MB` sets the size of each log.
+ * `KV_ACCORD_BENCH_LOG_MB` sets the size of each log, `KV_ACCORD_BENCH_LOG_KIND` names a part of the kinds that are wanted.
  */
 import { createReadStream, createWriteStream, mkdtempSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -15,8 +15,10 @@ import { systemClock } from '../src/edge/platform/clock.js';
 import { openByteSource } from '../src/edge/platform/streams/byte-source.js';
 import { readLog } from '../src/tools/doctor/logs/read-log.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
+import { LOG_KINDS } from './support/log-kinds.js';
 
 const LOG_MB = Number(process.env['KV_ACCORD_BENCH_LOG_MB'] ?? (IS_QUICK ? 16 : 256));
+const WANTED_KIND = process.env['KV_ACCORD_BENCH_LOG_KIND'] ?? '';
 const ROUNDS = IS_QUICK ? 1 : 3;
 const BUFFER_BYTES = 1_024 * 1_024;
 /** What issues ask of it: 100 MB/s on one core. */
@@ -24,74 +26,13 @@ const AIM_SECONDS_PER_GB = 10;
 const READLINE_AIM = 3;
 const SPLITTING_AIM = 12;
 
-const WORKERS = ['7702713015953616', '4467334888485367', '14890345699382878635', '5539562917135802437'];
-
-/** What logs are made of, from the most to the least that has to be read: lines by request number. */
-const KINDS = [
-  {
-    name: 'decisions alone (Dynamo 0.9)',
-    lines: (at: number) => [
-      `INFO dynamo_llm::kv_router::scheduler: Selected worker: worker_id=${workerOf(at)} dp_rank=0, logit: ${scattered(at) % 300}.656, cached blocks: ${scattered(at) % 3}, tree size: ${at}`,
-    ],
-  },
-  {
-    name: 'requests and warnings (Dynamo 1.6)',
-    lines: (at: number) => {
-      const [own, http, worker] = [idOf(at), idOf(at + 1e9), workerOf(at)];
-      const call = `method=POST uri=/v1/chat/completions version=HTTP/1.1 request_id=${http} model="tiny"`;
-      const end = `input_tokens=4044 output_tokens=2 image_count=0 video_count=0 audio_count=0 ttft_ms="88.38" avg_itl_ms="6.33" prefill_worker_id=${worker} decode_worker_id=${worker} request.outcome="success"`;
-      return [
-        `INFO http-request: dynamo_llm::http::service::metrics: request received request_id=${own} model=tiny endpoint=chat_completions request_type=unary ${call}`,
-        `INFO dynamo_kv_router::scheduling::selector: Selected worker router_mode="kv" request_id="${own}" worker_id=${worker} worker_type=decode dp_rank=0 logit=252.375 host_pinned_blocks=0 disk_blocks=0`,
-        `INFO http-request:kv_router.route_request: request_span: route request completed request.outcome="success" ${call} otel.kind="client" request_id=${own} dp_rank=0 overlap_blocks=${scattered(at) % 100} phase=Aggregated worker_id=${worker} request.attempt=0`,
-        `INFO http-request: dynamo_llm::http::service::metrics: request completed request_id=${own} model=tiny endpoint=chat_completions request_type=unary status=success elapsed_ms=95 ${call} ${end}`,
-        `INFO http-request: dynamo_llm::http::service::service_v2: http response sent status=200 latency_ms=95 ${call} ${end}`,
-        `WARN dynamo_kv_router::indexer::radix_tree: Failed to find parent block; skipping store operation worker_id=${worker} dp_rank=0 event_id=${at} parent_hash=Some(ExternalSequenceBlockHash(${worker})) num_blocks=0`,
-      ];
-    },
-  },
-  {
-    name: 'nothing of interest',
-    lines: (at: number) => [
-      `INFO dynamo_runtime::pipeline::network::ingress::push_handler: payload handled component="router" endpoint="generate" namespace="dynamo" instance_id=${workerOf(at)} id=${idOf(at)}`,
-    ],
-  },
-];
-
-/** The finalizer of MurmurHash3 over a number and the seed 42. */
-function scattered(index: number): number {
-  let mixed = 42 ^ Math.imul(index, 0x9e37_79b1);
-  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85eb_ca6b);
-  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2_ae35);
-  return (mixed ^ (mixed >>> 16)) >>> 0;
-}
-
-function workerOf(at: number): string {
-  return WORKERS[scattered(at) % WORKERS.length] ?? '';
-}
-
-function idOf(at: number): string {
-  const hex = [0, 1, 2, 3]
-    .map((part) =>
-      scattered(at * 4 + part)
-        .toString(16)
-        .padStart(8, '0'),
-    )
-    .join('');
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-}
-
 function* textOf(lines: (at: number) => string[]): Generator<string> {
-  const startMs = Date.UTC(2026, 1, 16, 14, 38, 53);
   let written = 0;
   for (let at = 0; written < LOG_MB * 1e6; ) {
     const batch: string[] = [];
-    for (const end = at + 2_000; at < end; at += 1) {
-      const time = new Date(startMs + at * 5).toISOString().replace('Z', '123Z');
-      batch.push(...lines(at).map((line) => `${time}  ${line}\n`));
-    }
+    for (const end = at + 2_000; at < end; at += 1) batch.push(...lines(at).map((line) => `${line}\n`));
     const text = batch.join('');
-    written += text.length;
+    written += Buffer.byteLength(text);
     yield text;
   }
 }
@@ -138,7 +79,7 @@ async function readlineLines(path: string): Promise<number> {
 
 const folder = mkdtempSync(join(tmpdir(), 'kv-accord-bench-'));
 try {
-  for (const { name, lines } of KINDS) {
+  for (const { name, lines } of LOG_KINDS.filter((kind) => kind.name.includes(WANTED_KIND))) {
     const path = join(folder, 'some.log');
     await pipeline(Readable.from(textOf(lines)), createWriteStream(path));
     const times: Record<'ours' | 'splitting' | 'readline', Reading[]> = {

@@ -17,12 +17,15 @@ const BENCHES = [
   'hybrid-index',
   'router-decision',
   'ejections',
+  'request-parts',
   'sidecar-start',
   'fan-out',
   'fleet',
   'event-to-index',
   'gateway',
+  'epp',
   'doctor-log',
+  'view-stream',
 ];
 /** Too long to be run unless named or shortened. */
 const LONG_BENCHES = ['soak'];

@@ -9,6 +9,8 @@ export interface LoadOptions {
   readonly durationMs: number;
   /** Whether answers are asked for as streams. */
   readonly isStream: boolean;
+  /** Length of a body. Default 2,048. */
+  readonly bodyBytes?: number;
 }
 
 export interface LoadFigures {
@@ -24,9 +26,9 @@ const BODIES = 64;
 const BODY_BYTES = 2_048;
 
 /** Different prompts, so that nobody answers from memory. */
-function requestsOf(isStream: boolean): Buffer[] {
+function requestsOf(isStream: boolean, bodyBytes: number): Buffer[] {
   return Array.from({ length: BODIES }, (_, n) => {
-    const content = `${n} `.padEnd(BODY_BYTES - 100, 'the quick brown fox jumps over the lazy dog ');
+    const content = `${n} `.padEnd(bodyBytes - 100, 'the quick brown fox jumps over the lazy dog ');
     const body = JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content }], stream: isStream });
     return Buffer.from(
       `POST /v1/chat/completions HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
@@ -129,8 +131,14 @@ function quantile(sorted: Float64Array, share: number): number {
 }
 
 servePart({
-  async run({ port, connections, durationMs, isStream }: LoadOptions): Promise<LoadFigures> {
-    const requests = requestsOf(isStream);
+  async run({
+    port,
+    connections,
+    durationMs,
+    isStream,
+    bodyBytes = BODY_BYTES,
+  }: LoadOptions): Promise<LoadFigures> {
+    const requests = requestsOf(isStream, bodyBytes);
     const wholeUs: number[] = [];
     const firstUs: number[] = [];
     const startNs = process.hrtime.bigint();

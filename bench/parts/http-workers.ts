@@ -54,6 +54,7 @@ const chunk = (text: string): Buffer => Buffer.from(`${text.length.toString(16)}
 const EVENT = chunk(
   `data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 0, model: MODEL, choices: [{ index: 0, delta: { content: ' word' }, finish_reason: null }] })}\n\n`,
 );
+const LAST_CHUNK = '\r\n0\r\n\r\n';
 const STREAM_END = Buffer.concat([chunk('data: [DONE]\n\n'), Buffer.from('0\r\n\r\n')]);
 
 /** Sends event after event, each in a packet of its own. */
@@ -82,6 +83,7 @@ function serve(socket: Socket): void {
     const text = all.toString('latin1', 0, head);
     const length = Number(/content-length: *(\d+)/i.exec(text)?.[1] ?? 0);
     if (all.length < head + 4 + length) return;
+    if (/transfer-encoding: *chunked/i.test(text) && !all.subarray(head).includes(LAST_CHUNK)) return;
     held = undefined;
     const [method, path = ''] = text.slice(0, text.indexOf('\r\n')).split(' ');
     if (method !== 'POST') socket.write(ABOUT[path] ?? EMPTY);

@@ -1,9 +1,31 @@
 import { totalmem } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { LongestFirst } from './test/peers/support/longest-first.js';
+import { longestFirst } from './test/support/longest-first.js';
 
 /** Two files and the lender have up to six engines at a time, of 1.7 GB each. */
 const BYTES_FOR_TWO = 16 * 2 ** 30;
+
+/** Files that take longest, seven minutes to one. */
+const LONGEST = [
+  'frontend-vllm',
+  'tokens-vllm',
+  'kv-events-vllm',
+  'fleet',
+  'vllm',
+  'image',
+  'exactness',
+  'doctor-vllm',
+  'kubernetes-problems',
+  'tokens-templates',
+  'doctor-dynamo',
+  'vllm-frontends',
+  'alerts-live',
+  'readme-walk',
+  'tokens-fleet',
+  'tokens-sglang',
+  'rehash',
+  'faults-reported',
+].map((name) => `${name}.peer.test.ts`);
 
 /**
  * The tests against programs of others. Most of an engine's start keeps one core busy, and many tests wait, so two files
@@ -15,7 +37,7 @@ const config: ReturnType<typeof defineConfig> = defineConfig({
     setupFiles: ['test/peers/support/keep-logs.ts'],
     globalSetup: ['test/peers/support/report-missing.ts', 'test/peers/support/lend-engines.ts'],
     maxWorkers: totalmem() < BYTES_FOR_TWO ? 1 : 2,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: longestFirst(LONGEST) },
     testTimeout: 300_000,
     hookTimeout: 600_000,
     // Engines take seconds to end.

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AGENT_BODIES, cachedTokensOf } from './support/agent-bodies.js';
 import { type ExactFleet, startExactFleet } from './support/exact-fleet.js';
-import { probe } from './support/kv-accord.js';
+import { probe, startFrontend } from './support/kv-accord.js';
 import { lacks, type PeerName, peerPath } from './support/peers.js';
 import { freePort } from './support/ports.js';
 import { Program } from './support/program.js';
@@ -52,12 +52,15 @@ interface Figures {
   readonly firstMs: readonly number[];
   /** Predictions that were not what the engine reported; undefined where there are none. */
   readonly wrong: number | undefined;
+  /** The wrong ones, for a person: what was predicted and reported. */
+  readonly wrongOnes: readonly string[];
 }
 
 /** Sends all turns, so many at a time. The turns of one agent never overlap. */
 async function play(name: string, url: string, predicts: boolean, atATime: number): Promise<Figures> {
   const statuses = new Map<string, number>();
   const firstMs: number[] = [];
+  const wrongOnes: string[] = [];
   let [cachedTokens, hits, answered, wrong] = [0, 0, 0, 0];
   const send = async (at: number): Promise<void> => {
     const { path, body, isStream } = turnOf(at);
@@ -85,7 +88,10 @@ async function play(name: string, url: string, predicts: boolean, atATime: numbe
     if (cached > 0) hits += 1;
     if (!predicts) return;
     const predicted = Number(response.headers.get('x-kv-accord-cached-blocks')) * WIDTH;
-    if (predicted !== cached || response.headers.get('x-kv-accord-routing-mode') !== 'exact') wrong += 1;
+    const mode = response.headers.get('x-kv-accord-routing-mode') ?? '';
+    if (predicted === cached && mode === 'exact') return;
+    wrong += 1;
+    wrongOnes.push(`turn ${at}: ${predicted} predicted, ${cached} reported, ${mode}`);
   };
   const lane = async (first: number): Promise<void> => {
     // Agents by lane, so that each waits for its own answer alone.
@@ -100,6 +106,7 @@ async function play(name: string, url: string, predicts: boolean, atATime: numbe
     statuses,
     firstMs: firstMs.sort((a, b) => a - b),
     wrong: predicts ? wrong : undefined,
+    wrongOnes,
   };
 }
 
@@ -134,20 +141,33 @@ describe.skipIf(TURNS === 0 || lacks('vllm', 'smg', 'vllm-router', 'grpcurl'))(
       for (const { program } of engines) await program.stop();
     });
 
-    /** Empties the caches of both, which says so by an event: then it is known what each has. */
+    /** Has each engine compute a step: what it publishes goes out with one. */
+    async function step(url: string): Promise<void> {
+      const warm = { model: MODEL, prompt: Array(100).fill(5), max_tokens: 1 };
+      const answer = await fetch(`${url}/v1/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(warm),
+      });
+      await answer.text();
+    }
+
+    /** Empties the caches of both, and waits until that is known: vLLM says so with its next step. */
     async function reset(): Promise<void> {
       for (const { url } of engines) {
-        const warm = { model: MODEL, prompt: Array(100).fill(5), max_tokens: 1 };
-        await (
-          await fetch(`${url}/v1/completions`, {
-            method: 'POST',
-            headers: { 'content-type': 'application/json' },
-            body: JSON.stringify(warm),
-          })
-        ).text();
+        await step(url);
         expect((await fetch(`${url}/reset_prefix_cache`, { method: 'POST' })).status).toBe(200);
+        await step(url);
       }
       await fleet.settled();
+    }
+
+    /** What was cached elsewhere and not used, by reason, and what results contradict. */
+    async function lostHits(): Promise<string> {
+      const page = await (await fetch(`${fleet.frontend.url}/metrics`)).text();
+      return (page.match(/^kv_accord_router_(lost_|unexplained|worker_doubted|results).*$/gm) ?? []).join(
+        '\n',
+      );
     }
 
     /** Plays through a program of others. */
@@ -188,7 +208,22 @@ describe.skipIf(TURNS === 0 || lacks('vllm', 'smg', 'vllm-router', 'grpcurl'))(
       await reset();
       const alone = await play('kv-accord frontend, one at a time', fleet.frontend.url, true, 1);
       await reset();
+      const lostBefore = await lostHits();
       const all = [alone, await play('kv-accord frontend', fleet.frontend.url, true, AT_A_TIME)];
+      const heavy = await startFrontend(
+        'frontend-heavy',
+        fleet.sidecars,
+        ...['--decision-headers', '--tokenize-timeout', '30s', '--kv-overlap-score-weight', '2'],
+      );
+      try {
+        await until('the second frontend', async () => (await probe(heavy, '/readyz')).status === 200);
+        await reset();
+        all.push(await play('kv-accord frontend, weight 2', heavy.url, true, AT_A_TIME));
+      } finally {
+        await heavy.program.stop();
+      }
+      console.log(all.flatMap(({ name, wrongOnes }) => [name, ...wrongOnes]).join('\n'));
+      console.log(`lost hits before and after it:\n${lostBefore}\n${await lostHits()}`);
       const sources = engines.flatMap(({ url, ports }) => [
         ...['--kv-event-source', `${url}=tcp://127.0.0.1:${ports.zmq}`],
         ...['--kv-event-replay-source', `${url}=tcp://127.0.0.1:${ports.zmq + 1}`],

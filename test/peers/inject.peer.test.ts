@@ -4,6 +4,7 @@ import { execPath } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { asNode, type Node, nodesOf, objectsOf, podTemplatesOf } from '../deploy/manifests.js';
+import { installGatewayCrds } from './support/gateway-crds.js';
 import { type Kube, startKube } from './support/kube.js';
 import { lacks, peerPath } from './support/peers.js';
 import { type Outcome, run } from './support/run.js';
@@ -56,7 +57,7 @@ describe.skipIf(lacks('kube'))('a real API server', () => {
   beforeAll(async () => {
     kube = await startKube();
     await kube.apply([...SMALL_CRDS, ...OPEN_CRDS, LEADER_WORKER_SETS]);
-    await kube.kubectl(['wait', '--for=condition=established', '--timeout=30s', 'crd', '--all']);
+    await installGatewayCrds(kube, 'inferencepools-v1');
     for (const name of ['models', 'restricted', 'serving']) await kube.apply([namespace(name)]);
   });
   afterAll(() => kube.stop());

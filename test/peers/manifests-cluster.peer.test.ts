@@ -12,6 +12,7 @@ import {
   textsOf,
 } from '../deploy/manifests.js';
 import { forThisTest } from './support/for-this-test.js';
+import { installGatewayCrds } from './support/gateway-crds.js';
 import { helm } from './support/helm.js';
 import { type Kube, startKube } from './support/kube.js';
 import { ServiceAccount, startPodSidecar } from './support/kube-fleet.js';
@@ -66,7 +67,7 @@ describe.skipIf(lacks('kube') || podNetworkMissing() !== undefined)('what is ins
       controllers: ['endpointslice-controller', 'deployment-controller', 'replicaset-controller'],
     });
     await kube.apply(SMALL_CRDS);
-    await kube.kubectl(['wait', '--for=condition=established', '--timeout=30s', 'crd', '--all']);
+    await installGatewayCrds(kube, 'inferencepools-v1', 'httproutes');
     play = await PodPlay.on(kube);
   });
   afterAll(async () => {

@@ -14,6 +14,7 @@ import {
   podTemplatesOf,
   repositoryFile,
 } from '../deploy/manifests.js';
+import { installGatewayCrds } from './support/gateway-crds.js';
 import { helm } from './support/helm.js';
 import { type Kube, startKube } from './support/kube.js';
 import { kubeconform, writeKubeSchemas } from './support/kube-schemas.js';
@@ -127,6 +128,16 @@ const values: Readonly<Record<string, Node>> = {
       tlsCa: { secretName: 'engine-ca' },
     },
   },
+  'an Endpoint Picker beside the frontend': {
+    epp: { enabled: true, pool: { targetPorts: [8000, 8001] }, extraArgs: ['--max-requests-per-worker=64'] },
+    workers: { min: 'auto' },
+    tls: { secretName: 'kv-accord-tls' },
+    token: { secretName: 'kv-accord-token' },
+  },
+  'an Endpoint Picker alone, which only watches': {
+    component: 'none',
+    epp: { enabled: true, shadow: true, secureServing: false, pool: { create: false, name: 'llama' } },
+  },
   'nothing but the template': { component: 'none' },
 };
 
@@ -136,7 +147,7 @@ describe.skipIf(lacks('kube'))('manifests on a real API server', () => {
   beforeAll(async () => {
     kube = await startKube();
     await kube.apply(SMALL_CRDS);
-    await kube.kubectl(['wait', '--for=condition=established', '--timeout=30s', 'crd', '--all']);
+    await installGatewayCrds(kube, 'inferencepools-v1', 'httproutes');
     for (const name of ['kv', 'workers']) await kube.apply([restrictedNamespace(name)]);
   });
   afterAll(() => kube.stop());
@@ -310,7 +321,14 @@ describe.skipIf(lacks('kube'))('manifests on a real API server', () => {
           return written(`kustomization-${index}.yaml`, stdout);
         }),
       );
-      const ignored = ['ServiceMonitor', 'PodMonitor', 'PrometheusRule', 'DynamoGraphDeployment'];
+      const ignored = [
+        'ServiceMonitor',
+        'PodMonitor',
+        'PrometheusRule',
+        'DynamoGraphDeployment',
+        'InferencePool',
+        'HTTPRoute',
+      ];
       const { status, stdout } = await kubeconform(schemas, files, ignored);
       expect(stdout).toContain('Invalid: 0, Errors: 0');
       expect(status).toBe(0);

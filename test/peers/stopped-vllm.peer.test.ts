@@ -1,5 +1,7 @@
+import { readdir, readFile } from 'node:fs/promises';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ViewDocument, ViewEntry } from '../../src/core/view/view-document.js';
 import { borrowVllm, type LentProgram } from './support/borrow-engine.js';
 import { probe, type Served, type ServedFrontend, startFrontend, startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
@@ -14,10 +16,33 @@ const REQUESTS = 6;
 const LOAD = Number(process.env['KV_ACCORD_EJECTION_REQUESTS'] ?? 100);
 const AT_A_TIME = 4;
 
+/** The process of a vLLM that computes; its HTTP server is another one. */
+async function coreOf({ program }: Vllm<LentProgram>): Promise<number> {
+  const processes = await Promise.all(
+    (await readdir('/proc'))
+      .filter((name) => /^\d+$/.test(name))
+      .map(async (pid) => {
+        const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+        return {
+          pid: Number(pid),
+          name: /\((.*)\)/.exec(stat)?.[1] ?? '',
+          parent: /\) \S (\d+)/.exec(stat)?.[1],
+        };
+      }),
+  );
+  const core = processes.find(
+    ({ name, parent }) => name.includes('Engine') && Number(parent) === program.pid,
+  );
+  if (core === undefined) throw new Error(`vLLM ${program.pid} has no process of its engine`);
+  return core.pid;
+}
+
 describe.skipIf(lacks('vllm'))('two real vLLMs, of which one is stopped (SIGSTOP)', () => {
   const engines: Vllm<LentProgram>[] = [];
   const sidecars: Served[] = [];
   let frontend: ServedFrontend;
+  /** The process of the first engine that computes, once it is stopped. */
+  let core: number | undefined;
 
   beforeAll(async () => {
     engines.push(...(await Promise.all([0, 1].map(() => borrowVllm({ blockSize: 32 })))));
@@ -40,6 +65,8 @@ describe.skipIf(lacks('vllm'))('two real vLLMs, of which one is stopped (SIGSTOP
       '4s',
       '--eject-time',
       '1s',
+      '--stall-timeout',
+      '6s',
     );
     await until('the frontend to be ready', async () => (await probe(frontend, '/readyz')).status === 200, {
       needs: [frontend.program],
@@ -47,8 +74,7 @@ describe.skipIf(lacks('vllm'))('two real vLLMs, of which one is stopped (SIGSTOP
   });
 
   afterAll(async () => {
-    const { pid } = engines[0]?.program ?? {};
-    if (pid !== undefined) process.kill(pid, 'SIGCONT');
+    for (const pid of [engines[0]?.program.pid, core]) if (pid !== undefined) process.kill(pid, 'SIGCONT');
     for (const { program } of [...(frontend === undefined ? [] : [frontend]), ...sidecars, ...engines])
       await program.stop();
   });
@@ -72,6 +98,20 @@ describe.skipIf(lacks('vllm'))('two real vLLMs, of which one is stopped (SIGSTOP
     await Promise.all(Array.from({ length: AT_A_TIME }, lane));
     return failed;
   }
+
+  /** A stream of several seconds, whose first bytes have come. */
+  const longStream = (): Promise<Response> =>
+    fetch(`${frontend.url}/v1/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'tiny',
+        prompt: 'hello',
+        max_tokens: 1500,
+        ignore_eos: true,
+        stream: true,
+      }),
+    });
 
   const logged = (text: string): boolean => frontend.program.log.includes(text);
 
@@ -100,5 +140,38 @@ describe.skipIf(lacks('vllm'))('two real vLLMs, of which one is stopped (SIGSTOP
       await ask();
       return /Worker worker-0 [^"]* gets requests again: its try was answered/.test(frontend.program.log);
     });
+  });
+
+  it('lose no request whose answer has not begun when an engine hangs behind its server', async () => {
+    const returns = frontend.program.log.split('gets requests again: its try was answered').length - 1;
+    core = await coreOf(engines[0] as Vllm<LentProgram>);
+    const streams = await Promise.all([0, 1].map(longStream));
+    process.kill(core, 'SIGSTOP');
+    expect((await fetch(`${engines[0]?.url}/health`)).status).toBe(200);
+    expect(await failuresOfLoad()).toBeLessThanOrEqual(LOAD / 100);
+    expect(frontend.program.log).toMatch(
+      /Worker worker-0 [^"]* is ejected: [^"]*its engine computes nothing/,
+    );
+    const ends = await Promise.all(streams.map((stream) => stream.text()));
+    expect(ends.filter((text) => text.endsWith('data: [DONE]\n\n'))).toHaveLength(1);
+    expect(ends.filter((text) => text.includes('"code":"worker_cut"'))).toHaveLength(1);
+    process.kill(core, 'SIGCONT');
+    await until('the engine to get requests again', async () => {
+      await ask();
+      return frontend.program.log.split('gets requests again: its try was answered').length > returns + 1;
+    });
+  });
+
+  it('have their ejections and returns on the timeline of the view, with what to do', async () => {
+    const { body } = await probe(frontend, '/api/v1/view');
+    const { timeline } = JSON.parse(body) as ViewDocument;
+    const of = (kind: ViewEntry['kind']): readonly ViewEntry[] =>
+      timeline.filter((entry) => entry.kind === kind && entry.worker.startsWith('worker-0 ('));
+    expect(of('ejected').length).toBeGreaterThan(1);
+    for (const { todo, tone } of of('ejected')) {
+      expect(todo).not.toBe('');
+      expect(tone).toBe('bad');
+    }
+    expect(of('returned').length).toBeGreaterThan(1);
   });
 });

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { borrowVllm } from './support/borrow-engine.js';
 import { grpcurl, health } from './support/grpcurl.js';
 import { kubeletProbe } from './support/kubelet.js';
 import { probe, type Served, startSidecar } from './support/kv-accord.js';
@@ -18,7 +17,8 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('a sidecar beside a real vLLM with blo
 
   beforeAll(async () => {
     model = tinyModel('tiny');
-    engine = await borrowVllm({ blockSize: 32 });
+    // An engine of its own: one that has served answers with its events, and the metrics line is what is asked here.
+    engine = await startVllm({ model, blockSize: 32 });
     sidecar = await startSidecar('worker-0', '--engine', engine.url);
     first = await completeReport(sidecar);
   });

@@ -118,6 +118,21 @@ export async function startFrontendOver(
   return { program, url };
 }
 
+/** Starts an Endpoint Picker on free ports and waits until it answers; its gate may still be shut. */
+export async function startEpp(
+  name: string,
+  workers: readonly Served[],
+  ...flags: readonly string[]
+): Promise<Served & { readonly pickerPort: number }> {
+  const pickerPort = await freePort();
+  const served = await serve(name, 'epp', [
+    ...['--workers', addressesOf(workers), '--ext-proc-listen', `127.0.0.1:${pickerPort}`],
+    ...['--health-listen', `127.0.0.1:${await freePort()}`],
+    ...flags,
+  ]);
+  return { ...served, pickerPort };
+}
+
 /** Starts an aggregator that reads one engine's KV events itself, with no sidecar, and waits until it answers. */
 export function startDirect(
   name: string,

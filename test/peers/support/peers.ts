@@ -20,7 +20,9 @@ export type PeerName =
   | 'chat-templates'
   | 'smg'
   | 'agent-clients'
-  | 'vllm-router';
+  | 'vllm-router'
+  | 'envoy'
+  | 'chromium';
 
 /** The folder that `install/install.mjs` fills and later runs reuse. */
 const PEER_CACHE: string = join(

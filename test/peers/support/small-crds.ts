@@ -116,20 +116,6 @@ export const SMALL_CRDS: readonly object[] = [
       ),
     }),
   }),
-  resource('gateway.networking.k8s.io', 'HTTPRoute', {
-    v1: object({
-      parentRefs: list(object({ name: text, namespace: text, sectionName: text }, ['name'])),
-      hostnames: list(text),
-      rules: list(
-        object({
-          matches: list(ANYTHING),
-          filters: list(ANYTHING),
-          timeouts: object({ request: text, backendRequest: text }),
-          backendRefs: list(object({ name: text, port: { type: 'integer' } }, ['name'])),
-        }),
-      ),
-    }),
-  }),
   resource('monitoring.coreos.com', 'ServiceMonitor', {
     v1: object({ selector, namespaceSelector: ANYTHING, endpoints: list(endpoint) }, [
       'selector',

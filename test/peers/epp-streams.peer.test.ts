@@ -1,0 +1,217 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { gateway, type Played, playTranscript, type Sent } from './support/ext-proc.js';
+import { type Served, startKvAccord, startSidecar } from './support/kv-accord.js';
+import { freePort } from './support/ports.js';
+import type { Program } from './support/program.js';
+import { until } from './support/until.js';
+
+const ADDRESSES = ['127.0.0.11', '127.0.0.12', '127.0.0.13'];
+const nameOf = (endpoint: string): string => `E${ADDRESSES.indexOf(endpoint.split(':')[0] ?? '') + 1}`;
+
+const POST = {
+  ':method': 'POST',
+  ':path': '/v1/completions',
+  'content-type': 'application/json',
+  'x-request-id': 'r-1',
+};
+const BODY = '{"model":"m","prompt":"hello","max_tokens":1}';
+
+/** Those of the Inference Extension's `test/integration/epp` that concern a picker's answers, and what gateways may do beside. */
+const CASES: Readonly<Record<string, readonly Sent[]>> = {
+  'a completion': [gateway.requestHeaders(POST), gateway.requestBody(BODY, true)],
+  'a body in two pieces': [
+    gateway.requestHeaders(POST),
+    gateway.requestBody(BODY.slice(0, 12), false),
+    gateway.requestBody(BODY.slice(12), true),
+  ],
+  'a body with trailers behind it': [
+    gateway.requestHeaders(POST),
+    gateway.requestBody(BODY, false),
+    gateway.requestTrailers(),
+  ],
+  'a body that is no JSON': [gateway.requestHeaders(POST), gateway.requestBody('no healthy upstream', true)],
+  'a body without a model': [gateway.requestHeaders(POST), gateway.requestBody('{"prompt":"hello"}', true)],
+  'a model that nobody serves': [
+    gateway.requestHeaders(POST),
+    gateway.requestBody(BODY.replace('"m"', '"other"'), true),
+  ],
+  'headers alone': [
+    gateway.requestHeaders({ ':method': 'GET', ':path': '/v1/models' }, { endOfStream: true }),
+  ],
+  'a subset of one': [
+    gateway.requestHeaders(POST, { subset: ['127.0.0.13:8000'] }),
+    gateway.requestBody(BODY, true, ['127.0.0.13:8000']),
+  ],
+  'a subset of one, as a text': [
+    gateway.requestHeaders(POST, { subset: '127.0.0.13:8000' }),
+    gateway.requestBody(BODY, true, '127.0.0.13:8000'),
+  ],
+  'a subset of nobody': [
+    gateway.requestHeaders(POST, { subset: ['127.0.0.99:8000'] }),
+    gateway.requestBody(BODY, true, ['127.0.0.99:8000']),
+  ],
+  'an endpoint that the client names': [
+    gateway.requestHeaders({ ...POST, 'x-gateway-destination-endpoint': '127.0.0.66:1' }),
+    gateway.requestBody(BODY, true),
+  ],
+  'a response alone': [
+    gateway.responseHeaders({ 'content-type': 'application/json' }),
+    gateway.responseBody('{"id":1', false),
+    gateway.responseBody('}', true),
+  ],
+  'a stream of events alone': [
+    gateway.responseHeaders({ 'content-type': 'text/event-stream', status: '200' }),
+    gateway.responseBody('data: {}', false),
+    gateway.responseBody('', true),
+  ],
+  'a body before any headers': [gateway.requestBody(BODY, true)],
+  'a stream that is ended before its body': [gateway.requestHeaders(POST), 'close'],
+};
+
+const CHAT = ['requestHeaders, to A,B,C, with metadata', `requestBody, body ${BODY} end`, 'end: open'];
+const ONE = ['requestHeaders, to E3, with metadata', `requestBody, body ${BODY} end`, 'end: open'];
+const refusal = (status: number, error: object): readonly string[] => [
+  `immediateResponse ${status} ${JSON.stringify({ error })}\n`,
+  'end: ok',
+];
+const invalid = { type: 'invalid_request_error', param: null, code: null };
+
+/** What kv-accord does. */
+const OURS: Readonly<Record<string, readonly string[]>> = {
+  'a completion': CHAT,
+  'a body in two pieces': [
+    'requestHeaders, to A,B,C, with metadata',
+    `requestBody, body ${BODY.slice(0, 12)}`,
+    `requestBody, body ${BODY.slice(12)} end`,
+    'end: open',
+  ],
+  'a body with trailers behind it': [
+    'requestHeaders, to A,B,C, with metadata',
+    `requestBody, body ${BODY}`,
+    'requestTrailers',
+    'end: open',
+  ],
+  'a body that is no JSON': refusal(400, {
+    message: `The body is not valid JSON: Unexpected token 'o', "no healthy upstream" is not valid JSON.`,
+    ...invalid,
+  }),
+  'a body without a model': refusal(400, {
+    message: 'You must provide a model parameter.',
+    ...invalid,
+    param: 'model',
+  }),
+  'a model that nobody serves': refusal(404, {
+    message: 'The model `other` does not exist. Served here: `m`.',
+    ...invalid,
+    param: 'model',
+    code: 'model_not_found',
+  }),
+  'headers alone': ['requestHeaders, to A,B,C, with metadata', 'end: open'],
+  'a subset of one': ONE,
+  'a subset of one, as a text': ONE,
+  'a subset of nobody': refusal(503, {
+    message:
+      'No worker of m that takes requests is among the 1 endpoints that the gateway offers for this request.',
+    type: 'server_error',
+    param: null,
+    code: 'no_endpoint',
+  }),
+  'an endpoint that the client names': CHAT,
+  'a response alone': [
+    'responseHeaders',
+    'responseBody, body {"id":1',
+    'responseBody, body } end',
+    'end: open',
+  ],
+  'a stream of events alone': [
+    'responseHeaders',
+    'responseBody, body data: {}',
+    'responseBody, body  end',
+    'end: open',
+  ],
+  'a body before any headers': ['end: 3 INVALID_ARGUMENT: request_body came before request_headers'],
+  'a stream that is ended before its body': ['end: ok'],
+};
+
+/** The endpoints' order is the router's: they are numbered as they come. */
+function inOrder({ answers, end }: Played): readonly string[] {
+  const names = new Map<string, string>();
+  const lines = [...answers, `end: ${end}`];
+  return lines.map((line) =>
+    line.replaceAll(/\bE\d\b/g, (name) => {
+      if (name === 'E0') return 'unknown';
+      if (!names.has(name)) names.set(name, String.fromCharCode(65 + names.size));
+      return names.get(name) ?? '';
+    }),
+  );
+}
+
+async function playAll(port: number): Promise<Record<string, readonly string[]>> {
+  const played: Record<string, readonly string[]> = {};
+  for (const [name, sent] of Object.entries(CASES)) {
+    const one = await playTranscript(port, sent, nameOf);
+    // A subset of one leaves no order open.
+    played[name] =
+      name === 'a subset of one' || name.startsWith('a subset of one,')
+        ? [...one.answers, `end: ${one.end}`]
+        : inOrder(one);
+  }
+  return played;
+}
+
+describe('the transcripts of gateways', () => {
+  const sidecars: Served[] = [];
+  const programs: Program[] = [];
+
+  afterAll(async () => {
+    for (const program of [...programs, ...sidecars.map((one) => one.program as Program)])
+      await program.stop();
+  });
+
+  async function startPicker(name: string, sizes: readonly number[]): Promise<number> {
+    const port = await freePort();
+    const addresses: string[] = [];
+    for (const [index, size] of sizes.entries()) {
+      const sidecar = await startSidecar(
+        `${name}-${index}`,
+        ...['--engine', 'none', '--tokens-per-block', String(size), '--model', 'm'],
+        ...['--advertise-engine', `http://${ADDRESSES[index]}:8000`],
+      );
+      sidecars.push(sidecar);
+      addresses.push(`127.0.0.1:${sidecar.grpcPort}`);
+    }
+    const program = startKvAccord(name, [
+      ...['epp', '--workers', addresses.join(), '--ext-proc-listen', `127.0.0.1:${port}`],
+      ...[
+        '--secure-serving',
+        'false',
+        '--settle',
+        '500ms',
+        '--health-listen',
+        `127.0.0.1:${await freePort()}`,
+      ],
+      ...['--listen', `127.0.0.1:${await freePort()}`, '--http-listen', `127.0.0.1:${await freePort()}`],
+    ]);
+    programs.push(program);
+    await until(
+      'the picker to have its workers',
+      async () => {
+        const { answers } = await playTranscript(port, CASES['a completion'] ?? [], nameOf);
+        return answers.some((line) => line.includes(' to ') || line.includes('disagree'));
+      },
+      { needs: [program] },
+    );
+    return port;
+  }
+
+  it('are answered by kv-accord as documented', async () => {
+    expect(await playAll(await startPicker('picker', [32, 32, 32]))).toEqual(OURS);
+  });
+
+  it('are answered with the reason while workers contradict each other', async () => {
+    const port = await startPicker('shut', [32, 16]);
+    const { answers } = await playTranscript(port, CASES['a completion'] ?? [], nameOf);
+    expect(answers).toHaveLength(1);
+    expect(answers[0]).toMatch(/^immediateResponse 503 .*disagree on the KV block size.*"code":"gate_shut"/);
+  });
+});

@@ -1,0 +1,127 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ViewDocument, ViewEntry } from '../../src/core/view/view-document.js';
+import { ViewClient } from '../support/event-source.js';
+import { borrowVllm, type LentProgram } from './support/borrow-engine.js';
+import { type Served, type ServedFrontend, startFrontend, startSidecar } from './support/kv-accord.js';
+import { lacks } from './support/peers.js';
+import { completeReport } from './support/report.js';
+import { tinyModel } from './support/tiny-model.js';
+import { until } from './support/until.js';
+import { startVllm, type Vllm } from './support/vllm.js';
+
+const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+
+/** Requests of the load, with `AT_A_TIME` at a time. */
+const LOAD = Number(process.env['KV_ACCORD_VIEW_REQUESTS'] ?? 40);
+const AT_A_TIME = 4;
+
+describe.skipIf(lacks('vllm'))('the view of a frontend over two real vLLMs', () => {
+  const stops: (() => Promise<unknown> | unknown)[] = [];
+  let sound: Vllm<LentProgram>;
+  let other: Vllm;
+  let sidecars: readonly Served[];
+  let frontend: ServedFrontend;
+  let client: ViewClient;
+
+  beforeAll(async () => {
+    [sound, other] = await Promise.all([
+      borrowVllm({ blockSize: 32 }),
+      startVllm({ model: tinyModel('tiny'), blockSize: 64 }),
+    ]);
+    stops.push(
+      () => sound.program.stop(),
+      () => other.program.stop(),
+    );
+    sidecars = await Promise.all(
+      [sound.url, other.url].map((url, at) => startSidecar(`worker-${at}`, '--engine', url)),
+    );
+    for (const sidecar of sidecars) {
+      stops.push(() => sidecar.program.stop());
+      await completeReport(sidecar);
+    }
+    frontend = await startFrontend(
+      'frontend',
+      sidecars,
+      '--router-mode',
+      'round-robin',
+      '--eject-time',
+      '1s',
+    );
+    stops.push(() => frontend.program.stop());
+    client = await ViewClient.open(`http://127.0.0.1:${frontend.httpPort}/api/v1/view/events`);
+    stops.push(() => client.close());
+  });
+
+  afterAll(async () => {
+    for (const stop of stops.reverse()) await stop();
+  });
+
+  const viewOf = (): ViewDocument => client.document as ViewDocument;
+  const entry = (kind: ViewEntry['kind']): ViewEntry | undefined =>
+    viewOf().timeline.find((one) => one.kind === kind);
+  const shown = (kind: ViewEntry['kind']): Promise<unknown> =>
+    until(`${kind} on the timeline`, async () => entry(kind) !== undefined, { needs: [frontend.program] });
+
+  async function load(requests: number): Promise<void> {
+    const openAi = new OpenAI({ baseURL: `${frontend.url}/v1`, apiKey: 'none', maxRetries: 0 });
+    let left = requests;
+    const lane = async (): Promise<void> => {
+      for (; left > 0; ) {
+        left -= 1;
+        const prompt = `request ${left % 5} ${'of many words '.repeat(40)}`;
+        await openAi.completions.create({ model: 'tiny', prompt, max_tokens: 4 });
+      }
+    };
+    await Promise.all(Array.from({ length: AT_A_TIME }, lane));
+  }
+
+  it('has their conflict, with what to do', async () => {
+    await shown('conflict');
+    expect(entry('conflict')).toMatchObject({ tone: 'bad', group: 'tiny' });
+    expect(entry('conflict')?.text).toContain('disagree on the KV block size');
+    expect(entry('conflict')?.todo).not.toBe('');
+    expect(viewOf().headline.tone).toBe('bad');
+  });
+
+  it('has the restart that ends it, the epoch and the open gate', async () => {
+    const { ports } = other;
+    await other.program.stop();
+    other = await startVllm({ model: tinyModel('tiny'), blockSize: 32, ports });
+    await shown('gate_open');
+    expect(entry('epoch')?.text).toContain('Auto-configured KV block size to 32');
+    await shown('restarted');
+    expect(entry('restarted')?.text).toContain('Worker worker-1');
+  });
+
+  it('shows the load: requests, tokens and first tokens of both, and decisions with both candidates', async () => {
+    await until('the frontend to be ready', async () => viewOf().models[0]?.isReady === true, {
+      needs: [frontend.program],
+    });
+    await load(LOAD);
+    await until('the last decision to be over', async () => viewOf().decisions.at(-1)?.isOver === true, {
+      needs: [frontend.program],
+    });
+    const { loads, routing, decisions } = viewOf();
+    expect(loads).toHaveLength(2);
+    for (const row of loads) for (const at of [4, 5, 6, 7, 8]) expect(row[at]).toBeGreaterThan(0);
+    const sum = routing[0]?.buckets.reduce((total, bucket) => total + bucket.decisions, 0);
+    expect(sum).toBe(LOAD);
+    expect(decisions.at(-1)).toMatchObject({ candidateCount: 2, routingMode: expect.any(String) });
+    expect(decisions.at(-1)?.firstTokenMs ?? decisions.at(-1)?.outputTokens).toBeGreaterThan(0);
+  });
+
+  it('is what kv-accord top prints', async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      MAIN,
+      'top',
+      `127.0.0.1:${frontend.grpcPort}`,
+      '--once',
+    ]);
+    expect(stdout).toContain('tiny: gate open');
+    for (const name of ['worker-0', 'worker-1']) expect(stdout).toContain(name);
+  });
+});

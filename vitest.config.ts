@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { longestFirst } from './test/support/longest-first.js';
 
 /** Test files with a process of their own, because they look at the whole process: its memory, its signals, what it has loaded. */
 const ALONE = [
@@ -13,6 +14,19 @@ const ALONE = [
   'test/worker/kv-events/zmq-sockets.test.ts',
 ];
 const PEERS = 'test/peers/**';
+/** Files that take longest, most of them because they start the program again and again. */
+const LONGEST = [
+  'cli/log-reader.test.ts',
+  'integration/frontend-threads.test.ts',
+  'demo/play-story.test.ts',
+  'integration/exec.test.ts',
+  'scripts/production-tree.test.ts',
+  'integration/hostile-messages.test.ts',
+  'integration/frontend-router.test.ts',
+  'inject/inject.test.ts',
+  'examples/node-client.test.ts',
+  'lint/lint-files.test.ts',
+];
 
 const config: ReturnType<typeof defineConfig> = defineConfig({
   test: {
@@ -22,6 +36,7 @@ const config: ReturnType<typeof defineConfig> = defineConfig({
     expect: { poll: { timeout: 20_000 } },
     // One more than there are cores: many files wait for processes and sockets most of their time.
     maxWorkers: availableParallelism() + 1,
+    sequence: { sequencer: longestFirst(LONGEST) },
     projects: [
       {
         extends: true,

@@ -6,6 +6,7 @@
 // apart. Packages stay outside: their fixes reach an installation without ours.
 import { fileURLToPath } from 'node:url';
 import { build } from 'rolldown';
+import { buildPage } from './parts/build-page.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -29,3 +30,5 @@ await build({
     comments: false,
   },
 });
+
+await buildPage(root);

@@ -33,9 +33,11 @@ try {
       description.name,
       Object.fromEntries(
         Object.entries(description.settings).filter(
-          // A frontend is an aggregator as well, and its page says so.
+          // A frontend and an Endpoint Picker are aggregators as well, and their pages say so.
           ([name, setting]) =>
-            (description.name === 'frontend' ? aggregatorSettings : collectionSettings)[name] !== setting,
+            (['frontend', 'epp'].includes(description.name) ? aggregatorSettings : collectionSettings)[
+              name
+            ] !== setting,
         ),
       ),
     ]),

@@ -41,6 +41,8 @@ try {
       // So that tools can show the details of an error.
       '--path',
       'proto/google',
+      '--path',
+      'proto/envoy',
     ],
     { cwd: root, stdio: 'inherit' },
   );

@@ -17,7 +17,7 @@ export const LOADER_OPTIONS = {
   includeDirs: [PROTO_FOLDER],
 };
 
-const FILES = ['capabilities', 'fleet', 'indexer', 'kv_events', 'router'];
+const FILES = ['capabilities', 'fleet', 'indexer', 'kv_events', 'router', 'view'];
 
 /** What `loadPackageDefinition` of `@grpc/grpc-js` takes: every method with its (de)serializers. */
 export const packageDefinition = loadSync(

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { MemberView } from '../core/agreement/snapshot.js';
+import { FleetHistory } from '../core/view/fleet-history.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
 import type { Random } from '../edge/platform/random.js';
@@ -9,6 +10,7 @@ import type { CreateEngineReader } from '../fleet/indexer/direct-worker.js';
 import { FleetIndexing, type FleetIndexingOptions } from '../fleet/indexer/fleet-indexing.js';
 import { DEFAULT_COST_WEIGHTS } from '../fleet/router/cost.js';
 import { FleetRouter, type FleetRouterOptions } from '../fleet/router/fleet-router.js';
+import { FleetViewPart } from '../fleet/view/fleet-view.js';
 
 /** The command's defaults, without lines of the log about decisions. */
 const DEFAULT_ROUTING: FleetRouterOptions = {
@@ -23,6 +25,10 @@ export interface FleetPartsOptions {
   readonly indexing?: FleetIndexingOptions;
   /** How the router chooses, where that is not the default; absent: there is no router. */
   readonly routing?: Partial<FleetRouterOptions>;
+  /** What the view calls the process. Default `kv-accord aggregator`. */
+  readonly title?: string;
+  /** The product's version. */
+  readonly version: string;
 }
 
 export interface FleetPartsModules {
@@ -51,6 +57,10 @@ export function createFleetParts(options: FleetPartsOptions, modules: FleetParts
   const { createEngineReader, isReachable, ...shared } = modules;
   let indexing: FleetIndexing | undefined;
   let routing: FleetRouter | undefined;
+  const { clock, random } = shared;
+  // The time of day as it was at the start, and from there on a clock that never steps.
+  const offsetMs = clock.wallMs() - clock.monotonicMs();
+  const history = new FleetHistory({ now: () => Math.round(offsetMs + clock.monotonicMs()) });
   const createIndexing: CreateFleetPart = ({ runner, edge }) => {
     indexing = new FleetIndexing(options.indexing ?? {}, {
       ...shared,
@@ -68,16 +78,28 @@ export function createFleetParts(options: FleetPartsOptions, modules: FleetParts
         ...shared,
         edge,
         indexes: made(indexing),
+        history,
         fleet: runner,
         ...(isReachable === undefined ? {} : { isReachable }),
       },
     );
     return routing;
   };
+  const createView: CreateFleetPart = (host) =>
+    new FleetViewPart(
+      {
+        title: options.title ?? 'kv-accord aggregator',
+        version: options.version,
+        processId: random.uniqueId(),
+      },
+      { clock, history, router: routing, indexOf: (group) => indexing?.of(group) },
+      host,
+    );
   return {
     parts: [
       ...(options.indexing === undefined ? [] : [createIndexing]),
       ...(options.indexing === undefined || options.routing === undefined ? [] : [createRouting]),
+      createView,
     ],
     indexing: () => made(indexing),
     routing: () => made(routing),

@@ -6,9 +6,12 @@ export interface WorkerPlaces {
   readonly workersFile: string | undefined;
   /** A DynamoGraphDeployment, `[NAMESPACE/]NAME`. */
   readonly dynamoGraph: string | undefined;
+  /** An InferencePool, `[NAMESPACE/]NAME`. */
+  readonly pool?: string | undefined;
 }
 
 /** Whether discovery is to find workers; else there are only those that are read directly. */
-export function hasDiscovery({ workers, workersFile, dynamoGraph }: WorkerPlaces): boolean {
-  return workers.length > 0 || workersFile !== undefined || dynamoGraph !== undefined;
+export function hasDiscovery({ workers, workersFile, dynamoGraph, pool }: WorkerPlaces): boolean {
+  const named = [workersFile, dynamoGraph, pool];
+  return workers.length > 0 || named.some((place) => place !== undefined);
 }

@@ -8,6 +8,7 @@ import { createRegistry } from '../edge/platform/metrics/metrics.js';
 import { systemRandom } from '../edge/platform/random.js';
 import type { ServedTls } from '../edge/security/served-tls.js';
 import type { Aggregator } from '../fleet/aggregator/aggregator.js';
+import type { DiscoverySource, Endpoint } from '../fleet/discovery/source.js';
 import type { FleetIndexingOptions } from '../fleet/indexer/fleet-indexing.js';
 import type { FleetRouter, FleetRouterOptions } from '../fleet/router/fleet-router.js';
 import type { RouterMode, Routing } from '../fleet/router/routing.js';
@@ -77,6 +78,8 @@ export interface OpenAggregatorModules {
   readonly version: string;
   /** Whether requests can be sent to a member; by default to each. */
   isReachable?(member: MemberView): boolean;
+  /** Sees each list of discovery before the agreement does. Absent: nobody looks. */
+  onEndpoints?(endpoints: readonly Endpoint[]): void;
 }
 
 /** An aggregator as the settings describe it, not started yet. */
@@ -103,8 +106,9 @@ export async function openAggregator(
   settings: AggregatorSettings,
   modules: OpenAggregatorModules,
 ): Promise<OpenedAggregator> {
-  const { clock, logger, version, title, isReachable } = modules;
-  const source = await openSource(settings, { clock, logger });
+  const { clock, logger, version, title, isReachable, onEndpoints } = modules;
+  const opened = await openSource(settings, { clock, logger });
+  const source = onEndpoints === undefined ? opened : seenSource(opened, onEndpoints);
   const security = await openSecurity(settings, modules);
   const httpSecurity = httpSecurityOf(security, settings);
   const registry = createRegistry({ version });
@@ -150,6 +154,27 @@ export async function openAggregator(
       await aggregator.stop();
       security.close();
     },
+  };
+}
+
+/** A source whose lists someone else sees first. */
+function seenSource(
+  source: DiscoverySource,
+  onEndpoints: (endpoints: readonly Endpoint[]) => void,
+): DiscoverySource {
+  return {
+    name: source.name,
+    isStatic: source.isStatic,
+    run: (signal, onList, onError) =>
+      source.run(
+        signal,
+        (endpoints, expected) => {
+          onEndpoints(endpoints);
+          onList(endpoints, expected);
+        },
+        onError,
+      ),
+    ...(source.health === undefined ? {} : { health: () => source.health?.() ?? [] }),
   };
 }
 

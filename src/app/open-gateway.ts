@@ -20,7 +20,7 @@ import type { RequestTracer } from '../frontend/tracing/request-tracer.js';
 import type { Closing } from './closing.js';
 import { type AggregatorSettings, type OpenedAggregator, openAggregator } from './open-aggregator.js';
 import { type OpenedApiKeys, openApiKeys } from './open-api-keys.js';
-import { openEngineTrust } from './open-engine-trust.js';
+import { type EngineTrust, openEngineTrust } from './open-engine-trust.js';
 import { type OpenAiPlace, openAiAddress } from './openai-address.js';
 import { SettingError } from './setting-error.js';
 import { readEngineKey } from './setting-file.js';
@@ -33,14 +33,14 @@ export interface GatewaySettings extends OpenAiPlace, Pick<AggregatorSettings, '
   readonly httpBodyLimitBytes: number;
   /** Where the name of a request's session is read. */
   readonly sessionAffinity: SessionAffinity;
+  /** Tokens that another worker has to hold beyond the chosen one, before that one is informed of it; 0: never. */
+  readonly neighbourHints: number;
   /** Connections of clients at a time, of all processes together. */
   readonly maxConnections: number;
 }
 
-/** All that decides what a frontend runs. */
-export interface FrontendSettings extends AggregatorSettings, GatewaySettings {
-  /** File with the API keys that clients must show; undefined asks for none. */
-  readonly apiKeyFile: string | undefined;
+/** How engines are asked. */
+export interface EngineSettings extends Pick<AggregatorSettings, 'routerMode'> {
   /** `WORKER=http://HOST:PORT`, for engines whose address is not known. */
   readonly workerUrls: readonly string[];
   /** File with the key that engines' HTTP asks for. */
@@ -52,8 +52,15 @@ export interface FrontendSettings extends AggregatorSettings, GatewaySettings {
   /** `engine`, or a folder with the model's tokenizer files. */
   readonly tokenizer: string;
   readonly tokenizeTimeoutMs: number;
+}
+
+/** All that decides what a frontend runs. */
+export interface FrontendSettings extends AggregatorSettings, GatewaySettings, EngineSettings {
+  /** File with the API keys that clients must show; undefined asks for none. */
+  readonly apiKeyFile: string | undefined;
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
+  readonly stallTimeoutMs: number;
   readonly requestTimeoutMs: number;
   /** Whether answers say in headers where they were computed. */
   readonly decisionHeaders: boolean;
@@ -82,6 +89,35 @@ export interface GatewayParts {
   readonly engines: EngineAsker;
 }
 
+/** What asks engines, and how they are trusted. */
+export interface EngineParts {
+  readonly tokens: TokenSource;
+  readonly engines: EngineAsker;
+  readonly engineApiKey: string | undefined;
+  readonly mayHaveKeys: KeyHosts['mayHaveKeys'];
+  readonly trust: EngineTrust;
+}
+
+/** Opens it as the settings say; what is wrong is the fault of a setting. `given`: base URLs that an operator vouches for. */
+export async function openEngineParts(
+  settings: EngineSettings,
+  given: GivenUrls,
+  context: Pick<FrontendModules, 'clock' | 'logger'>,
+  closing: Closing,
+): Promise<EngineParts> {
+  const { clock, logger } = context;
+  const modules = { clock, logger };
+  const engineApiKey = await readEngineKey(settings.engineApiKeyFile);
+  const { mayHaveKeys } = new KeyHosts({ allowed: settings.engineKeyHosts, given }, { logger });
+  const trust = await openEngineTrust(settings.engineTlsCa, modules);
+  closing.push(() => trust.close());
+  const tokens = await openTokens(settings, { engineApiKey, mayHaveKeys, engineCa: trust.ca }, modules);
+  closing.push(() => tokens.close());
+  const engines = new EngineAsker({ apiKey: engineApiKey, mayHaveKeys, ca: trust.ca }, modules);
+  closing.push(() => engines.close());
+  return { tokens, engines, engineApiKey, mayHaveKeys, trust };
+}
+
 /** Opens it as the settings say; what is wrong is the fault of a setting. */
 export async function openGatewayParts(
   settings: FrontendSettings,
@@ -93,22 +129,15 @@ export async function openGatewayParts(
   const keys =
     settings.apiKeyFile === undefined ? undefined : await openApiKeys(settings.apiKeyFile, modules);
   closing.push(() => keys?.close());
-  const engineApiKey = await readEngineKey(settings.engineApiKeyFile);
-  const keyHosts = new KeyHosts(
-    { allowed: settings.engineKeyHosts, given: givenUrlsOf(settings) },
-    { logger },
-  );
-  const { mayHaveKeys } = keyHosts;
-  const trust = await openEngineTrust(settings.engineTlsCa, modules);
-  closing.push(() => trust.close());
-  const tokens = await openTokens(settings, { engineApiKey, mayHaveKeys, engineCa: trust.ca }, context);
-  closing.push(() => tokens.close());
+  const parts = await openEngineParts(settings, givenUrlsOf(settings), context, closing);
+  const { tokens, engines, engineApiKey, mayHaveKeys, trust } = parts;
   const tracer = await openTracing({ environment, version }, modules);
   closing.push(() => tracer?.close());
   const proxy = new WorkerProxy(
     {
       connectTimeoutMs: settings.connectTimeoutMs,
       firstByteTimeoutMs: settings.firstByteTimeoutMs,
+      stallTimeoutMs: settings.stallTimeoutMs,
       headersTimeoutMs: Math.min(settings.requestTimeoutMs, MAX_SILENCE_MS),
       idleTimeoutMs: Math.min(settings.requestTimeoutMs, MAX_SILENCE_MS),
       totalTimeoutMs: settings.requestTimeoutMs,
@@ -121,8 +150,6 @@ export async function openGatewayParts(
     modules,
   );
   closing.push(() => proxy.close(0));
-  const engines = new EngineAsker({ apiKey: engineApiKey, mayHaveKeys, ca: trust.ca }, modules);
-  closing.push(() => engines.close());
   return { keys, tokens, tracer, proxy, engines };
 }
 
@@ -175,6 +202,7 @@ export function createGateway(
       sharesPort: sharers > 1,
       wantsTokens: settings.routerMode === 'kv',
       sessionAffinity: settings.sessionAffinity,
+      neighbourHintTokens: settings.neighbourHints,
       bodyLimitBytes: settings.httpBodyLimitBytes,
       maxConnections: connectionsOfEach(settings, sharers),
       corsOrigins: settings.corsOrigins,
@@ -234,7 +262,7 @@ export function logServing(
 }
 
 /** The base URLs of `--worker-urls`; the settings were checked before. */
-export function givenUrlsOf({ workerUrls }: FrontendSettings): GivenUrls {
+export function givenUrlsOf({ workerUrls }: Pick<EngineSettings, 'workerUrls'>): GivenUrls {
   const urls = readWorkerUrls(workerUrls);
   return 'allowed' in urls ? new Map() : urls;
 }
@@ -245,9 +273,9 @@ export function baseUrlsOf({ groups }: Catalogue): ReadonlySet<string> {
 }
 
 async function openTokens(
-  settings: FrontendSettings,
+  settings: EngineSettings,
   engines: Pick<TokenSourceOptions, 'engineApiKey' | 'mayHaveKeys' | 'engineCa'>,
-  modules: FrontendModules,
+  modules: Pick<FrontendModules, 'clock' | 'logger'>,
 ): Promise<TokenSource> {
   const { tokenizer, routerMode } = settings;
   // Only the cache-aware router looks at tokens: a vocabulary need not be read for the others.

@@ -26,7 +26,7 @@ export async function openSource(
   settings: SourceSettings,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
 ): Promise<DiscoverySource> {
-  const { workers, workersFile, dynamoGraph, kubeconfig, kubeContext, minWorkers } = settings;
+  const { workers, workersFile, dynamoGraph, pool, kubeconfig, kubeContext, minWorkers } = settings;
   if (!hasDiscovery(settings)) {
     if (minWorkers !== 'auto') return new StaticSource({ addresses: [] });
     throw new SettingError(
@@ -35,7 +35,15 @@ export async function openSource(
   }
   try {
     return await createDiscoverySource(
-      { workers, workersFile, dynamoGraph, kubeconfig, kubeContext, countsExpected: minWorkers === 'auto' },
+      {
+        workers,
+        workersFile,
+        dynamoGraph,
+        pool,
+        kubeconfig,
+        kubeContext,
+        countsExpected: minWorkers === 'auto',
+      },
       { clock, logger, random: systemRandom, resolver: systemResolver, environment: readEnvironment() },
     );
   } catch (error) {

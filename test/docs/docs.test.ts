@@ -10,6 +10,7 @@ import { IndexMetrics } from '../../src/fleet/indexer/index-metrics.js';
 import { EjectionReports } from '../../src/fleet/router/ejection-reports.js';
 import { RouterMetrics } from '../../src/fleet/router/router-metrics.js';
 import { GatewayMetrics } from '../../src/frontend/gateway/gateway-metrics.js';
+import { PickerMetrics } from '../../src/frontend/picker/picker-metrics.js';
 import { ProcessCountMetrics, registerProcessMetrics } from '../../src/frontend/threads/process-metrics.js';
 import { SidecarMetrics } from '../../src/worker/sidecar/http/sidecar-metrics.js';
 
@@ -71,8 +72,9 @@ describe('metrics.md', () => {
     new IndexMetrics(aggregator, { indexes: none, tallies: none, refusals: none });
     countRefusals(aggregator, 'capabilities', none);
     new RouterMetrics(aggregator, { groups: none, expired: () => 0 });
-    new EjectionReports({ registry: aggregator, logger: none, fleet: none });
+    new EjectionReports({ history: none, registry: aggregator, logger: none, fleet: none });
     new GatewayMetrics(aggregator, { inFlight: () => 0, groups: () => [] });
+    new PickerMetrics(aggregator, { reserved: () => 0 });
     new ProcessCountMetrics(aggregator, () => 0);
     registerProcessMetrics(aggregator, 1);
     new SidecarMetrics({

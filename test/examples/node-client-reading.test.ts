@@ -6,6 +6,7 @@ import { FleetService } from '../../src/gen/kvaccord/v1/fleet.js';
 import { IndexerService } from '../../src/gen/kvaccord/v1/indexer.js';
 import { KvEventsService } from '../../src/gen/kvaccord/v1/kv_events.js';
 import { RouterService } from '../../src/gen/kvaccord/v1/router.js';
+import { ViewService } from '../../src/gen/kvaccord/v1/view.js';
 import { makeWireReport } from '../support/reports.js';
 import { importNodeClient, methodOf, type NodeClientModule } from './support/node-client.js';
 import { anyMessageBytes, readRegistry } from './support/random-message.js';
@@ -23,6 +24,7 @@ const SERVICES: Readonly<Record<string, Readonly<Record<string, GeneratedMethod>
   'kvaccord.v1.Indexer': IndexerService,
   'kvaccord.v1.KvEvents': KvEventsService,
   'kvaccord.v1.Router': RouterService,
+  'kvaccord.v1.View': ViewService,
 };
 
 /** A report with what readers get wrong: absent and zero `optional` fields, large numbers, a map. */

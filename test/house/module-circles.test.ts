@@ -8,13 +8,15 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Each file of `src`, with the files that it imports as it is loaded, also for types alone. */
 function importsByFile(): ReadonlyMap<string, readonly string[]> {
   const files = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join('/'));
   return new Map(
     files.map((file) => {
       const text = readFileSync(join(root, file), 'utf8');
       const imported = [...text.matchAll(/^(?:import|export|\}).* from '(\.[^']+)\.js';$/gm)];
-      return [file, imported.map(([, path]) => posix.join(posix.dirname(file), `${path}.ts`))];
+      // An import says `.js` of a `.ts` and of a `.tsx` file.
+      const targets = imported.map(([, path]) => posix.join(posix.dirname(file), `${path}`));
+      return [file, targets.map((path) => `${path}${files.includes(`${path}.tsx`) ? '.tsx' : '.ts'}`)];
     }),
   );
 }

@@ -15,6 +15,8 @@ const AVOIDED: readonly (readonly [RegExp, string])[] = [
   [/\bat once\b/i, 'immediately, or together'],
   [/\bcuts? (every|blocks|KV blocks)\b/i, 'a block size of'],
   [/\bstandings?\b/i, 'cache knowledge, engine health'],
+  [/\bbags?\b/i, 'unordered set'],
+  [/\b(intake|crew|patience|camps)\b/i, 'queue, processes, timeout, value groups'],
 ];
 
 /** This list, the glossary itself, texts that were released, and generated code. */

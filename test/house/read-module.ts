@@ -61,7 +61,7 @@ interface Node {
  * `Date` in a signature is allowed, `Date.now()` is not.
  */
 export function readModule(file: string, source: string): ModuleUses {
-  const parsed = parseSync(file, source, { lang: 'ts' });
+  const parsed = parseSync(file, source, { lang: file.endsWith('x') ? 'tsx' : 'ts' });
   if (parsed.errors.length > 0) throw new Error(`${file}: ${parsed.errors[0]?.message}`);
   const imports: ImportUse[] = [];
   const platformUses: PlatformUse[] = [];

@@ -23,6 +23,8 @@ export const WINGS: Readonly<Record<string, readonly string[]>> = {
   edge: ['core', 'gen'],
   engines: ['core', 'edge', 'gen'],
   worker: ['core', 'edge', 'engines', 'gen'],
+  // What runs in a browser: it meets the others in the JSON of the view alone.
+  page: ['core'],
   fleet: ['core', 'edge', 'engines', 'gen'],
   frontend: ['core', 'edge', 'engines', 'fleet', 'gen'],
   tools: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'],
@@ -62,6 +64,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'core/agreement': { mayImport: ['core/contract', 'core/text'], isPure: true },
   'core/health': { mayImport: ['core/text'], isPure: true },
   'core/blocks': { mayImport: [], isPure: true },
+  // What pages and terminals show of a fleet, and its history.
+  'core/view': { mayImport: ['core/text'], isPure: true },
   'core/relay': { mayImport: ['core/blocks', 'core/contract'], isPure: true },
 
   'edge/platform': { mayImport: ['core/text'], isPlatform: true },
@@ -99,6 +103,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'fleet/indexer': { mayImport: ['core', 'edge', 'gen'] },
   'fleet/router': { mayImport: ['core', 'edge', 'fleet/catalogue', 'fleet/indexer', 'gen'] },
 
+  'fleet/view': {
+    mayImport: ['core', 'edge', 'fleet/aggregator', 'fleet/indexer', 'fleet/router', 'gen'],
+  },
+
   'frontend/errors': { mayImport: ['core', 'fleet/router'] },
   // The table of APIs: what they are asked, how their errors and streams look.
   'frontend/apis': { mayImport: ['core', 'engines/descriptor', 'frontend/errors'] },
@@ -108,7 +116,15 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     mayImport: ['core', 'edge', 'engines', 'fleet/catalogue', 'frontend/engine-access', 'frontend/json'],
   },
   'frontend/proxy': {
-    mayImport: ['core', 'edge', 'fleet/router', 'frontend/apis', 'frontend/engine-access', 'frontend/errors'],
+    mayImport: [
+      'core',
+      'edge',
+      'engines',
+      'fleet/router',
+      'frontend/apis',
+      'frontend/engine-access',
+      'frontend/errors',
+    ],
   },
   'frontend/tracing': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/proxy'] },
   // The router of another process, for HTTP processes beside it or on another machine.
@@ -140,6 +156,23 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'frontend/tracing',
     ],
   },
+  // Endpoints for requests that other gateways send: read, decided and watched by the frontend's own parts.
+  'frontend/picker': {
+    mayImport: [
+      'core',
+      'edge',
+      'fleet/catalogue',
+      'fleet/router',
+      'frontend/apis',
+      'frontend/engine-access',
+      'frontend/errors',
+      'frontend/gateway',
+      'frontend/json',
+      'frontend/proxy',
+      'frontend/tokens',
+      'gen',
+    ],
+  },
   // The processes of --threads, and nothing of what they serve.
   'frontend/threads': { mayImport: ['core', 'edge'] },
 
@@ -147,6 +180,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'tools/doctor': { mayImport: ['core', 'edge', 'engines', 'gen', 'tools/manifests'] },
   // The whole story in one process: it may use every part, as the commands do, and only they may use it.
   'tools/demo': { mayImport: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'] },
+
+  'page/model': { mayImport: ['core/text', 'core/view'], isPure: true },
+  'page/browser': { mayImport: ['page/model'], isPlatform: true },
+  'page/views': { mayImport: ['core/text', 'core/view', 'page/browser', 'page/model'], isPlatform: true },
+  'page/app': { mayImport: ['page/views'] },
 
   app: { mayImport: ['core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'] },
   cli: { mayImport: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'tools', 'worker'] },

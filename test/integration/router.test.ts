@@ -117,6 +117,9 @@ describe('the router of an aggregator, over real sockets', () => {
       isExact: true,
       isTrial: false,
       routingMode: 'exact',
+      neighbourTarget: '',
+      neighbourRank: 0,
+      neighbourCachedBlocks: 0,
     });
     // logit = 1.0 * prefill + active
     expect(candidates).toMatchObject([

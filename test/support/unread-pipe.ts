@@ -9,6 +9,7 @@ export class UnreadPipe {
   readonly fd: number;
   readonly #folder = mkdtempSync(join(tmpdir(), 'kv-accord-pipe-'));
   readonly #reader: number;
+  readonly #filledBytes: number;
 
   constructor() {
     const path = join(this.#folder, 'pipe');
@@ -16,8 +17,14 @@ export class UnreadPipe {
     this.#reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     this.fd = openSync(path, constants.O_WRONLY);
     const filler = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
-    fillUp(filler);
+    this.#filledBytes = fillUp(filler);
     closeSync(filler);
+  }
+
+  /** Reads what it was filled with, and nothing that a program writes meanwhile. */
+  readFilling(): string {
+    const buffer = Buffer.alloc(this.#filledBytes);
+    return buffer.toString('utf8', 0, readSync(this.#reader, buffer));
   }
 
   /** Reads what it holds now. */
@@ -43,13 +50,16 @@ export class UnreadPipe {
   }
 }
 
-function fillUp(fd: number): void {
+/** Writes until nothing more fits; returns how many bytes did. */
+function fillUp(fd: number): number {
+  let bytes = 0;
   // In whole pages, then one by one: a pipe is full only when not one byte fits.
   for (const piece of [Buffer.alloc(4096, 'x'), Buffer.from('x')]) {
     try {
-      for (;;) writeSync(fd, piece);
+      for (;;) bytes += writeSync(fd, piece);
     } catch {
       // Full.
     }
   }
+  return bytes;
 }

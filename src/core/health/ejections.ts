@@ -48,8 +48,8 @@ export type EjectionChange =
 /** A failure counts two, an answer takes one away: a worker that fails more than a third of its requests is found, too. */
 const FAILURE_POINTS = 2;
 
-/** These say so much that one is enough: nothing at all came from the worker for many seconds. */
-const SURE: ReadonlySet<WorkerFault['kind']> = new Set(['silent', 'timeout']);
+/** These say so much that one is enough: nothing came from the worker, or nothing was computed there, for many seconds. */
+const SURE: ReadonlySet<WorkerFault['kind']> = new Set(['silent', 'stalled', 'timeout']);
 
 /** A worker in good order for so many times its last ejection, and at least a minute, is ejected for the shortest time again. */
 const GOOD_TIMES = 2;

@@ -9,6 +9,7 @@ import { onOneLine } from '../text/printable.js';
  * - `server_error`: a status of 500 or more;
  * - `refused`: a redirect, 401, 403, 404 or 405, where another worker answered the same request: a wrong URL, name or key;
  * - `silent`: it answered no request, and not who asked for its models;
+ * - `stalled`: its server answers, and its engine computes nothing for any request;
  * - `timeout`: it answered no request for as long as a request may wait.
  */
 export const FAULT_KINDS = [
@@ -19,6 +20,7 @@ export const FAULT_KINDS = [
   'server_error',
   'refused',
   'silent',
+  'stalled',
   'timeout',
 ] as const;
 
@@ -40,6 +42,7 @@ const SENTENCES: Readonly<Record<FaultKind, string>> = {
   server_error: 'it answered with an error of its own',
   refused: 'it refused a request that another worker answered',
   silent: 'it answers nothing, not even the question for its models',
+  stalled: 'its server answers, and its engine computes nothing',
   timeout: 'it answered no request within the longest wait',
 };
 

@@ -35,6 +35,8 @@ export interface ListWatchOptions<T> {
   /** The collection, such as `/api/v1/namespaces/inference/pods`. */
   readonly path: string;
   readonly labelSelector?: string | undefined;
+  /** Such as `metadata.name=llama`, for one object of a collection. */
+  readonly fieldSelector?: string | undefined;
   /**
    * The part of an object that is kept, so that thousands of pods cost little;
    * undefined leaves the object out. Gets whatever the server sent; must not throw.
@@ -286,8 +288,11 @@ export class ListWatch<T> {
   }
 
   #selection(): Readonly<Record<string, string>> {
-    const { labelSelector } = this.#options;
-    return labelSelector === undefined ? {} : { labelSelector };
+    const { labelSelector, fieldSelector } = this.#options;
+    return {
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    };
   }
 
   #explainError(status: object): KubernetesError {

@@ -12,6 +12,11 @@ export interface RpcLimits {
   readonly maxOpenCalls: number;
   /** New calls per second on one connection, on average; as many again may come in one burst. */
   readonly maxCallsPerSecondPerConnection: number;
+  /**
+   * Whether callers reset their calls as a matter of course, as Envoy does at the end of each `ext_proc` stream. By default a
+   * connection is ended for more than 33 a second, after 1,000 of them; Node before 22.10 cannot be asked for anything else.
+   */
+  readonly takesResets?: boolean;
 }
 
 /** Largest message: gRPC's own default for receiving, which no peer has to be sent. */

@@ -96,6 +96,7 @@ export class RpcServer {
       'grpc.max_connection_idle_ms': MAX_CONNECTION_IDLE_MS,
       interceptors: [this.#admission.interceptor],
     });
+    if (limits.takesResets === true) allowResets(this.#grpc);
     this.addService(HealthService, this.health.createHandlers(this.edge));
     const reflection = new Reflection({ serviceNames: () => this.#serviceNames }).createHandlers(this.edge);
     this.addService(ServerReflectionService, reflection);
@@ -217,4 +218,15 @@ export class RpcServer {
       );
     });
   }
+}
+
+/** Resets of streams at a time, and a second, that end no connection: no bound, since calls themselves are bounded. */
+const MANY_RESETS = 1_000_000_000;
+
+/** grpc-js (1.14.7) hands no option of this kind to Node's `http2.createServer`, whose options it keeps under this name. */
+function allowResets(server: Server): void {
+  const { commonServerOptions } = server as unknown as { commonServerOptions?: Record<string, unknown> };
+  if (commonServerOptions === undefined) throw new Error('grpc-js keeps the options of HTTP/2 elsewhere');
+  commonServerOptions['streamResetBurst'] = MANY_RESETS;
+  commonServerOptions['streamResetRate'] = MANY_RESETS;
 }

@@ -1,3 +1,4 @@
+import { shareSignal } from '../../edge/platform/time/on-abort.js';
 import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
 import type { GrpcService } from '../descriptor/grpc-service.js';
@@ -59,6 +60,8 @@ export async function detectEngine(
   });
   const httpPorts = new Set([...(options.httpPorts ?? HTTP_PORTS), ...named]);
   const shared = shareRound(modules);
+  // Every port is asked at the same time.
+  shareSignal(signal);
   const services = await loadServices();
   const [http, grpc] = await Promise.all([
     Promise.all([...httpPorts].map((port) => lookAtHttp(`http://${host}:${port}`, shared, signal))),

@@ -63,6 +63,11 @@ export interface EngineDescriptor {
   readonly asChat?: (request: AgentRequest) => ChatRequest | undefined;
   /** Paths that answer prompts, for the canary, the one that reports most of its cache first; empty where none may be asked. */
   readonly promptPaths: readonly PromptPath[];
+  /**
+   * A path that is asked with GET and answers 200 only after the engine has computed something, such as one token of its own.
+   * Absent where there is none that is known.
+   */
+  readonly generationCheckPath?: string;
   /** Metrics that say how busy it is; absent where it has none that are known. */
   readonly load?: LoadMetrics;
   readonly kvEvents: EngineKvEvents;

@@ -6,6 +6,8 @@ export interface LoadMetrics {
   readonly running: readonly string[];
   /** Names of the gauge of requests that wait. */
   readonly waiting: readonly string[];
+  /** Counters and gauges that change while it computes, and not because a request has come, on one harmless page. */
+  readonly work?: { readonly page: string; readonly names: readonly string[] };
   /** Counter of prompt tokens that were found in the cache. */
   readonly cachedTokens?: string;
   /** A label that is `True` or `False` as the engine has a prefix cache or not. */

@@ -1,6 +1,6 @@
 /** The value of a field `name=value` or `name="value"`; the first of that very name. Undefined when there is none. */
 export function fieldOf(text: string, name: string, from = 0): string | undefined {
-  const sign = `${name}=`;
+  const sign = signOf(name);
   for (let at = text.indexOf(sign, from); at !== -1; at = text.indexOf(sign, at + 1)) {
     if (at > 0 && isOfName(text.charCodeAt(at - 1))) continue;
     let start = at + sign.length;
@@ -14,6 +14,17 @@ export function fieldOf(text: string, name: string, from = 0): string | undefine
     return text.slice(start, end);
   }
   return undefined;
+}
+
+/** `name=` by name: made once, as rules name few and each is looked for in many lines. */
+const SIGNS = new Map<string, string>();
+
+function signOf(name: string): string {
+  const known = SIGNS.get(name);
+  if (known !== undefined) return known;
+  const sign = `${name}=`;
+  SIGNS.set(name, sign);
+  return sign;
 }
 
 /** A number that is not negative; undefined for anything else. */
@@ -44,8 +55,10 @@ export function digitsBehind(text: string, phrase: string, from = 0): string | u
   while (end - start <= MAX_DIGITS && isDigit(text.charCodeAt(end))) end += 1;
   if (end === start || end - start > MAX_DIGITS) return undefined;
   if (text.charCodeAt(end) === 46 && isDigit(text.charCodeAt(end + 1))) return undefined;
+  const digits = text.slice(start, end);
+  if (text.charCodeAt(end) !== 44 || !isDigit(text.charCodeAt(end + 1))) return digits;
   const groups = /^(?:,\d{3})+(?!\d)/.exec(text.slice(end, end + MAX_DIGITS))?.[0];
-  return text.slice(start, end) + (groups ?? '').replaceAll(',', '');
+  return digits + (groups ?? '').replaceAll(',', '');
 }
 
 /** A block size in tokens; undefined for what cannot be one. */

@@ -1,7 +1,7 @@
-import { distance } from 'fastest-levenshtein';
 import { type Fact, type FactFields, fieldFact } from '../../core/contract/facts.js';
 import { engineRoleName } from '../../core/contract/names.js';
 import { isTokensPerBlock } from '../../core/contract/tokens-per-block.js';
+import { nearestName } from '../../edge/platform/data/nearest-name.js';
 import { excerpt, showValue } from '../../edge/platform/probe-error.js';
 import {
   BlockSizeKind,
@@ -251,6 +251,5 @@ function fileFact(path: string, value: unknown, origin: string, observedAtMs: nu
 
 function unknownField(path: string): string {
   const known = [...Object.keys(FIELDS), ...TOKENS_PER_BLOCK];
-  const nearest = known.reduce((best, name) => (distance(path, name) < distance(path, best) ? name : best));
-  return `${excerpt(path)} is no field that can be declared; the nearest one is ${nearest}`;
+  return `${excerpt(path)} is no field that can be declared; the nearest one is ${nearestName(path, known)?.name}`;
 }

@@ -20,11 +20,21 @@ export const SGLANG: EngineDescriptor = {
   loadProbing: async () => (await import('./probes.js')).SGLANG_PROBING,
   tokenEndpoints: SGLANG_TOKEN_ENDPOINTS,
   asChat: sglangChat,
+  generationCheckPath: '/health_generate',
   promptPaths: [GENERATE, COMPLETIONS, CHAT_COMPLETIONS],
   load: {
     pages: ['/v1/loads?format=prometheus', '/metrics'],
     running: ['sglang:num_running_reqs', 'sglang_num_running_reqs'],
     waiting: ['sglang:num_queue_reqs', 'sglang_num_waiting_reqs'],
+    work: {
+      page: '/metrics',
+      names: [
+        'sglang:realtime_tokens_total',
+        'sglang:generation_tokens_total',
+        'sglang:prompt_tokens_total',
+        'sglang:num_used_tokens',
+      ],
+    },
     cachingPage: { path: '/server_info', isOff: /"disable_radix_cache"\s*:\s*(true|false)/ },
   },
   kvEvents: {

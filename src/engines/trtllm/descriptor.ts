@@ -21,6 +21,10 @@ export const TRTLLM: EngineDescriptor = {
     pages: ['/prometheus/metrics'],
     running: ['trtllm_num_requests_running'],
     waiting: ['trtllm_num_requests_waiting'],
+    work: {
+      page: '/prometheus/metrics',
+      names: ['trtllm_request_success_total', 'trtllm_kv_cache_utilization'],
+    },
   },
   kvEvents: {
     howToPublish:

@@ -24,6 +24,18 @@ export const VLLM: EngineDescriptor = {
     pages: ['/metrics'],
     running: ['vllm:num_requests_running'],
     waiting: ['vllm:num_requests_waiting'],
+    // Of a long prompt in parts, the cache's use alone changes from step to step (`AsyncLLM.output_handler`, `Scheduler.make_stats`).
+    work: {
+      page: '/metrics',
+      names: [
+        'vllm:kv_cache_usage_perc',
+        'vllm:iteration_tokens_total_count',
+        'vllm:generation_tokens_total',
+        'vllm:prompt_tokens_total',
+        'vllm:request_success_total',
+        'vllm:num_preemptions_total',
+      ],
+    },
     cachedTokens: 'vllm:prefix_cache_hits_total',
     cachingLabel: { family: 'vllm:cache_config_info', label: 'enable_prefix_caching' },
   },

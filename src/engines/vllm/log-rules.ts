@@ -41,10 +41,13 @@ export const VLLM_RULES: readonly LogRule[] = [
       const value = numberOf(of.exec(text)?.[1]);
       return value === undefined ? undefined : value / 100;
     };
+    // With a capital: the hit rate of an external cache has none.
+    const hitRate = percent(/Prefix cache hit rate: (?:GPU: )?(\d+(?:\.\d+)?)%/);
+    // While no prompt comes in nothing is looked up, and zero hits say nothing.
+    const isIdle = hitRate === 0 && text.includes('Avg prompt throughput: 0.0 tokens/s');
     tally.addEngineReading(line, {
       kvCacheUsage: percent(/KV cache usage: (\d+(?:\.\d+)?)%/),
-      // With a capital: the hit rate of an external cache has none.
-      prefixHitRate: percent(/Prefix cache hit rate: (?:GPU: )?(\d+(?:\.\d+)?)%/),
+      prefixHitRate: isIdle ? undefined : hitRate,
       runningRequests: numberOf(/Running: (\d+) reqs/.exec(text)?.[1]),
       waitingRequests: numberOf(/Waiting: (\d+) reqs/.exec(text)?.[1]),
     });

@@ -3,6 +3,7 @@ import type { AgreementOptions } from '../../core/agreement/options.js';
 import { readinessChecks } from '../../core/agreement/readiness.js';
 import type { FleetView } from '../../core/agreement/snapshot.js';
 import { HttpServer, type HttpServerModules } from '../../edge/http/http-server.js';
+import { PageFiles } from '../../edge/http/page-files.js';
 import { ProbeBoard } from '../../edge/http/probe-board.js';
 import type { Address } from '../../edge/platform/address.js';
 import { countRefusals } from '../../edge/platform/streams/stream-refusals.js';
@@ -99,8 +100,10 @@ export class Aggregator {
         logger,
         registry,
         probes: this.#probes,
+        page: new PageFiles(),
         status: () => fleetStatus(runner.view, title),
         api: [...fleetRoutes({ runner, board }), ...this.#parts.flatMap(({ routes = [] }) => routes)],
+        streams: this.#parts.flatMap(({ streams = [] }) => streams),
         ...httpSecurity,
       },
     );

@@ -1,5 +1,6 @@
 import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
 import type { ApiRoute } from '../../edge/http/api.js';
+import type { EventStreamRoute } from '../../edge/http/event-stream.js';
 import type { RpcEdge } from '../../edge/rpc/handlers.js';
 import type { FleetCompanion } from './fleet-companion.js';
 import type { FleetListener, FleetRunner } from './fleet-runner.js';
@@ -25,6 +26,8 @@ export interface FleetPart extends FleetListener, FleetCompanion {
   readonly services: readonly PartService[];
   /** What it answers below `/api/v1`. Default nothing. */
   readonly routes?: readonly ApiRoute[];
+  /** Its streams of events below `/api/v1`. Default none. */
+  readonly streams?: readonly EventStreamRoute[];
   /** Called once, after the ports are taken and before discovery gives its first list. */
   start(): void;
   /** Ends all that it does; called after the servers have ended. */

@@ -38,6 +38,8 @@ const FAULT_WORDS: Readonly<Record<FleetFault, string>> = {
 export interface FleetListener {
   /** The prepared answers are new. */
   onView?(view: FleetView): void;
+  /** A member sent a report, and it was taken. */
+  onReport?(target: string, report: CapabilityReport): void;
   /** The agreement came to something; see `AgreementEffect`. */
   onEffect?(effect: AgreementEffect): void;
 }
@@ -91,6 +93,11 @@ export class FleetRunner {
     return bytes === undefined ? undefined : CapabilityReport.decode(bytes);
   }
 
+  /** The same as it came, not to be changed: the same array until another report is taken. */
+  reportDataOf(target: string): Uint8Array | undefined {
+    return this.#reports.get(target);
+  }
+
   /** How large that report is on the wire; 0 until there is one. */
   reportBytes(target: string): number {
     return this.#reports.get(target)?.length ?? 0;
@@ -138,6 +145,7 @@ export class FleetRunner {
     }
     this.#reports.set(target, CapabilityReport.encode(report).finish());
     this.#dispatch({ type: 'report', target, report: read });
+    this.#tell((listener) => listener.onReport?.(target, report));
     return true;
   }
 

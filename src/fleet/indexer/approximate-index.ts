@@ -7,7 +7,7 @@ import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { AskedPrompt } from './asked-index.js';
 import { ExpiryQueue } from './expiry-queue.js';
 import type { GroupIndex } from './group-index.js';
-import { byLength, MAX_RANKS, type RankHolding, type RankMatch } from './rank-match.js';
+import { byLength, type Churn, MAX_RANKS, type RankHolding, type RankMatch } from './rank-match.js';
 import type { QueuedTask, WorkQueue } from './work-queue.js';
 import type { FollowerStateName } from './worker-follower.js';
 
@@ -26,6 +26,8 @@ interface ApproximateIndexOptions extends ApproximateOptions {
   readonly tokensPerBlock: number;
   readonly hashUnit: HashUnitName;
 }
+
+const NO_CHURN: Churn = { stored: 0, removed: 0 };
 
 /** Hashes that are recorded between two looks at the bound. */
 const PIECE_HASHES = 4_096;
@@ -124,6 +126,15 @@ export class ApproximateIndex implements GroupIndex {
   /** A guess is no knowledge. */
   cacheViewOfRank(): CacheView {
     return 'none';
+  }
+
+  /** Nothing is stored by events here, and what is expected somewhere expires. */
+  get churn(): Churn {
+    return NO_CHURN;
+  }
+
+  churnOf(): undefined {
+    return undefined;
   }
 
   holdings(): readonly RankHolding[] {

@@ -14,7 +14,7 @@ export interface AskedPrompt {
   /** It came in hashes: tokens may follow its last whole block. */
   readonly isOpenEnded?: boolean;
   /** It is the beginning of a prompt of which nothing more is known, not even its length. */
-  readonly isPrefix?: boolean;
+  readonly isPrefix?: boolean | undefined;
 }
 
 /** Is called with blocks that leave the device of a rank, packed little-endian u64; undefined: all of them. */

@@ -15,7 +15,7 @@ import type { GroupIndex } from './group-index.js';
 import type { IndexTally } from './index-tally.js';
 import type { ReasonedCacheView } from './known-rank.js';
 import { MismatchReporter } from './mismatch-reporter.js';
-import type { RankHolding, RankMatch } from './rank-match.js';
+import type { Churn, RankHolding, RankMatch } from './rank-match.js';
 import { reportedHits } from './rank-rules.js';
 import type { RelaySource } from './relay-source.js';
 import type { QueuedTask, WorkQueue } from './work-queue.js';
@@ -113,6 +113,14 @@ export class EpochIndex implements GroupIndex {
   /** While no worker has shown it, nothing is held, and either finds nothing. */
   get hashUnit(): HashUnitName {
     return this.#hashUnit ?? 'token';
+  }
+
+  get churn(): Churn {
+    return this.#index.churn;
+  }
+
+  churnOf(target: string): Churn | undefined {
+    return this.#index.churnOf(target);
   }
 
   get blocks(): number {

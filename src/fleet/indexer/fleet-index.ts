@@ -7,7 +7,7 @@ import type { EventType, IndexTally } from './index-tally.js';
 import { groupFlaw, type Rank, type ReasonedCacheView } from './known-rank.js';
 import { cacheViewOfWorker, cacheViewOfWorkerRank, type KnownWorker } from './known-worker.js';
 import { holderOf, RankHolders } from './rank-holders.js';
-import { MAX_RANKS, type RankHolding, type RankMatch } from './rank-match.js';
+import { type Churn, MAX_RANKS, type RankHolding, type RankMatch } from './rank-match.js';
 import { isOtherMain, type ReportedHits, rankRules } from './rank-rules.js';
 
 /**
@@ -68,6 +68,16 @@ export class FleetIndex {
 
   get memoryBytes(): number {
     return this.#holders.memoryBytes;
+  }
+
+  /** See `GroupIndex`. */
+  get churn(): Churn {
+    return this.#holders.churn;
+  }
+
+  /** See `GroupIndex`. */
+  churnOf(target: string): Churn | undefined {
+    return this.#workers.get(target);
   }
 
   /** See `AskedIndex`. */
@@ -215,6 +225,8 @@ export class FleetIndex {
           sequence: undefined,
           ranks: new Map(),
           blocks: 0,
+          stored: 0,
+          removed: 0,
           refusal: '',
         };
     this.#workers.set(target, worker);

@@ -17,7 +17,7 @@ import type { RpcEdge } from '../../edge/rpc/handlers.js';
 import { type CapabilityReport, HashUnit } from '../../gen/kvaccord/v1/capabilities.js';
 import { IndexerService } from '../../gen/kvaccord/v1/indexer.js';
 import { ApproximateIndex, type ApproximateOptions } from './approximate-index.js';
-import type { AskedIndex, IndexDirectory } from './asked-index.js';
+import type { IndexDirectory } from './asked-index.js';
 import type { CreateEngineReader, DirectWorkerOptions } from './direct-worker.js';
 import { DirectWorkers } from './direct-workers.js';
 import { type EpochContract, EpochIndex, type IndexListener } from './epoch-index.js';
@@ -123,7 +123,7 @@ export class FleetIndexing implements IndexDirectory {
     ];
   }
 
-  of(group: string): AskedIndex | undefined {
+  of(group: string): GroupIndex | undefined {
     return this.#indexes.get(group);
   }
 

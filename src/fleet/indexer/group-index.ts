@@ -1,5 +1,6 @@
 import type { MemberView } from '../../core/agreement/snapshot.js';
 import type { AskedIndex } from './asked-index.js';
+import type { Churn } from './rank-match.js';
 import type { RelaySource } from './relay-source.js';
 import type { FollowerStateName } from './worker-follower.js';
 
@@ -8,6 +9,10 @@ export interface GroupIndex extends AskedIndex {
   /** Different blocks that any rank holds. */
   readonly blocks: number;
   readonly memoryBytes: number;
+  /** Blocks that were stored and removed in this epoch, of all workers. */
+  readonly churn: Churn;
+  /** The same of one worker since its stream began; undefined where nothing is counted of it. */
+  churnOf(target: string): Churn | undefined;
   /** Where the following of each worker's KV events stands. */
   readonly followerStates: readonly FollowerStateName[];
   /** Takes the group's members; of those that are not offered fully nothing is in the index. */

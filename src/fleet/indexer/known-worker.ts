@@ -19,6 +19,9 @@ export interface KnownWorker {
   readonly ranks: Map<number, Rank>;
   /** Blocks held, all ranks and tiers. */
   blocks: number;
+  /** Blocks that were stored, and that were removed, since its stream began. */
+  stored: number;
+  removed: number;
   /** Why some of its events were not applied; empty when all was. */
   refusal: string;
 }

@@ -5,7 +5,7 @@ import type { AskedPrompt } from './asked-index.js';
 import { HybridRanks } from './hybrid-ranks.js';
 import { holdersOf, type Rank } from './known-rank.js';
 import type { KnownWorker } from './known-worker.js';
-import { byLength, type RankHolding, type RankMatch } from './rank-match.js';
+import { byLength, type Churn, type RankHolding, type RankMatch } from './rank-match.js';
 
 /** Pieces of the index's table that one slice of a sweep looks at, of up to 1,280 entries each. */
 const SWEEP_SEGMENTS = 8;
@@ -29,6 +29,8 @@ export class RankHolders {
   /** (block, holder) pairs by tier, in the order of `TIERS`. */
   readonly #pairs: number[] = TIERS.map(() => 0);
 
+  /** Of all workers together, since the beginning. */
+  readonly #churn = { stored: 0, removed: 0 };
   readonly #workers: ReadonlyMap<string, KnownWorker>;
 
   constructor(
@@ -47,6 +49,11 @@ export class RankHolders {
 
   get memoryBytes(): number {
     return this.#index.memoryBytes;
+  }
+
+  /** See `GroupIndex`. */
+  get churn(): Churn {
+    return this.#churn;
   }
 
   /** See `AskedIndex.holdersVersion`. */
@@ -168,6 +175,13 @@ export class RankHolders {
   #count(worker: KnownWorker, tier: Tier, added: number): void {
     const at = TIERS.indexOf(tier);
     worker.blocks += added;
+    if (added > 0) {
+      worker.stored += added;
+      this.#churn.stored += added;
+    } else {
+      worker.removed -= added;
+      this.#churn.removed -= added;
+    }
     this.#pairs[at] = (this.#pairs[at] ?? 0) + added;
   }
 

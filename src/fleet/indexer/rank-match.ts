@@ -22,6 +22,12 @@ export interface RankHolding {
   readonly blocks: readonly number[];
 }
 
+/** How many blocks were stored and removed: how fast a cache grows, and how fast its blocks are replaced. */
+export interface Churn {
+  readonly stored: number;
+  readonly removed: number;
+}
+
 /** The longest match first, all tiers together, then the nearest; then by name, so that answers do not jump. */
 export function byLength(a: RankMatch, b: RankMatch): number {
   const all = TIERS.length - 1;

@@ -31,6 +31,7 @@ export class EventDecoder {
   read(): void {
     if (this.#reader.kind === 'map') this.#mapEvent();
     else this.#arrayEvent();
+    this.#hideWideTokens();
   }
 
   #mapEvent(): void {
@@ -163,7 +164,7 @@ export class EventDecoder {
       return;
     }
     event.reserveTokens(count);
-    reader.readUint32s(count, event.tokens);
+    event.wideTokenAt = reader.readUint32s(count, event.tokens);
   }
 
   #tokenPairs(count: number): void {
@@ -175,11 +176,27 @@ export class EventDecoder {
     const { tokens } = event;
     for (let i = 0; i < count; i++) {
       if (reader.readArrayHeader() !== 2) throw new UnreadableError('token ids that are no pairs');
-      const first = reader.readUint32();
+      const first = this.#tokenOfPair(i);
       if (i > 0 && tokens[i] !== first) event.pairsJoin = false;
       tokens[i] = first;
-      tokens[i + 1] = reader.readUint32();
+      tokens[i + 1] = this.#tokenOfPair(i);
     }
+  }
+
+  #tokenOfPair(at: number): number {
+    const id = this.#reader.readInteger();
+    if (id >= 0 && id <= 0xffff_ffff) return id;
+    this.event.wideTokenAt = Math.min(this.event.wideTokenAt, at);
+    return 0;
+  }
+
+  /** Blocks from the one on in which a token id stands that is none of a text. */
+  #hideWideTokens(): void {
+    const event = this.event;
+    const { wideTokenAt, tokensPerBlock } = event;
+    if (wideTokenAt === Number.POSITIVE_INFINITY) return;
+    const block = tokensPerBlock > 0 ? Math.floor(wideTokenAt / tokensPerBlock) : 0;
+    event.unidentifiedFrom = Math.min(event.unidentifiedFrom, block);
   }
 
   #name(): string | undefined {

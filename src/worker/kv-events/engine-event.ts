@@ -42,6 +42,11 @@ export class EngineEvent {
   mediaInfosAt = -1;
   /** First block whose identity the event does not give in full, apart from its extra keys. */
   unidentifiedFrom: number = Number.POSITIVE_INFINITY;
+  /**
+   * Place of the first token id that is no u32. SGLang puts such numbers, made of the pixels, in place of an image's tokens
+   * (`_compute_pad_values` in its `schedule_batch.py`): nobody else can work them out.
+   */
+  wideTokenAt: number = Number.POSITIVE_INFINITY;
   /** A removal that names no tier, from an engine that has several. */
   everyTier = false;
   /** The event in short, where its fields do not show it. */
@@ -71,6 +76,7 @@ export class EngineEvent {
     this.extraKeysAt = -1;
     this.mediaInfosAt = -1;
     this.unidentifiedFrom = Number.POSITIVE_INFINITY;
+    this.wideTokenAt = Number.POSITIVE_INFINITY;
     this.everyTier = false;
     this.words = undefined;
     this.widthAssumed = false;

@@ -139,7 +139,7 @@ export class MsgpackReader {
   /** An integer from 0 to 2^32-1. */
   readUint32(): number {
     const value = this.readInteger();
-    if (value < 0 || value > 0xffff_ffff) throw new UnreadableError(`${value} is no u32`);
+    if (!isUint32(value)) throw new UnreadableError(`${value} is no u32`);
     return value;
   }
 
@@ -179,8 +179,12 @@ export class MsgpackReader {
     this.hi = length <= 4 ? 0 : this.#bigEndian(end - Math.min(length, 8), end - 4);
   }
 
-  /** Reads `count` integers of 32 bits into `target`. */
-  readUint32s(count: number, target: Uint32Array): void {
+  /**
+   * Reads `count` integers into `target`, 0 in place of those that are not from 0 to 2^32-1. Gives the place of the first of
+   * those, Infinity for none.
+   */
+  readUint32s(count: number, target: Uint32Array): number {
+    let firstWide = Number.POSITIVE_INFINITY;
     const bytes = this.#bytes;
     const view = this.#view;
     // Nearly all of a payload is token ids: up to here the longest of them needs no look at the end.
@@ -193,7 +197,9 @@ export class MsgpackReader {
       const size = UNSIGNED_BYTES[head] as number;
       if (size === 0) {
         this.offset = at;
-        target[i] = this.readUint32();
+        const value = this.readInteger();
+        if (!isUint32(value)) firstWide = Math.min(firstWide, i);
+        target[i] = isUint32(value) ? value : 0;
         at = this.offset;
       } else {
         target[i] = view.getUint32(at + (head >>> 7)) >>> (UNSIGNED_SHIFT[head] as number);
@@ -202,7 +208,12 @@ export class MsgpackReader {
       i += 1;
     }
     this.offset = at;
-    for (; i < count; i++) target[i] = this.readUint32();
+    for (; i < count; i++) {
+      const value = this.readInteger();
+      if (!isUint32(value)) firstWide = Math.min(firstWide, i);
+      target[i] = isUint32(value) ? value : 0;
+    }
+    return firstWide;
   }
 
   /** Goes over one value, whatever it is, and returns nothing of it. */
@@ -317,6 +328,10 @@ export class MsgpackReader {
     this.offset += length;
     return start;
   }
+}
+
+function isUint32(value: number): boolean {
+  return value >= 0 && value <= 0xffff_ffff;
 }
 
 function tooShort(): UnreadableError {

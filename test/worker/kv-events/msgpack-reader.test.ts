@@ -97,6 +97,26 @@ describe('reading msgpack', () => {
     );
   });
 
+  it('says where the first of token ids is that is none, and goes on', () => {
+    const wide = fc.oneof(
+      fc.bigInt({ min: 2n ** 32n, max: 2n ** 63n - 1n }),
+      fc.bigInt({ min: -(2n ** 63n), max: -1n }),
+    );
+    const some = fc.array(fc.oneof(fc.nat(0xffff_ffff), wide));
+    fc.assert(
+      fc.property(some, (tokens) => {
+        const reader = readerOf(ENCODER.encode(tokens));
+        const target = new Uint32Array(reader.readArrayHeader());
+        const first = tokens.findIndex((id) => typeof id === 'bigint');
+        expect(reader.readUint32s(target.length, target)).toBe(
+          first === -1 ? Number.POSITIVE_INFINITY : first,
+        );
+        expect([...target]).toEqual(tokens.map((id) => (typeof id === 'bigint' ? 0 : id)));
+        expect(reader.remaining).toBe(0);
+      }),
+    );
+  });
+
   it('reads strings and floats', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.double({ noNaN: true }), (text, number) => {

@@ -28,6 +28,18 @@ function setUp(options: { maxBlocks?: number } = {}) {
   };
 }
 
+/**
+ * A batch that SGLang 0.5.23 encoded with its own classes (`KVEventBatch`, `BlockStored`): five blocks of eight tokens, of which
+ * the third and fourth are an image's, with the numbers of its `_compute_pad_values`.
+ */
+const SGLANG_IMAGE =
+  '93cb3ff00000000000009186a474797065ab426c6f636b53746f726564ac626c6f636b5f686173686573950102030405b170' +
+  '6172656e745f626c6f636b5f68617368c0a9746f6b656e5f696473dc00280a0b0c0d0e0f10111213141516171819cf3ad848' +
+  'ae44f82022cf0aa06c3fab4bb3e0cf2dca99317360b4c3cf0c3cea616a515a4acf3ad848ae44f82022cf0aa06c3fab4bb3e0' +
+  'cf2dca99317360b4c3cf0c3cea616a515a4acf3ad848ae44f82022cf0aa06c3fab4bb3e0cf2dca99317360b4c3cf0c3cea61' +
+  '6a515a4acf3ad848ae44f82022cf0aa06c3fab4bb3e0cf2dca99317360b4c3cf0c3cea616a515a4a28292a2b2c2d2e2faa62' +
+  '6c6f636b5f73697a6508a76c6f72615f6964c0c0';
+
 interface Prompt {
   readonly tokens: readonly number[];
   readonly lora?: string;
@@ -478,6 +490,52 @@ describe('media', () => {
       'stored media_identity_unknown 1',
       'stored hidden_parent 1',
     ]);
+  });
+
+  it.each([
+    ['tokens', [10, 11, 2n ** 61n, 2n ** 61n + 5n, 14, 15], {}],
+    [
+      'pairs',
+      [
+        [10, 11],
+        [11, 12],
+        [12, 2n ** 61n],
+        [2n ** 61n, 14],
+        [14, 15],
+        [15, 16],
+      ],
+      { bigram: true },
+    ],
+  ])(
+    'in place of whose tokens SGLang puts numbers of pixels keep a block out, all after it, and none before: %s',
+    (_, ids, more) => {
+      const { apply, held, device, counted } = setUp();
+      const before = 'bigram' in more ? [7, 8, 9] : [7, 8];
+      apply(
+        store(
+          [9],
+          'bigram' in more
+            ? [
+                [7, 8],
+                [8, 9],
+              ]
+            : [7, 8],
+        ),
+      );
+      apply(store([1, 2, 3], ids));
+      const text = { tokens: 'bigram' in more ? [10, 11, 12] : [10, 11], ...more };
+      expect(held()).toEqual(device({ tokens: before, ...more }, text));
+      expect(counted()).toEqual(['stored applied 2', 'stored media_identity_unknown 1']);
+      apply(remove([3, 2, 1]));
+      expect(held()).toEqual(device({ tokens: before, ...more }));
+    },
+  );
+
+  it('of SGLang keep a block out in its own bytes, too', () => {
+    const { cache, held, counted } = setUp();
+    expect(cache.apply(Buffer.from(SGLANG_IMAGE, 'hex')).problem).toBeUndefined();
+    expect(held()).toHaveLength(2);
+    expect(counted()).toEqual(['stored applied 1', 'stored media_identity_unknown 1']);
   });
 
   it('set blocks apart by vLLM’s identifier and where in the block it begins', () => {

@@ -1,6 +1,6 @@
-/** What can be in one bag at a time. */
+/** What can be in one unordered set at a time. */
 export interface UnorderedMember {
-  /** Where it stands in its bag; kept by the bag alone. Begins as -1. */
+  /** Where it stands in its set; kept by the set alone. Begins as -1. */
   place: number;
 }
 

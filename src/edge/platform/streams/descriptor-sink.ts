@@ -25,7 +25,9 @@ export interface DescriptorSink {
 export function openDescriptorSink(fd: number): DescriptorSink {
   let isFile = false;
   try {
-    const stat = fstatSync(fd);
+    // As bigints: after a plain look at a pipe, Node 20.20 leaves symbolic links in the paths of modules, and takes a package that
+    // is linked into node_modules for two (pnpm, `npm link`).
+    const stat = fstatSync(fd, { bigint: true });
     isFile = stat.isFile();
     // A regular file would get a second position, and two writers would overwrite each other.
     if (stat.isFIFO() || stat.isCharacterDevice()) {

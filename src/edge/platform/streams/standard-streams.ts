@@ -129,7 +129,8 @@ function openErrorOutput(): BoundedOutput {
 
 function isPipeOrSocket(): boolean {
   try {
-    const stat = fstatSync(STDERR_FD);
+    // As bigints, for the reason that stands in descriptor-sink.ts.
+    const stat = fstatSync(STDERR_FD, { bigint: true });
     return stat.isFIFO() || stat.isSocket();
   } catch {
     return false;

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { emitKeypressEvents, type Key } from 'node:readline';
+import type { Key } from 'node:readline';
+import { hasUnprintable } from '../../../core/text/printable.js';
 import { listenForSignals } from '../processes/process-signals.js';
 
 /**
@@ -19,13 +20,17 @@ const SIGNALS: Readonly<Record<string, NodeJS.Signals>> = { c: 'SIGINT', z: 'SIG
 export const openTerminalKeys: OpenKeys = (onKey, onReturn) => {
   const { stdin } = process;
   if (!stdin.isTTY || !isInForeground() || !setRaw(true)) return undefined;
-  const onKeypress = (_text: string | undefined, key: Key): void => {
+  const onKeypress = (text: string | undefined, key: Key): void => {
     const signal = key.ctrl === true ? SIGNALS[key.name ?? ''] : undefined;
     if (signal !== undefined) {
       if (signal !== 'SIGINT') setRaw(false);
       // As the terminal does it: the whole foreground group.
       process.kill(0, signal);
-    } else if (key.name !== undefined && key.ctrl !== true) onKey(`${key.shift ? 'shift+' : ''}${key.name}`);
+    } else if (key.ctrl !== true) {
+      // Signs such as a slash have no name: they stand for themselves.
+      if (key.name !== undefined) onKey(`${key.shift ? 'shift+' : ''}${key.name}`);
+      else if (text !== undefined && text.length === 1 && !hasUnprintable(text)) onKey(text);
+    }
   };
   const unlisten = listenForSignals(['SIGCONT'], () => {
     // The shell has set the terminal as it likes it.
@@ -33,7 +38,8 @@ export const openTerminalKeys: OpenKeys = (onKey, onReturn) => {
     if (isInForeground() && setRaw(true)) onReturn();
   });
   const ignore = (): void => undefined;
-  emitKeypressEvents(stdin);
+  // Loaded here, because every start of the program would pay for it.
+  process.getBuiltinModule('node:readline').emitKeypressEvents(stdin);
   stdin.on('keypress', onKeypress).on('error', ignore).resume();
   return () => {
     unlisten();

@@ -1,3 +1,10 @@
+import { setMaxListeners } from 'node:events';
+
+/** Says of a signal that it ends many things at a time: Node takes more than ten listeners for a leak, and warns on standard error. */
+export function shareSignal(signal: AbortSignal): void {
+  setMaxListeners(0, signal);
+}
+
 /**
  * Calls `run` once when `signal` aborts: before it returns, where the signal
  * has aborted already. The function that comes back ends the listening and may

@@ -1,8 +1,7 @@
-import { setMaxListeners } from 'node:events';
 import type { Fact } from '../../../core/contract/facts.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import { watchDeadline } from '../../../edge/platform/time/deadline.js';
-import { onAbort } from '../../../edge/platform/time/on-abort.js';
+import { onAbort, shareSignal } from '../../../edge/platform/time/on-abort.js';
 import {
   type EngineProbe,
   ProbeError,
@@ -91,8 +90,8 @@ export async function runProbeRound(
 ): Promise<ProbeRound> {
   const timeoutMs = options.timeoutMs ?? PROBE_TIMEOUT_MS;
   const round = new AbortController();
-  // Every source listens to it; Node takes more than ten listeners for a leak.
-  setMaxListeners(0, round.signal);
+  // Every source listens to it.
+  shareSignal(round.signal);
   const leave = onAbort(signal, () => round.abort());
   const bounded = boundRequests(modules, round.signal, options.maxInFlight ?? MAX_REQUESTS_IN_FLIGHT);
   try {

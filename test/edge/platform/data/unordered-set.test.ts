@@ -6,35 +6,35 @@ class Thing {
   place = -1;
 }
 
-describe('a bag', () => {
+describe('an unordered set', () => {
   it('holds what a set would hold, whatever comes and goes', () => {
     const moves = fc.array(fc.tuple(fc.nat({ max: 9 }), fc.boolean()), { maxLength: 100 });
     void fc.assert(
       fc.property(moves, (all) => {
         const things = Array.from({ length: 10 }, () => new Thing());
-        const bag = new UnorderedSet<Thing>();
+        const unordered = new UnorderedSet<Thing>();
         const set = new Set<Thing>();
         for (const [at, comes] of all) {
           const thing = things[at] as Thing;
           if (comes && !set.has(thing)) {
-            bag.add(thing);
+            unordered.add(thing);
             set.add(thing);
           } else {
-            bag.delete(thing);
+            unordered.delete(thing);
             set.delete(thing);
           }
-          expect(bag.size).toBe(set.size);
-          expect(new Set(bag.snapshot())).toEqual(set);
+          expect(unordered.size).toBe(set.size);
+          expect(new Set(unordered.snapshot())).toEqual(set);
         }
       }),
     );
   });
 
   it('shows who is there also while they leave', () => {
-    const bag = new UnorderedSet<Thing>();
+    const unordered = new UnorderedSet<Thing>();
     const things = [new Thing(), new Thing(), new Thing()];
-    for (const thing of things) bag.add(thing);
-    for (const thing of bag.snapshot()) bag.delete(thing);
-    expect(bag.size).toBe(0);
+    for (const thing of things) unordered.add(thing);
+    for (const thing of unordered.snapshot()) unordered.delete(thing);
+    expect(unordered.size).toBe(0);
   });
 });

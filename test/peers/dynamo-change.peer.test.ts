@@ -12,7 +12,7 @@ import {
   startsOf,
   untilModelListed,
 } from './support/dynamo.js';
-import { chatBody, converse, describeLoad, routerBlockSize } from './support/dynamo-load.js';
+import { chatBody, converseWithAll, describeLoad, routerBlockSize } from './support/dynamo-load.js';
 import { forThisTest } from './support/for-this-test.js';
 import { addressOf } from './support/index-client.js';
 import { logLines, type Served, startSidecar } from './support/kv-accord.js';
@@ -127,9 +127,9 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
       await untilModelListed(frontend);
       expect(await routerBlockSize(frontend)).toBe(32);
       await until('both workers in the frontend', async () => (await instancesOf(frontend)) === 2);
-      const after = await converse(frontend, { ...LOAD, seed: 1 });
+      const after = await converseWithAll(frontend, { ...LOAD, seed: 1 }, 2);
       console.log(describeLoad('blocks of 32 after the change', after));
-      expect(after.workers).toBe(2);
+      expect(after.workers.size).toBe(2);
       expect(after.hitRateOfRepeats).toBeGreaterThan(0.9);
       expect(startsOf(frontend)).toEqual([16, 32]);
       expect(await frontend.program.stop()).toBe(0);
@@ -163,9 +163,9 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))(
     async function expectEveryHit(frontend: DynamoFrontend): Promise<void> {
       await untilModelListed(frontend);
       await until('the two new workers in the frontend', async () => (await instancesOf(frontend)) === 2);
-      const figures = await converse(frontend, { ...LOAD, seed: 1 });
+      const figures = await converseWithAll(frontend, { ...LOAD, seed: 1 }, 2);
       expect(await routerBlockSize(frontend)).toBe(32);
-      expect(figures.workers).toBe(2);
+      expect(figures.workers.size).toBe(2);
       expect(figures.hitRateOfRepeats).toBeGreaterThan(0.9);
     }
 

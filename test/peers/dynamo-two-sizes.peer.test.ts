@@ -14,7 +14,13 @@ import {
   startsOf,
   untilModelListed,
 } from './support/dynamo.js';
-import { converse, describeLoad, type LoadFigures, routerBlockSize } from './support/dynamo-load.js';
+import {
+  converse,
+  converseWithAll,
+  describeLoad,
+  type LoadFigures,
+  routerBlockSize,
+} from './support/dynamo-load.js';
 import { forThisTest } from './support/for-this-test.js';
 import { addressOf } from './support/index-client.js';
 import { addressesOf, type Served, startSidecar } from './support/kv-accord.js';
@@ -54,7 +60,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('a real Dynamo fleet with blocks of 
 
     before = await converse(early, { ...LOAD, seed: 1 });
     console.log(describeLoad('blocks of 16 and of 32, without kv-accord', before));
-    expect(before.workers).toBe(1);
+    expect(before.workers.size).toBe(1);
     expect(await routerBlockSize(early)).toBe(16);
     const errors = program.log.split('\n').filter((line) => /^\S+ +ERROR/.test(line));
     expect(errors).toEqual([expect.stringContaining(REJECTED)]);
@@ -103,9 +109,9 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('a real Dynamo fleet with blocks of 
     await untilModelListed(frontend);
     expect(startsOf(frontend)).toEqual([32]);
     await until('both workers in the frontend', async () => (await instancesOf(frontend)) === 2);
-    const after = await converse(frontend, { ...LOAD, seed: 100 });
+    const after = await converseWithAll(frontend, { ...LOAD, seed: 100 }, 2);
     console.log(describeLoad('blocks of 32, with kv-accord', after));
-    expect(after.workers).toBe(2);
+    expect(after.workers.size).toBe(2);
     expect(after.hitRateOfRepeats).toBeGreaterThan(0.9);
     expect(await routerBlockSize(frontend)).toBe(32);
     expect(frontend.program.log).not.toContain(REJECTED);

@@ -12,7 +12,7 @@ import {
   startsOf,
   untilModelListed,
 } from './support/dynamo.js';
-import { chat, converse, describeLoad, routerBlockSize } from './support/dynamo-load.js';
+import { chat, converse, converseWithAll, describeLoad, routerBlockSize } from './support/dynamo-load.js';
 import { forThisTest } from './support/for-this-test.js';
 import { addressOf, agreementOf } from './support/index-client.js';
 import { logLines, type Served, startAggregatorWith } from './support/kv-accord.js';
@@ -65,9 +65,9 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('a real Dynamo fleet without any sid
     await untilModelListed(served);
     expect(startsOf(served)).toEqual([32]);
     await until('both workers in the frontend', async () => (await instancesOf(served)) === 2);
-    const figures = await converse(served, { ...LOAD, seed: 1 });
+    const figures = await converseWithAll(served, { ...LOAD, seed: 1 }, 2);
     console.log(describeLoad('cards and engines 32, no sidecars', figures));
-    expect(figures.workers).toBe(2);
+    expect(figures.workers.size).toBe(2);
     expect(figures.hitRateOfRepeats).toBeGreaterThan(0.9);
   });
 

@@ -67,6 +67,7 @@ export function makeWireReport(workerId: string, sketch: WireSketch = {}): Capab
     warnings: [],
     probes: [],
     canary: undefined,
+    transfer: undefined,
     blockRehash: undefined,
   };
 }

@@ -188,6 +188,7 @@ export function buildReport(input: ReportInput): CapabilityReport {
     probes: [...input.probes],
     canary: input.canary === undefined ? undefined : structuredClone(input.canary),
     blockRehash: undefined,
+    transfer: undefined,
   };
   report.warnings.push(...dropped);
   boundReport(report);

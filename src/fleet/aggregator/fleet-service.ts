@@ -102,6 +102,13 @@ export function createFleetService({ runner, board, edge }: FleetServiceModules)
     ),
 
     listWorkers: wrapUnary(edge, (request) => listWorkers(runner, request)),
+
+    listPairs: wrapUnary(edge, () => {
+      throw new RpcError('unavailable', 'pairs are not judged yet');
+    }),
+    watchPairs: wrapUnary(edge, () => {
+      throw new RpcError('unavailable', 'pairs are not judged yet');
+    }) as never,
   };
 }
 

@@ -141,6 +141,12 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
         selection: toSelection(route.decision),
       };
     }),
+    selectPair: wrapUnary(edge, () => {
+      throw new RpcError('unavailable', 'pairs are not chosen yet');
+    }),
+    reservePair: wrapUnary(edge, () => {
+      throw new RpcError('unavailable', 'pairs are not chosen yet');
+    }),
     prefillDone: wrapUnary(edge, ({ reservationId }: PrefillDoneRequest): PrefillDoneResponse => {
       open(reservationId).prefillDone();
       return {};

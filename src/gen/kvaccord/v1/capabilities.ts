@@ -33,6 +33,69 @@ export const protobufFileName = "kvaccord/v1/capabilities.proto";
  * an explicit zero or false is a value that the engine did say.
  */
 
+export const TransferRole = {
+  UNSPECIFIED: 0,
+  /** PRODUCER - Hands blocks out. */
+  PRODUCER: 1,
+  /** CONSUMER - Takes blocks. */
+  CONSUMER: 2,
+  BOTH: 3,
+} as const;
+
+export type TransferRole = typeof TransferRole[keyof typeof TransferRole];
+
+export namespace TransferRole {
+  export type UNSPECIFIED = typeof TransferRole.UNSPECIFIED;
+  export type PRODUCER = typeof TransferRole.PRODUCER;
+  export type CONSUMER = typeof TransferRole.CONSUMER;
+  export type BOTH = typeof TransferRole.BOTH;
+}
+
+export function transferRoleToJSON(object: TransferRole): string {
+  switch (object) {
+    case TransferRole.UNSPECIFIED:
+      return "TRANSFER_ROLE_UNSPECIFIED";
+    case TransferRole.PRODUCER:
+      return "TRANSFER_ROLE_PRODUCER";
+    case TransferRole.CONSUMER:
+      return "TRANSFER_ROLE_CONSUMER";
+    case TransferRole.BOTH:
+      return "TRANSFER_ROLE_BOTH";
+    default:
+      return object as unknown as string;
+  }
+}
+
+/** Who moves the blocks. */
+export const TransferMode = {
+  UNSPECIFIED: 0,
+  /** PULL - The decode engine fetches them. */
+  PULL: 1,
+  /** PUSH - The prefill engine sends them. */
+  PUSH: 2,
+} as const;
+
+export type TransferMode = typeof TransferMode[keyof typeof TransferMode];
+
+export namespace TransferMode {
+  export type UNSPECIFIED = typeof TransferMode.UNSPECIFIED;
+  export type PULL = typeof TransferMode.PULL;
+  export type PUSH = typeof TransferMode.PUSH;
+}
+
+export function transferModeToJSON(object: TransferMode): string {
+  switch (object) {
+    case TransferMode.UNSPECIFIED:
+      return "TRANSFER_MODE_UNSPECIFIED";
+    case TransferMode.PULL:
+      return "TRANSFER_MODE_PULL";
+    case TransferMode.PUSH:
+      return "TRANSFER_MODE_PUSH";
+    default:
+      return object as unknown as string;
+  }
+}
+
 export const EngineKind = { UNSPECIFIED: 0, VLLM: 1, SGLANG: 2, TENSORRT_LLM: 3, DYNAMO: 4, OTHER: 5 } as const;
 
 export type EngineKind = typeof EngineKind[keyof typeof EngineKind];
@@ -350,6 +413,17 @@ export function linkKindToJSON(object: LinkKind): string {
   }
 }
 
+export interface CheckSideChannelRequest {
+  /** HOST:PORT as the prefill worker reports it. */
+  address: string;
+}
+
+export interface CheckSideChannelResponse {
+  reachable: boolean;
+  /** Why not, for an operator; empty when it is. */
+  reason: string;
+}
+
 export interface GetCapabilitiesRequest {
 }
 
@@ -486,7 +560,115 @@ export interface CapabilityReport {
     | Canary
     | undefined;
   /** Absent where the sidecar does not know how to re-hash blocks. */
-  blockRehash: BlockRehash | undefined;
+  blockRehash:
+    | BlockRehash
+    | undefined;
+  /** Absent where the engine exchanges KV blocks with no other, or cannot say. */
+  transfer: Transfer | undefined;
+}
+
+/**
+ * How an engine exchanges KV blocks with others: what a prefill and a decode
+ * worker must have in common, so that one can go on from the other's blocks.
+ * The number of its tensor, pipeline and context parallel ranks is in
+ * `Parallelism`. Addresses of memory and the metadata of agents, which some
+ * engines answer with, never leave the worker's machine.
+ */
+export interface Transfer {
+  /**
+   * Such as `nixl`, `mooncake`, `lmcache`; an engine's own word where this
+   * version knows no other.
+   */
+  connector: string;
+  connectorVersion?: string | undefined;
+  role?:
+    | TransferRole
+    | undefined;
+  /** The engine's name among those it exchanges blocks with. */
+  engineId?:
+    | string
+    | undefined;
+  /**
+   * Engines that answer different hashes refuse each other's blocks. Empty
+   * where the engine makes none.
+   */
+  compatibilityHash?: string | undefined;
+  mode?:
+    | TransferMode
+    | undefined;
+  /** Width of the blocks that are exchanged. */
+  tokensPerBlock?:
+    | number
+    | undefined;
+  /** The engine's word for the order of a block's dimensions, such as `HND`. */
+  blockLayout?:
+    | string
+    | undefined;
+  /** Of the model, such as `bfloat16`. */
+  dtype?:
+    | string
+    | undefined;
+  /** Of the KV cache, such as `fp8_e4m3`; `auto` means that of the model. */
+  kvCacheDtype?: string | undefined;
+  attentionBackend?: string | undefined;
+  layerCount?: number | undefined;
+  kvHeadCount?: number | undefined;
+  headSize?:
+    | number
+    | undefined;
+  /**
+   * HOST:PORT at which decode engines ask for what a transfer needs (NIXL's
+   * side channel, SGLang's bootstrap server), as others reach it; one for each
+   * data-parallel rank where ranks have their own.
+   */
+  sideChannels: SideChannel[];
+  /** How long blocks that nobody fetches are kept. */
+  leaseSeconds?: number | undefined;
+}
+
+export interface SideChannel {
+  dataParallelRank: number;
+  address: string;
+  state: SideChannel_State;
+  /** Why it is not `STATE_ANSWERED`, for an operator. */
+  reason: string;
+}
+
+export const SideChannel_State = {
+  UNSPECIFIED: 0,
+  /** NOT_ASKED - Not asked: `--transfer-probe off`, or a version whose form is not known. */
+  NOT_ASKED: 1,
+  ANSWERED: 2,
+  /** SILENT - It accepts connections and answers nothing. */
+  SILENT: 3,
+  UNREACHABLE: 4,
+} as const;
+
+export type SideChannel_State = typeof SideChannel_State[keyof typeof SideChannel_State];
+
+export namespace SideChannel_State {
+  export type UNSPECIFIED = typeof SideChannel_State.UNSPECIFIED;
+  export type NOT_ASKED = typeof SideChannel_State.NOT_ASKED;
+  export type ANSWERED = typeof SideChannel_State.ANSWERED;
+  export type SILENT = typeof SideChannel_State.SILENT;
+  export type UNREACHABLE = typeof SideChannel_State.UNREACHABLE;
+}
+
+export function sideChannel_StateToJSON(object: SideChannel_State): string {
+  switch (object) {
+    case SideChannel_State.UNSPECIFIED:
+      return "STATE_UNSPECIFIED";
+    case SideChannel_State.NOT_ASKED:
+      return "STATE_NOT_ASKED";
+    case SideChannel_State.ANSWERED:
+      return "STATE_ANSWERED";
+    case SideChannel_State.SILENT:
+      return "STATE_SILENT";
+    case SideChannel_State.UNREACHABLE:
+      return "STATE_UNREACHABLE";
+    default:
+      return object as unknown as string;
+  }
 }
 
 /**
@@ -915,6 +1097,147 @@ export interface CanaryResult {
   promptBlocks?: number | undefined;
   storedBlocks?: number | undefined;
 }
+
+function createBaseCheckSideChannelRequest(): CheckSideChannelRequest {
+  return { address: "" };
+}
+
+export const CheckSideChannelRequest: MessageFns<CheckSideChannelRequest> = {
+  encode(message: CheckSideChannelRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.address !== "") {
+      writer.uint32(10).string(message.address);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckSideChannelRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckSideChannelRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: CheckSideChannelRequest): unknown {
+    const obj: any = {};
+    if (message.address !== "") {
+      obj.address = message.address;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<CheckSideChannelRequest>): CheckSideChannelRequest {
+    return CheckSideChannelRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CheckSideChannelRequest>): CheckSideChannelRequest {
+    const message = createBaseCheckSideChannelRequest();
+    message.address = object.address ?? "";
+    return message;
+  },
+};
+
+function createBaseCheckSideChannelResponse(): CheckSideChannelResponse {
+  return { reachable: false, reason: "" };
+}
+
+export const CheckSideChannelResponse: MessageFns<CheckSideChannelResponse> = {
+  encode(message: CheckSideChannelResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.reachable !== false) {
+      writer.uint32(8).bool(message.reachable);
+    }
+    if (message.reason !== "") {
+      writer.uint32(18).string(message.reason);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckSideChannelResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckSideChannelResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.reachable = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: CheckSideChannelResponse): unknown {
+    const obj: any = {};
+    if (message.reachable !== false) {
+      obj.reachable = message.reachable;
+    }
+    if (message.reason !== "") {
+      obj.reason = message.reason;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<CheckSideChannelResponse>): CheckSideChannelResponse {
+    return CheckSideChannelResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<CheckSideChannelResponse>): CheckSideChannelResponse {
+    const message = createBaseCheckSideChannelResponse();
+    message.reachable = object.reachable ?? false;
+    message.reason = object.reason ?? "";
+    return message;
+  },
+};
 
 function createBaseGetCapabilitiesRequest(): GetCapabilitiesRequest {
   return {};
@@ -1508,6 +1831,7 @@ function createBaseCapabilityReport(): CapabilityReport {
     probes: [],
     canary: undefined,
     blockRehash: undefined,
+    transfer: undefined,
   };
 }
 
@@ -1578,6 +1902,9 @@ export const CapabilityReport: MessageFns<CapabilityReport> = {
     }
     if (message.blockRehash !== undefined) {
       BlockRehash.encode(message.blockRehash, writer.uint32(202).fork()).join();
+    }
+    if (message.transfer !== undefined) {
+      Transfer.encode(message.transfer, writer.uint32(210).fork()).join();
     }
     return writer;
   },
@@ -1763,6 +2090,14 @@ export const CapabilityReport: MessageFns<CapabilityReport> = {
             message.blockRehash = BlockRehash.decode(reader, reader.uint32());
             continue;
           }
+          case 26: {
+            if (tag !== 210) {
+              break;
+            }
+
+            message.transfer = Transfer.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1840,6 +2175,9 @@ export const CapabilityReport: MessageFns<CapabilityReport> = {
     if (message.blockRehash !== undefined) {
       obj.blockRehash = BlockRehash.toJSON(message.blockRehash);
     }
+    if (message.transfer !== undefined) {
+      obj.transfer = Transfer.toJSON(message.transfer);
+    }
     return obj;
   },
 
@@ -1885,6 +2223,422 @@ export const CapabilityReport: MessageFns<CapabilityReport> = {
     message.blockRehash = (object.blockRehash !== undefined && object.blockRehash !== null)
       ? BlockRehash.fromPartial(object.blockRehash)
       : undefined;
+    message.transfer = (object.transfer !== undefined && object.transfer !== null)
+      ? Transfer.fromPartial(object.transfer)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseTransfer(): Transfer {
+  return {
+    connector: "",
+    connectorVersion: undefined,
+    role: undefined,
+    engineId: undefined,
+    compatibilityHash: undefined,
+    mode: undefined,
+    tokensPerBlock: undefined,
+    blockLayout: undefined,
+    dtype: undefined,
+    kvCacheDtype: undefined,
+    attentionBackend: undefined,
+    layerCount: undefined,
+    kvHeadCount: undefined,
+    headSize: undefined,
+    sideChannels: [],
+    leaseSeconds: undefined,
+  };
+}
+
+export const Transfer: MessageFns<Transfer> = {
+  encode(message: Transfer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.connector !== "") {
+      writer.uint32(10).string(message.connector);
+    }
+    if (message.connectorVersion !== undefined) {
+      writer.uint32(18).string(message.connectorVersion);
+    }
+    if (message.role !== undefined) {
+      writer.uint32(24).int32(message.role);
+    }
+    if (message.engineId !== undefined) {
+      writer.uint32(34).string(message.engineId);
+    }
+    if (message.compatibilityHash !== undefined) {
+      writer.uint32(42).string(message.compatibilityHash);
+    }
+    if (message.mode !== undefined) {
+      writer.uint32(48).int32(message.mode);
+    }
+    if (message.tokensPerBlock !== undefined) {
+      writer.uint32(56).uint32(message.tokensPerBlock);
+    }
+    if (message.blockLayout !== undefined) {
+      writer.uint32(66).string(message.blockLayout);
+    }
+    if (message.dtype !== undefined) {
+      writer.uint32(74).string(message.dtype);
+    }
+    if (message.kvCacheDtype !== undefined) {
+      writer.uint32(82).string(message.kvCacheDtype);
+    }
+    if (message.attentionBackend !== undefined) {
+      writer.uint32(90).string(message.attentionBackend);
+    }
+    if (message.layerCount !== undefined) {
+      writer.uint32(96).uint32(message.layerCount);
+    }
+    if (message.kvHeadCount !== undefined) {
+      writer.uint32(104).uint32(message.kvHeadCount);
+    }
+    if (message.headSize !== undefined) {
+      writer.uint32(112).uint32(message.headSize);
+    }
+    for (const v of message.sideChannels) {
+      SideChannel.encode(v!, writer.uint32(122).fork()).join();
+    }
+    if (message.leaseSeconds !== undefined) {
+      writer.uint32(128).uint32(message.leaseSeconds);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Transfer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTransfer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.connector = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.connectorVersion = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.role = reader.int32() as any;
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.engineId = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.compatibilityHash = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.mode = reader.int32() as any;
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.tokensPerBlock = reader.uint32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.blockLayout = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.dtype = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.kvCacheDtype = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.attentionBackend = reader.string();
+            continue;
+          }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.layerCount = reader.uint32();
+            continue;
+          }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.kvHeadCount = reader.uint32();
+            continue;
+          }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.headSize = reader.uint32();
+            continue;
+          }
+          case 15: {
+            if (tag !== 122) {
+              break;
+            }
+
+            message.sideChannels.push(SideChannel.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 16: {
+            if (tag !== 128) {
+              break;
+            }
+
+            message.leaseSeconds = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: Transfer): unknown {
+    const obj: any = {};
+    if (message.connector !== "") {
+      obj.connector = message.connector;
+    }
+    if (message.connectorVersion !== undefined) {
+      obj.connectorVersion = message.connectorVersion;
+    }
+    if (message.role !== undefined) {
+      obj.role = transferRoleToJSON(message.role);
+    }
+    if (message.engineId !== undefined) {
+      obj.engineId = message.engineId;
+    }
+    if (message.compatibilityHash !== undefined) {
+      obj.compatibilityHash = message.compatibilityHash;
+    }
+    if (message.mode !== undefined) {
+      obj.mode = transferModeToJSON(message.mode);
+    }
+    if (message.tokensPerBlock !== undefined) {
+      obj.tokensPerBlock = Math.round(message.tokensPerBlock);
+    }
+    if (message.blockLayout !== undefined) {
+      obj.blockLayout = message.blockLayout;
+    }
+    if (message.dtype !== undefined) {
+      obj.dtype = message.dtype;
+    }
+    if (message.kvCacheDtype !== undefined) {
+      obj.kvCacheDtype = message.kvCacheDtype;
+    }
+    if (message.attentionBackend !== undefined) {
+      obj.attentionBackend = message.attentionBackend;
+    }
+    if (message.layerCount !== undefined) {
+      obj.layerCount = Math.round(message.layerCount);
+    }
+    if (message.kvHeadCount !== undefined) {
+      obj.kvHeadCount = Math.round(message.kvHeadCount);
+    }
+    if (message.headSize !== undefined) {
+      obj.headSize = Math.round(message.headSize);
+    }
+    if (message.sideChannels?.length) {
+      obj.sideChannels = message.sideChannels.map((e) => SideChannel.toJSON(e));
+    }
+    if (message.leaseSeconds !== undefined) {
+      obj.leaseSeconds = Math.round(message.leaseSeconds);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<Transfer>): Transfer {
+    return Transfer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Transfer>): Transfer {
+    const message = createBaseTransfer();
+    message.connector = object.connector ?? "";
+    message.connectorVersion = object.connectorVersion ?? undefined;
+    message.role = object.role ?? undefined;
+    message.engineId = object.engineId ?? undefined;
+    message.compatibilityHash = object.compatibilityHash ?? undefined;
+    message.mode = object.mode ?? undefined;
+    message.tokensPerBlock = object.tokensPerBlock ?? undefined;
+    message.blockLayout = object.blockLayout ?? undefined;
+    message.dtype = object.dtype ?? undefined;
+    message.kvCacheDtype = object.kvCacheDtype ?? undefined;
+    message.attentionBackend = object.attentionBackend ?? undefined;
+    message.layerCount = object.layerCount ?? undefined;
+    message.kvHeadCount = object.kvHeadCount ?? undefined;
+    message.headSize = object.headSize ?? undefined;
+    message.sideChannels = object.sideChannels?.map((e) => SideChannel.fromPartial(e)) || [];
+    message.leaseSeconds = object.leaseSeconds ?? undefined;
+    return message;
+  },
+};
+
+function createBaseSideChannel(): SideChannel {
+  return { dataParallelRank: 0, address: "", state: 0, reason: "" };
+}
+
+export const SideChannel: MessageFns<SideChannel> = {
+  encode(message: SideChannel, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.dataParallelRank !== 0) {
+      writer.uint32(8).uint32(message.dataParallelRank);
+    }
+    if (message.address !== "") {
+      writer.uint32(18).string(message.address);
+    }
+    if (message.state !== 0) {
+      writer.uint32(24).int32(message.state);
+    }
+    if (message.reason !== "") {
+      writer.uint32(34).string(message.reason);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SideChannel {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSideChannel();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.dataParallelRank = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.state = reader.int32() as any;
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: SideChannel): unknown {
+    const obj: any = {};
+    if (message.dataParallelRank !== 0) {
+      obj.dataParallelRank = Math.round(message.dataParallelRank);
+    }
+    if (message.address !== "") {
+      obj.address = message.address;
+    }
+    if (message.state !== 0) {
+      obj.state = sideChannel_StateToJSON(message.state);
+    }
+    if (message.reason !== "") {
+      obj.reason = message.reason;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<SideChannel>): SideChannel {
+    return SideChannel.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SideChannel>): SideChannel {
+    const message = createBaseSideChannel();
+    message.dataParallelRank = object.dataParallelRank ?? 0;
+    message.address = object.address ?? "";
+    message.state = object.state ?? 0;
+    message.reason = object.reason ?? "";
     return message;
   },
 };
@@ -5197,6 +5951,22 @@ export const CapabilitiesService = {
     responseSerialize: (value: ReportOfferResponse): Buffer => Buffer.from(ReportOfferResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ReportOfferResponse => ReportOfferResponse.decode(value),
   },
+  /**
+   * Whether another engine's side channel can be connected to from here, where
+   * the decode engine is. Connects and sends nothing: one wrong message ends
+   * the listener of some engines for good.
+   */
+  checkSideChannel: {
+    path: "/kvaccord.v1.Capabilities/CheckSideChannel" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CheckSideChannelRequest): Buffer =>
+      Buffer.from(CheckSideChannelRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CheckSideChannelRequest => CheckSideChannelRequest.decode(value),
+    responseSerialize: (value: CheckSideChannelResponse): Buffer =>
+      Buffer.from(CheckSideChannelResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CheckSideChannelResponse => CheckSideChannelResponse.decode(value),
+  },
 } as const;
 
 export interface CapabilitiesServer extends UntypedServiceImplementation {
@@ -5218,6 +5988,12 @@ export interface CapabilitiesServer extends UntypedServiceImplementation {
    * frontend_id; GET /readyz?offered of the sidecar follows it.
    */
   reportOffer: handleUnaryCall<ReportOfferRequest, ReportOfferResponse>;
+  /**
+   * Whether another engine's side channel can be connected to from here, where
+   * the decode engine is. Connects and sends nothing: one wrong message ends
+   * the listener of some engines for good.
+   */
+  checkSideChannel: handleUnaryCall<CheckSideChannelRequest, CheckSideChannelResponse>;
 }
 
 export interface CapabilitiesClient extends Client {
@@ -5274,6 +6050,26 @@ export interface CapabilitiesClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ReportOfferResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Whether another engine's side channel can be connected to from here, where
+   * the decode engine is. Connects and sends nothing: one wrong message ends
+   * the listener of some engines for good.
+   */
+  checkSideChannel(
+    request: CheckSideChannelRequest,
+    callback: (error: ServiceError | null, response: CheckSideChannelResponse) => void,
+  ): ClientUnaryCall;
+  checkSideChannel(
+    request: CheckSideChannelRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CheckSideChannelResponse) => void,
+  ): ClientUnaryCall;
+  checkSideChannel(
+    request: CheckSideChannelRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CheckSideChannelResponse) => void,
   ): ClientUnaryCall;
 }
 

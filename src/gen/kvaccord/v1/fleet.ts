@@ -37,6 +37,111 @@ export const protobufFileName = "kvaccord/v1/fleet.proto";
 
 /** What the aggregator knows of its fleet. */
 
+export const PairState = {
+  UNSPECIFIED: 0,
+  CAN_PAIR: 1,
+  /** CANNOT_SAY - Nothing is known to differ, and something that decides is not known. */
+  CANNOT_SAY: 2,
+  CANNOT_PAIR: 3,
+  /** SET_ASIDE - It failed in service, and is tried again later. */
+  SET_ASIDE: 4,
+} as const;
+
+export type PairState = typeof PairState[keyof typeof PairState];
+
+export namespace PairState {
+  export type UNSPECIFIED = typeof PairState.UNSPECIFIED;
+  export type CAN_PAIR = typeof PairState.CAN_PAIR;
+  export type CANNOT_SAY = typeof PairState.CANNOT_SAY;
+  export type CANNOT_PAIR = typeof PairState.CANNOT_PAIR;
+  export type SET_ASIDE = typeof PairState.SET_ASIDE;
+}
+
+export function pairStateToJSON(object: PairState): string {
+  switch (object) {
+    case PairState.UNSPECIFIED:
+      return "PAIR_STATE_UNSPECIFIED";
+    case PairState.CAN_PAIR:
+      return "PAIR_STATE_CAN_PAIR";
+    case PairState.CANNOT_SAY:
+      return "PAIR_STATE_CANNOT_SAY";
+    case PairState.CANNOT_PAIR:
+      return "PAIR_STATE_CANNOT_PAIR";
+    case PairState.SET_ASIDE:
+      return "PAIR_STATE_SET_ASIDE";
+    default:
+      return object as unknown as string;
+  }
+}
+
+/**
+ * How near two workers are, the nearest first; the best that their reports
+ * prove.
+ */
+export const PairClass = {
+  UNSPECIFIED: 0,
+  SAME_GPU: 1,
+  NVLINK_FABRIC: 2,
+  NVLINK_HOST: 3,
+  SAME_PCIE_ROOT: 4,
+  SAME_NUMA_NODE: 5,
+  SAME_HOST: 6,
+  SAME_RACK: 7,
+  SAME_ZONE: 8,
+  SAME_REGION: 9,
+  /** APART - They are known to share none of these. */
+  APART: 10,
+  UNKNOWN: 11,
+} as const;
+
+export type PairClass = typeof PairClass[keyof typeof PairClass];
+
+export namespace PairClass {
+  export type UNSPECIFIED = typeof PairClass.UNSPECIFIED;
+  export type SAME_GPU = typeof PairClass.SAME_GPU;
+  export type NVLINK_FABRIC = typeof PairClass.NVLINK_FABRIC;
+  export type NVLINK_HOST = typeof PairClass.NVLINK_HOST;
+  export type SAME_PCIE_ROOT = typeof PairClass.SAME_PCIE_ROOT;
+  export type SAME_NUMA_NODE = typeof PairClass.SAME_NUMA_NODE;
+  export type SAME_HOST = typeof PairClass.SAME_HOST;
+  export type SAME_RACK = typeof PairClass.SAME_RACK;
+  export type SAME_ZONE = typeof PairClass.SAME_ZONE;
+  export type SAME_REGION = typeof PairClass.SAME_REGION;
+  export type APART = typeof PairClass.APART;
+  export type UNKNOWN = typeof PairClass.UNKNOWN;
+}
+
+export function pairClassToJSON(object: PairClass): string {
+  switch (object) {
+    case PairClass.UNSPECIFIED:
+      return "PAIR_CLASS_UNSPECIFIED";
+    case PairClass.SAME_GPU:
+      return "PAIR_CLASS_SAME_GPU";
+    case PairClass.NVLINK_FABRIC:
+      return "PAIR_CLASS_NVLINK_FABRIC";
+    case PairClass.NVLINK_HOST:
+      return "PAIR_CLASS_NVLINK_HOST";
+    case PairClass.SAME_PCIE_ROOT:
+      return "PAIR_CLASS_SAME_PCIE_ROOT";
+    case PairClass.SAME_NUMA_NODE:
+      return "PAIR_CLASS_SAME_NUMA_NODE";
+    case PairClass.SAME_HOST:
+      return "PAIR_CLASS_SAME_HOST";
+    case PairClass.SAME_RACK:
+      return "PAIR_CLASS_SAME_RACK";
+    case PairClass.SAME_ZONE:
+      return "PAIR_CLASS_SAME_ZONE";
+    case PairClass.SAME_REGION:
+      return "PAIR_CLASS_SAME_REGION";
+    case PairClass.APART:
+      return "PAIR_CLASS_APART";
+    case PairClass.UNKNOWN:
+      return "PAIR_CLASS_UNKNOWN";
+    default:
+      return object as unknown as string;
+  }
+}
+
 export const AgreementState = { UNSPECIFIED: 0, COLLECTING: 1, AGREED: 2, CONFLICT: 3 } as const;
 
 export type AgreementState = typeof AgreementState[keyof typeof AgreementState];
@@ -179,6 +284,94 @@ export interface ListWorkersResponse {
   workers: Worker[];
   /** Asks for the rest; empty on the last page. */
   nextPageToken: string;
+}
+
+export interface ListPairsRequest {
+  /** Empty lists the pairs of all groups. */
+  group: string;
+  /** Only pairs with these workers; empty for all. */
+  prefillTarget: string;
+  decodeTarget: string;
+  /** `next_page_token` of the answer before; empty for the first page. */
+  pageToken: string;
+}
+
+export interface ListPairsResponse {
+  /** In the order of group, prefill and decode target; at most 1,000. */
+  pairs: Pair[];
+  /** Asks for the rest; empty on the last page. */
+  nextPageToken: string;
+  /** How many pairs there are in each state, all pages together. */
+  counts: PairCounts | undefined;
+}
+
+export interface WatchPairsRequest {
+  /** The served model's name; may be empty while the fleet serves one model. */
+  group: string;
+}
+
+export interface WatchPairsResponse {
+  payload: { $case: "changes"; value: PairChanges } | { $case: "heartbeat"; value: Heartbeat } | undefined;
+}
+
+export interface PairChanges {
+  /**
+   * True for the first messages, which have every pair; the last of them has
+   * `is_complete`.
+   */
+  isSnapshot: boolean;
+  isComplete: boolean;
+  changed: Pair[];
+  /** Workers that left, with all their pairs. */
+  goneTargets: string[];
+}
+
+export interface PairCounts {
+  canPair: bigint;
+  cannotSay: bigint;
+  cannotPair: bigint;
+  setAside: bigint;
+}
+
+/** A prefill worker and a decode worker of one model. */
+export interface Pair {
+  group: string;
+  prefill: PairWorker | undefined;
+  decode: PairWorker | undefined;
+  state: PairState;
+  /** Why it is in that state, for an operator; empty for PAIR_STATE_CAN_PAIR. */
+  reason: string;
+  /** What differs, the values that decide first. */
+  differences: PairDifference[];
+  class: PairClass;
+  /** What proves the class, such as `NVLink fabric 4fc1….32766`. */
+  classEvidence: string;
+  /** What transfers took lately; absent before the first. */
+  millisecondsPerMebibyte?: number | undefined;
+  transfers: bigint;
+  failedTransfers: bigint;
+  /**
+   * True where requests may be sent over it: its state and `--pair-policy` say
+   * so, and both workers are offered.
+   */
+  offered: boolean;
+}
+
+export interface PairWorker {
+  target: string;
+  workerId: string;
+  instanceId: string;
+}
+
+/** A field that the two workers of a pair do not have in common. */
+export interface PairDifference {
+  /** Path in `CapabilityReport`, such as `transfer.dtype`. */
+  field: string;
+  prefillValue: string;
+  decodeValue: string;
+  /** Where they came from, such as `GET http://10.0.0.1:8000/server_info`. */
+  prefillOrigin: string;
+  decodeOrigin: string;
 }
 
 export interface Agreement {
@@ -713,6 +906,1062 @@ export const ListWorkersResponse: MessageFns<ListWorkersResponse> = {
     const message = createBaseListWorkersResponse();
     message.workers = object.workers?.map((e) => Worker.fromPartial(e)) || [];
     message.nextPageToken = object.nextPageToken ?? "";
+    return message;
+  },
+};
+
+function createBaseListPairsRequest(): ListPairsRequest {
+  return { group: "", prefillTarget: "", decodeTarget: "", pageToken: "" };
+}
+
+export const ListPairsRequest: MessageFns<ListPairsRequest> = {
+  encode(message: ListPairsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.group !== "") {
+      writer.uint32(10).string(message.group);
+    }
+    if (message.prefillTarget !== "") {
+      writer.uint32(18).string(message.prefillTarget);
+    }
+    if (message.decodeTarget !== "") {
+      writer.uint32(26).string(message.decodeTarget);
+    }
+    if (message.pageToken !== "") {
+      writer.uint32(34).string(message.pageToken);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListPairsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListPairsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.group = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.prefillTarget = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.decodeTarget = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.pageToken = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ListPairsRequest): unknown {
+    const obj: any = {};
+    if (message.group !== "") {
+      obj.group = message.group;
+    }
+    if (message.prefillTarget !== "") {
+      obj.prefillTarget = message.prefillTarget;
+    }
+    if (message.decodeTarget !== "") {
+      obj.decodeTarget = message.decodeTarget;
+    }
+    if (message.pageToken !== "") {
+      obj.pageToken = message.pageToken;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ListPairsRequest>): ListPairsRequest {
+    return ListPairsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListPairsRequest>): ListPairsRequest {
+    const message = createBaseListPairsRequest();
+    message.group = object.group ?? "";
+    message.prefillTarget = object.prefillTarget ?? "";
+    message.decodeTarget = object.decodeTarget ?? "";
+    message.pageToken = object.pageToken ?? "";
+    return message;
+  },
+};
+
+function createBaseListPairsResponse(): ListPairsResponse {
+  return { pairs: [], nextPageToken: "", counts: undefined };
+}
+
+export const ListPairsResponse: MessageFns<ListPairsResponse> = {
+  encode(message: ListPairsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.pairs) {
+      Pair.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextPageToken !== "") {
+      writer.uint32(18).string(message.nextPageToken);
+    }
+    if (message.counts !== undefined) {
+      PairCounts.encode(message.counts, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListPairsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListPairsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.pairs.push(Pair.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextPageToken = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.counts = PairCounts.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ListPairsResponse): unknown {
+    const obj: any = {};
+    if (message.pairs?.length) {
+      obj.pairs = message.pairs.map((e) => Pair.toJSON(e));
+    }
+    if (message.nextPageToken !== "") {
+      obj.nextPageToken = message.nextPageToken;
+    }
+    if (message.counts !== undefined) {
+      obj.counts = PairCounts.toJSON(message.counts);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ListPairsResponse>): ListPairsResponse {
+    return ListPairsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListPairsResponse>): ListPairsResponse {
+    const message = createBaseListPairsResponse();
+    message.pairs = object.pairs?.map((e) => Pair.fromPartial(e)) || [];
+    message.nextPageToken = object.nextPageToken ?? "";
+    message.counts = (object.counts !== undefined && object.counts !== null)
+      ? PairCounts.fromPartial(object.counts)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseWatchPairsRequest(): WatchPairsRequest {
+  return { group: "" };
+}
+
+export const WatchPairsRequest: MessageFns<WatchPairsRequest> = {
+  encode(message: WatchPairsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.group !== "") {
+      writer.uint32(10).string(message.group);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WatchPairsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWatchPairsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.group = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: WatchPairsRequest): unknown {
+    const obj: any = {};
+    if (message.group !== "") {
+      obj.group = message.group;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<WatchPairsRequest>): WatchPairsRequest {
+    return WatchPairsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<WatchPairsRequest>): WatchPairsRequest {
+    const message = createBaseWatchPairsRequest();
+    message.group = object.group ?? "";
+    return message;
+  },
+};
+
+function createBaseWatchPairsResponse(): WatchPairsResponse {
+  return { payload: undefined };
+}
+
+export const WatchPairsResponse: MessageFns<WatchPairsResponse> = {
+  encode(message: WatchPairsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    switch (message.payload?.$case) {
+      case "changes":
+        PairChanges.encode(message.payload.value, writer.uint32(10).fork()).join();
+        break;
+      case "heartbeat":
+        Heartbeat.encode(message.payload.value, writer.uint32(18).fork()).join();
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WatchPairsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWatchPairsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.payload = { $case: "changes", value: PairChanges.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.payload = { $case: "heartbeat", value: Heartbeat.decode(reader, reader.uint32()) };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: WatchPairsResponse): unknown {
+    const obj: any = {};
+    if (message.payload?.$case === "changes") {
+      obj.changes = PairChanges.toJSON(message.payload.value);
+    } else if (message.payload?.$case === "heartbeat") {
+      obj.heartbeat = Heartbeat.toJSON(message.payload.value);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<WatchPairsResponse>): WatchPairsResponse {
+    return WatchPairsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<WatchPairsResponse>): WatchPairsResponse {
+    const message = createBaseWatchPairsResponse();
+    switch (object.payload?.$case) {
+      case "changes": {
+        if (object.payload?.value !== undefined && object.payload?.value !== null) {
+          message.payload = { $case: "changes", value: PairChanges.fromPartial(object.payload.value) };
+        }
+        break;
+      }
+      case "heartbeat": {
+        if (object.payload?.value !== undefined && object.payload?.value !== null) {
+          message.payload = { $case: "heartbeat", value: Heartbeat.fromPartial(object.payload.value) };
+        }
+        break;
+      }
+    }
+    return message;
+  },
+};
+
+function createBasePairChanges(): PairChanges {
+  return { isSnapshot: false, isComplete: false, changed: [], goneTargets: [] };
+}
+
+export const PairChanges: MessageFns<PairChanges> = {
+  encode(message: PairChanges, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.isSnapshot !== false) {
+      writer.uint32(8).bool(message.isSnapshot);
+    }
+    if (message.isComplete !== false) {
+      writer.uint32(16).bool(message.isComplete);
+    }
+    for (const v of message.changed) {
+      Pair.encode(v!, writer.uint32(26).fork()).join();
+    }
+    for (const v of message.goneTargets) {
+      writer.uint32(34).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PairChanges {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePairChanges();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.isSnapshot = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.isComplete = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.changed.push(Pair.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.goneTargets.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: PairChanges): unknown {
+    const obj: any = {};
+    if (message.isSnapshot !== false) {
+      obj.isSnapshot = message.isSnapshot;
+    }
+    if (message.isComplete !== false) {
+      obj.isComplete = message.isComplete;
+    }
+    if (message.changed?.length) {
+      obj.changed = message.changed.map((e) => Pair.toJSON(e));
+    }
+    if (message.goneTargets?.length) {
+      obj.goneTargets = message.goneTargets;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<PairChanges>): PairChanges {
+    return PairChanges.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PairChanges>): PairChanges {
+    const message = createBasePairChanges();
+    message.isSnapshot = object.isSnapshot ?? false;
+    message.isComplete = object.isComplete ?? false;
+    message.changed = object.changed?.map((e) => Pair.fromPartial(e)) || [];
+    message.goneTargets = object.goneTargets?.map((e) => e) || [];
+    return message;
+  },
+};
+
+function createBasePairCounts(): PairCounts {
+  return { canPair: 0n, cannotSay: 0n, cannotPair: 0n, setAside: 0n };
+}
+
+export const PairCounts: MessageFns<PairCounts> = {
+  encode(message: PairCounts, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.canPair !== 0n) {
+      if (BigInt.asUintN(64, message.canPair) !== message.canPair) {
+        throw new globalThis.Error("value provided for field message.canPair of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.canPair);
+    }
+    if (message.cannotSay !== 0n) {
+      if (BigInt.asUintN(64, message.cannotSay) !== message.cannotSay) {
+        throw new globalThis.Error("value provided for field message.cannotSay of type uint64 too large");
+      }
+      writer.uint32(16).uint64(message.cannotSay);
+    }
+    if (message.cannotPair !== 0n) {
+      if (BigInt.asUintN(64, message.cannotPair) !== message.cannotPair) {
+        throw new globalThis.Error("value provided for field message.cannotPair of type uint64 too large");
+      }
+      writer.uint32(24).uint64(message.cannotPair);
+    }
+    if (message.setAside !== 0n) {
+      if (BigInt.asUintN(64, message.setAside) !== message.setAside) {
+        throw new globalThis.Error("value provided for field message.setAside of type uint64 too large");
+      }
+      writer.uint32(32).uint64(message.setAside);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PairCounts {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePairCounts();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.canPair = reader.uint64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.cannotSay = reader.uint64() as bigint;
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.cannotPair = reader.uint64() as bigint;
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.setAside = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: PairCounts): unknown {
+    const obj: any = {};
+    if (message.canPair !== 0n) {
+      obj.canPair = message.canPair.toString();
+    }
+    if (message.cannotSay !== 0n) {
+      obj.cannotSay = message.cannotSay.toString();
+    }
+    if (message.cannotPair !== 0n) {
+      obj.cannotPair = message.cannotPair.toString();
+    }
+    if (message.setAside !== 0n) {
+      obj.setAside = message.setAside.toString();
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<PairCounts>): PairCounts {
+    return PairCounts.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PairCounts>): PairCounts {
+    const message = createBasePairCounts();
+    message.canPair = (object.canPair !== undefined && object.canPair !== null) ? BigInt(object.canPair) : 0n;
+    message.cannotSay = (object.cannotSay !== undefined && object.cannotSay !== null) ? BigInt(object.cannotSay) : 0n;
+    message.cannotPair = (object.cannotPair !== undefined && object.cannotPair !== null)
+      ? BigInt(object.cannotPair)
+      : 0n;
+    message.setAside = (object.setAside !== undefined && object.setAside !== null) ? BigInt(object.setAside) : 0n;
+    return message;
+  },
+};
+
+function createBasePair(): Pair {
+  return {
+    group: "",
+    prefill: undefined,
+    decode: undefined,
+    state: 0,
+    reason: "",
+    differences: [],
+    class: 0,
+    classEvidence: "",
+    millisecondsPerMebibyte: undefined,
+    transfers: 0n,
+    failedTransfers: 0n,
+    offered: false,
+  };
+}
+
+export const Pair: MessageFns<Pair> = {
+  encode(message: Pair, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.group !== "") {
+      writer.uint32(10).string(message.group);
+    }
+    if (message.prefill !== undefined) {
+      PairWorker.encode(message.prefill, writer.uint32(18).fork()).join();
+    }
+    if (message.decode !== undefined) {
+      PairWorker.encode(message.decode, writer.uint32(26).fork()).join();
+    }
+    if (message.state !== 0) {
+      writer.uint32(32).int32(message.state);
+    }
+    if (message.reason !== "") {
+      writer.uint32(42).string(message.reason);
+    }
+    for (const v of message.differences) {
+      PairDifference.encode(v!, writer.uint32(50).fork()).join();
+    }
+    if (message.class !== 0) {
+      writer.uint32(56).int32(message.class);
+    }
+    if (message.classEvidence !== "") {
+      writer.uint32(66).string(message.classEvidence);
+    }
+    if (message.millisecondsPerMebibyte !== undefined) {
+      writer.uint32(73).double(message.millisecondsPerMebibyte);
+    }
+    if (message.transfers !== 0n) {
+      if (BigInt.asUintN(64, message.transfers) !== message.transfers) {
+        throw new globalThis.Error("value provided for field message.transfers of type uint64 too large");
+      }
+      writer.uint32(80).uint64(message.transfers);
+    }
+    if (message.failedTransfers !== 0n) {
+      if (BigInt.asUintN(64, message.failedTransfers) !== message.failedTransfers) {
+        throw new globalThis.Error("value provided for field message.failedTransfers of type uint64 too large");
+      }
+      writer.uint32(88).uint64(message.failedTransfers);
+    }
+    if (message.offered !== false) {
+      writer.uint32(96).bool(message.offered);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Pair {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePair();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.group = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.prefill = PairWorker.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.decode = PairWorker.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.state = reader.int32() as any;
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.differences.push(PairDifference.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.class = reader.int32() as any;
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.classEvidence = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 73) {
+              break;
+            }
+
+            message.millisecondsPerMebibyte = reader.double();
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.transfers = reader.uint64() as bigint;
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.failedTransfers = reader.uint64() as bigint;
+            continue;
+          }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.offered = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: Pair): unknown {
+    const obj: any = {};
+    if (message.group !== "") {
+      obj.group = message.group;
+    }
+    if (message.prefill !== undefined) {
+      obj.prefill = PairWorker.toJSON(message.prefill);
+    }
+    if (message.decode !== undefined) {
+      obj.decode = PairWorker.toJSON(message.decode);
+    }
+    if (message.state !== 0) {
+      obj.state = pairStateToJSON(message.state);
+    }
+    if (message.reason !== "") {
+      obj.reason = message.reason;
+    }
+    if (message.differences?.length) {
+      obj.differences = message.differences.map((e) => PairDifference.toJSON(e));
+    }
+    if (message.class !== 0) {
+      obj.class = pairClassToJSON(message.class);
+    }
+    if (message.classEvidence !== "") {
+      obj.classEvidence = message.classEvidence;
+    }
+    if (message.millisecondsPerMebibyte !== undefined) {
+      obj.millisecondsPerMebibyte = floatToJson(message.millisecondsPerMebibyte);
+    }
+    if (message.transfers !== 0n) {
+      obj.transfers = message.transfers.toString();
+    }
+    if (message.failedTransfers !== 0n) {
+      obj.failedTransfers = message.failedTransfers.toString();
+    }
+    if (message.offered !== false) {
+      obj.offered = message.offered;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<Pair>): Pair {
+    return Pair.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Pair>): Pair {
+    const message = createBasePair();
+    message.group = object.group ?? "";
+    message.prefill = (object.prefill !== undefined && object.prefill !== null)
+      ? PairWorker.fromPartial(object.prefill)
+      : undefined;
+    message.decode = (object.decode !== undefined && object.decode !== null)
+      ? PairWorker.fromPartial(object.decode)
+      : undefined;
+    message.state = object.state ?? 0;
+    message.reason = object.reason ?? "";
+    message.differences = object.differences?.map((e) => PairDifference.fromPartial(e)) || [];
+    message.class = object.class ?? 0;
+    message.classEvidence = object.classEvidence ?? "";
+    message.millisecondsPerMebibyte = object.millisecondsPerMebibyte ?? undefined;
+    message.transfers = (object.transfers !== undefined && object.transfers !== null) ? BigInt(object.transfers) : 0n;
+    message.failedTransfers = (object.failedTransfers !== undefined && object.failedTransfers !== null)
+      ? BigInt(object.failedTransfers)
+      : 0n;
+    message.offered = object.offered ?? false;
+    return message;
+  },
+};
+
+function createBasePairWorker(): PairWorker {
+  return { target: "", workerId: "", instanceId: "" };
+}
+
+export const PairWorker: MessageFns<PairWorker> = {
+  encode(message: PairWorker, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.target !== "") {
+      writer.uint32(10).string(message.target);
+    }
+    if (message.workerId !== "") {
+      writer.uint32(18).string(message.workerId);
+    }
+    if (message.instanceId !== "") {
+      writer.uint32(26).string(message.instanceId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PairWorker {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePairWorker();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.target = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.workerId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.instanceId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: PairWorker): unknown {
+    const obj: any = {};
+    if (message.target !== "") {
+      obj.target = message.target;
+    }
+    if (message.workerId !== "") {
+      obj.workerId = message.workerId;
+    }
+    if (message.instanceId !== "") {
+      obj.instanceId = message.instanceId;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<PairWorker>): PairWorker {
+    return PairWorker.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PairWorker>): PairWorker {
+    const message = createBasePairWorker();
+    message.target = object.target ?? "";
+    message.workerId = object.workerId ?? "";
+    message.instanceId = object.instanceId ?? "";
+    return message;
+  },
+};
+
+function createBasePairDifference(): PairDifference {
+  return { field: "", prefillValue: "", decodeValue: "", prefillOrigin: "", decodeOrigin: "" };
+}
+
+export const PairDifference: MessageFns<PairDifference> = {
+  encode(message: PairDifference, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.field !== "") {
+      writer.uint32(10).string(message.field);
+    }
+    if (message.prefillValue !== "") {
+      writer.uint32(18).string(message.prefillValue);
+    }
+    if (message.decodeValue !== "") {
+      writer.uint32(26).string(message.decodeValue);
+    }
+    if (message.prefillOrigin !== "") {
+      writer.uint32(34).string(message.prefillOrigin);
+    }
+    if (message.decodeOrigin !== "") {
+      writer.uint32(42).string(message.decodeOrigin);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PairDifference {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePairDifference();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.field = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.prefillValue = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.decodeValue = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.prefillOrigin = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.decodeOrigin = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: PairDifference): unknown {
+    const obj: any = {};
+    if (message.field !== "") {
+      obj.field = message.field;
+    }
+    if (message.prefillValue !== "") {
+      obj.prefillValue = message.prefillValue;
+    }
+    if (message.decodeValue !== "") {
+      obj.decodeValue = message.decodeValue;
+    }
+    if (message.prefillOrigin !== "") {
+      obj.prefillOrigin = message.prefillOrigin;
+    }
+    if (message.decodeOrigin !== "") {
+      obj.decodeOrigin = message.decodeOrigin;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<PairDifference>): PairDifference {
+    return PairDifference.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PairDifference>): PairDifference {
+    const message = createBasePairDifference();
+    message.field = object.field ?? "";
+    message.prefillValue = object.prefillValue ?? "";
+    message.decodeValue = object.decodeValue ?? "";
+    message.prefillOrigin = object.prefillOrigin ?? "";
+    message.decodeOrigin = object.decodeOrigin ?? "";
     return message;
   },
 };
@@ -1625,6 +2874,33 @@ export const FleetService = {
     responseSerialize: (value: ListWorkersResponse): Buffer => Buffer.from(ListWorkersResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListWorkersResponse => ListWorkersResponse.decode(value),
   },
+  /**
+   * Which prefill worker can hand its KV blocks to which decode worker, how
+   * near they are, and how their transfers went:
+   *   grpcurl -plaintext HOST:50060 kvaccord.v1.Fleet/ListPairs
+   */
+  listPairs: {
+    path: "/kvaccord.v1.Fleet/ListPairs" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListPairsRequest): Buffer => Buffer.from(ListPairsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListPairsRequest => ListPairsRequest.decode(value),
+    responseSerialize: (value: ListPairsResponse): Buffer => Buffer.from(ListPairsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListPairsResponse => ListPairsResponse.decode(value),
+  },
+  /**
+   * The pairs of one model now, then those that changed, with a heartbeat
+   * between.
+   */
+  watchPairs: {
+    path: "/kvaccord.v1.Fleet/WatchPairs" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: WatchPairsRequest): Buffer => Buffer.from(WatchPairsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): WatchPairsRequest => WatchPairsRequest.decode(value),
+    responseSerialize: (value: WatchPairsResponse): Buffer => Buffer.from(WatchPairsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): WatchPairsResponse => WatchPairsResponse.decode(value),
+  },
 } as const;
 
 export interface FleetServer extends UntypedServiceImplementation {
@@ -1632,6 +2908,17 @@ export interface FleetServer extends UntypedServiceImplementation {
   /** The agreement now, then again at every change, with a heartbeat between. */
   watchAgreement: handleServerStreamingCall<WatchAgreementRequest, WatchAgreementResponse>;
   listWorkers: handleUnaryCall<ListWorkersRequest, ListWorkersResponse>;
+  /**
+   * Which prefill worker can hand its KV blocks to which decode worker, how
+   * near they are, and how their transfers went:
+   *   grpcurl -plaintext HOST:50060 kvaccord.v1.Fleet/ListPairs
+   */
+  listPairs: handleUnaryCall<ListPairsRequest, ListPairsResponse>;
+  /**
+   * The pairs of one model now, then those that changed, with a heartbeat
+   * between.
+   */
+  watchPairs: handleServerStreamingCall<WatchPairsRequest, WatchPairsResponse>;
 }
 
 export interface FleetClient extends Client {
@@ -1675,6 +2962,36 @@ export interface FleetClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListWorkersResponse) => void,
   ): ClientUnaryCall;
+  /**
+   * Which prefill worker can hand its KV blocks to which decode worker, how
+   * near they are, and how their transfers went:
+   *   grpcurl -plaintext HOST:50060 kvaccord.v1.Fleet/ListPairs
+   */
+  listPairs(
+    request: ListPairsRequest,
+    callback: (error: ServiceError | null, response: ListPairsResponse) => void,
+  ): ClientUnaryCall;
+  listPairs(
+    request: ListPairsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListPairsResponse) => void,
+  ): ClientUnaryCall;
+  listPairs(
+    request: ListPairsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListPairsResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * The pairs of one model now, then those that changed, with a heartbeat
+   * between.
+   */
+  watchPairs(request: WatchPairsRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchPairsResponse>;
+  watchPairs(
+    request: WatchPairsRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<WatchPairsResponse>;
 }
 
 export const FleetClient = makeGenericClientConstructor(FleetService, "kvaccord.v1.Fleet") as unknown as {
@@ -1682,6 +2999,10 @@ export const FleetClient = makeGenericClientConstructor(FleetService, "kvaccord.
   service: typeof FleetService;
   serviceName: string;
 };
+
+function floatToJson(value: number | null | undefined): number | string | null | undefined {
+  return typeof value === "number" && !globalThis.Number.isFinite(value) ? globalThis.String(value) : value;
+}
 
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
 

@@ -20,7 +20,7 @@ import {
   type ServiceError,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { Reason } from "./fleet.js";
+import { PairClass, pairClassToJSON, Reason } from "./fleet.js";
 import { Prompt } from "./indexer.js";
 
 export const protobufPackage = "kvaccord.v1";
@@ -141,6 +141,59 @@ export interface CandidateCost {
   probability: number;
   /** The worker's own name; empty where none is known. */
   workerId: string;
+}
+
+export interface SelectPairRequest {
+  group: string;
+  prompt:
+    | Prompt
+    | undefined;
+  /** Workers of either role that must not be chosen, by target. */
+  excludedTargets: string[];
+}
+
+export interface SelectPairResponse {
+  selection: PairSelection | undefined;
+}
+
+export interface PairSelection {
+  /** Absent where the decode worker is to compute the prompt itself. */
+  prefill: Selection | undefined;
+  decode:
+    | Selection
+    | undefined;
+  /**
+   * Why there is no prefill worker, from a closed list: `short`, `cached`,
+   * `fallback`, `aggregated`. Empty where there is one.
+   */
+  unsplitReason: string;
+  class: PairClass;
+  /** What the transfer is expected to take, by transfers before or by class. */
+  expectedTransferMilliseconds?:
+    | number
+    | undefined;
+  /** The protocol in which the engines are spoken to: `nixl` or `bootstrap`. */
+  transferProtocol: string;
+  /** For `bootstrap`: HOST:PORT at which the prefill worker is asked. */
+  bootstrapAddress: string;
+}
+
+export interface ReservePairRequest {
+  /** Its `group`, `prompt` and `excluded_targets` select. */
+  request:
+    | ReserveRequest
+    | undefined;
+  /**
+   * True where a prefill worker failed this request, so that one engine is to
+   * compute it all.
+   */
+  unsplit: boolean;
+}
+
+export interface ReservePairResponse {
+  /** Names the reservation of both in the calls below. */
+  reservationId: string;
+  selection: PairSelection | undefined;
 }
 
 export interface ReserveRequest {
@@ -1206,6 +1259,491 @@ export const CandidateCost: MessageFns<CandidateCost> = {
     message.externalBlocks = object.externalBlocks ?? 0;
     message.probability = object.probability ?? 0;
     message.workerId = object.workerId ?? "";
+    return message;
+  },
+};
+
+function createBaseSelectPairRequest(): SelectPairRequest {
+  return { group: "", prompt: undefined, excludedTargets: [] };
+}
+
+export const SelectPairRequest: MessageFns<SelectPairRequest> = {
+  encode(message: SelectPairRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.group !== "") {
+      writer.uint32(10).string(message.group);
+    }
+    if (message.prompt !== undefined) {
+      Prompt.encode(message.prompt, writer.uint32(18).fork()).join();
+    }
+    for (const v of message.excludedTargets) {
+      writer.uint32(26).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SelectPairRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSelectPairRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.group = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.prompt = Prompt.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.excludedTargets.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: SelectPairRequest): unknown {
+    const obj: any = {};
+    if (message.group !== "") {
+      obj.group = message.group;
+    }
+    if (message.prompt !== undefined) {
+      obj.prompt = Prompt.toJSON(message.prompt);
+    }
+    if (message.excludedTargets?.length) {
+      obj.excludedTargets = message.excludedTargets;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<SelectPairRequest>): SelectPairRequest {
+    return SelectPairRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SelectPairRequest>): SelectPairRequest {
+    const message = createBaseSelectPairRequest();
+    message.group = object.group ?? "";
+    message.prompt = (object.prompt !== undefined && object.prompt !== null)
+      ? Prompt.fromPartial(object.prompt)
+      : undefined;
+    message.excludedTargets = object.excludedTargets?.map((e) => e) || [];
+    return message;
+  },
+};
+
+function createBaseSelectPairResponse(): SelectPairResponse {
+  return { selection: undefined };
+}
+
+export const SelectPairResponse: MessageFns<SelectPairResponse> = {
+  encode(message: SelectPairResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.selection !== undefined) {
+      PairSelection.encode(message.selection, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SelectPairResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSelectPairResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.selection = PairSelection.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: SelectPairResponse): unknown {
+    const obj: any = {};
+    if (message.selection !== undefined) {
+      obj.selection = PairSelection.toJSON(message.selection);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<SelectPairResponse>): SelectPairResponse {
+    return SelectPairResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SelectPairResponse>): SelectPairResponse {
+    const message = createBaseSelectPairResponse();
+    message.selection = (object.selection !== undefined && object.selection !== null)
+      ? PairSelection.fromPartial(object.selection)
+      : undefined;
+    return message;
+  },
+};
+
+function createBasePairSelection(): PairSelection {
+  return {
+    prefill: undefined,
+    decode: undefined,
+    unsplitReason: "",
+    class: 0,
+    expectedTransferMilliseconds: undefined,
+    transferProtocol: "",
+    bootstrapAddress: "",
+  };
+}
+
+export const PairSelection: MessageFns<PairSelection> = {
+  encode(message: PairSelection, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.prefill !== undefined) {
+      Selection.encode(message.prefill, writer.uint32(10).fork()).join();
+    }
+    if (message.decode !== undefined) {
+      Selection.encode(message.decode, writer.uint32(18).fork()).join();
+    }
+    if (message.unsplitReason !== "") {
+      writer.uint32(26).string(message.unsplitReason);
+    }
+    if (message.class !== 0) {
+      writer.uint32(32).int32(message.class);
+    }
+    if (message.expectedTransferMilliseconds !== undefined) {
+      writer.uint32(41).double(message.expectedTransferMilliseconds);
+    }
+    if (message.transferProtocol !== "") {
+      writer.uint32(50).string(message.transferProtocol);
+    }
+    if (message.bootstrapAddress !== "") {
+      writer.uint32(58).string(message.bootstrapAddress);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PairSelection {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePairSelection();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.prefill = Selection.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.decode = Selection.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.unsplitReason = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.class = reader.int32() as any;
+            continue;
+          }
+          case 5: {
+            if (tag !== 41) {
+              break;
+            }
+
+            message.expectedTransferMilliseconds = reader.double();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.transferProtocol = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.bootstrapAddress = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: PairSelection): unknown {
+    const obj: any = {};
+    if (message.prefill !== undefined) {
+      obj.prefill = Selection.toJSON(message.prefill);
+    }
+    if (message.decode !== undefined) {
+      obj.decode = Selection.toJSON(message.decode);
+    }
+    if (message.unsplitReason !== "") {
+      obj.unsplitReason = message.unsplitReason;
+    }
+    if (message.class !== 0) {
+      obj.class = pairClassToJSON(message.class);
+    }
+    if (message.expectedTransferMilliseconds !== undefined) {
+      obj.expectedTransferMilliseconds = floatToJson(message.expectedTransferMilliseconds);
+    }
+    if (message.transferProtocol !== "") {
+      obj.transferProtocol = message.transferProtocol;
+    }
+    if (message.bootstrapAddress !== "") {
+      obj.bootstrapAddress = message.bootstrapAddress;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<PairSelection>): PairSelection {
+    return PairSelection.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PairSelection>): PairSelection {
+    const message = createBasePairSelection();
+    message.prefill = (object.prefill !== undefined && object.prefill !== null)
+      ? Selection.fromPartial(object.prefill)
+      : undefined;
+    message.decode = (object.decode !== undefined && object.decode !== null)
+      ? Selection.fromPartial(object.decode)
+      : undefined;
+    message.unsplitReason = object.unsplitReason ?? "";
+    message.class = object.class ?? 0;
+    message.expectedTransferMilliseconds = object.expectedTransferMilliseconds ?? undefined;
+    message.transferProtocol = object.transferProtocol ?? "";
+    message.bootstrapAddress = object.bootstrapAddress ?? "";
+    return message;
+  },
+};
+
+function createBaseReservePairRequest(): ReservePairRequest {
+  return { request: undefined, unsplit: false };
+}
+
+export const ReservePairRequest: MessageFns<ReservePairRequest> = {
+  encode(message: ReservePairRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.request !== undefined) {
+      ReserveRequest.encode(message.request, writer.uint32(10).fork()).join();
+    }
+    if (message.unsplit !== false) {
+      writer.uint32(16).bool(message.unsplit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReservePairRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReservePairRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.request = ReserveRequest.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.unsplit = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ReservePairRequest): unknown {
+    const obj: any = {};
+    if (message.request !== undefined) {
+      obj.request = ReserveRequest.toJSON(message.request);
+    }
+    if (message.unsplit !== false) {
+      obj.unsplit = message.unsplit;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ReservePairRequest>): ReservePairRequest {
+    return ReservePairRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReservePairRequest>): ReservePairRequest {
+    const message = createBaseReservePairRequest();
+    message.request = (object.request !== undefined && object.request !== null)
+      ? ReserveRequest.fromPartial(object.request)
+      : undefined;
+    message.unsplit = object.unsplit ?? false;
+    return message;
+  },
+};
+
+function createBaseReservePairResponse(): ReservePairResponse {
+  return { reservationId: "", selection: undefined };
+}
+
+export const ReservePairResponse: MessageFns<ReservePairResponse> = {
+  encode(message: ReservePairResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.reservationId !== "") {
+      writer.uint32(10).string(message.reservationId);
+    }
+    if (message.selection !== undefined) {
+      PairSelection.encode(message.selection, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReservePairResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReservePairResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.reservationId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.selection = PairSelection.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: ReservePairResponse): unknown {
+    const obj: any = {};
+    if (message.reservationId !== "") {
+      obj.reservationId = message.reservationId;
+    }
+    if (message.selection !== undefined) {
+      obj.selection = PairSelection.toJSON(message.selection);
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<ReservePairResponse>): ReservePairResponse {
+    return ReservePairResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ReservePairResponse>): ReservePairResponse {
+    const message = createBaseReservePairResponse();
+    message.reservationId = object.reservationId ?? "";
+    message.selection = (object.selection !== undefined && object.selection !== null)
+      ? PairSelection.fromPartial(object.selection)
+      : undefined;
     return message;
   },
 };
@@ -4380,6 +4918,32 @@ export const RouterService = {
     responseDeserialize: (value: Buffer): SelectWorkerResponse => SelectWorkerResponse.decode(value),
   },
   /**
+   * The best prefill and decode worker for a prompt, of a model whose requests
+   * are split between two engines. Nothing is remembered of it.
+   */
+  selectPair: {
+    path: "/kvaccord.v1.Router/SelectPair" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: SelectPairRequest): Buffer => Buffer.from(SelectPairRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): SelectPairRequest => SelectPairRequest.decode(value),
+    responseSerialize: (value: SelectPairResponse): Buffer => Buffer.from(SelectPairResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): SelectPairResponse => SelectPairResponse.decode(value),
+  },
+  /**
+   * Selects as `SelectPair` does, and counts the prompt on both workers: on the
+   * prefill worker until `PrefillDone`, on the decode worker until `Release`.
+   */
+  reservePair: {
+    path: "/kvaccord.v1.Router/ReservePair" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReservePairRequest): Buffer => Buffer.from(ReservePairRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReservePairRequest => ReservePairRequest.decode(value),
+    responseSerialize: (value: ReservePairResponse): Buffer => Buffer.from(ReservePairResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReservePairResponse => ReservePairResponse.decode(value),
+  },
+  /**
    * Selects as `SelectWorker` does, and counts the prompt's blocks as active
    * on the worker until `Release`, or until nothing was heard for the lease.
    */
@@ -4464,6 +5028,16 @@ export interface RouterServer extends UntypedServiceImplementation {
    */
   selectWorker: handleUnaryCall<SelectWorkerRequest, SelectWorkerResponse>;
   /**
+   * The best prefill and decode worker for a prompt, of a model whose requests
+   * are split between two engines. Nothing is remembered of it.
+   */
+  selectPair: handleUnaryCall<SelectPairRequest, SelectPairResponse>;
+  /**
+   * Selects as `SelectPair` does, and counts the prompt on both workers: on the
+   * prefill worker until `PrefillDone`, on the decode worker until `Release`.
+   */
+  reservePair: handleUnaryCall<ReservePairRequest, ReservePairResponse>;
+  /**
    * Selects as `SelectWorker` does, and counts the prompt's blocks as active
    * on the worker until `Release`, or until nothing was heard for the lease.
    */
@@ -4512,6 +5086,44 @@ export interface RouterClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: SelectWorkerResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * The best prefill and decode worker for a prompt, of a model whose requests
+   * are split between two engines. Nothing is remembered of it.
+   */
+  selectPair(
+    request: SelectPairRequest,
+    callback: (error: ServiceError | null, response: SelectPairResponse) => void,
+  ): ClientUnaryCall;
+  selectPair(
+    request: SelectPairRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: SelectPairResponse) => void,
+  ): ClientUnaryCall;
+  selectPair(
+    request: SelectPairRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: SelectPairResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Selects as `SelectPair` does, and counts the prompt on both workers: on the
+   * prefill worker until `PrefillDone`, on the decode worker until `Release`.
+   */
+  reservePair(
+    request: ReservePairRequest,
+    callback: (error: ServiceError | null, response: ReservePairResponse) => void,
+  ): ClientUnaryCall;
+  reservePair(
+    request: ReservePairRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ReservePairResponse) => void,
+  ): ClientUnaryCall;
+  reservePair(
+    request: ReservePairRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ReservePairResponse) => void,
   ): ClientUnaryCall;
   /**
    * Selects as `SelectWorker` does, and counts the prompt's blocks as active

@@ -61,6 +61,9 @@ export class CapabilitiesEndpoint {
   createHandlers(edge: RpcEdge): CapabilitiesServer {
     return {
       getCapabilities: wrapUnary(edge, (): GetCapabilitiesResponse => ({ report: this.#store.current })),
+      checkSideChannel: wrapUnary(edge, () => {
+        throw new RpcError('invalid_argument', 'side channels are not checked yet');
+      }),
       reportOffer: wrapUnary(edge, (request: ReportOfferRequest) => this.#reportOffer(request)),
       watchCapabilities: wrapServerStream(
         edge,

@@ -150,6 +150,8 @@ export interface SelectPairRequest {
     | undefined;
   /** Workers of either role that must not be chosen, by target. */
   excludedTargets: string[];
+  /** As in `ReservePairRequest`. */
+  transferProtocols: string[];
 }
 
 export interface SelectPairResponse {
@@ -164,7 +166,8 @@ export interface PairSelection {
     | undefined;
   /**
    * Why there is no prefill worker, from a closed list: `short`, `cached`,
-   * `fallback`, `aggregated`. Empty where there is one.
+   * `fallback`, `aggregated`, `request` (it cannot be split), `no_pair`. Empty
+   * where there is one, and for models whose workers all serve whole requests.
    */
   unsplitReason: string;
   class: PairClass;
@@ -176,6 +179,11 @@ export interface PairSelection {
   transferProtocol: string;
   /** For `bootstrap`: HOST:PORT at which the prefill worker is asked. */
   bootstrapAddress: string;
+  /**
+   * Tokens of the prompt that the decode worker is expected to receive: all
+   * that it does not hold. Absent where the prompt is not known.
+   */
+  transferredTokens?: number | undefined;
 }
 
 export interface ReservePairRequest {
@@ -185,9 +193,14 @@ export interface ReservePairRequest {
     | undefined;
   /**
    * True where a prefill worker failed this request, so that one engine is to
-   * compute it all.
+   * compute it all. Where none can, another pair is chosen.
    */
   unsplit: boolean;
+  /**
+   * The protocols in which the caller can speak to engines for this request,
+   * `nixl` and `bootstrap`; empty: none, and one engine is to compute it all.
+   */
+  transferProtocols: string[];
 }
 
 export interface ReservePairResponse {
@@ -399,7 +412,28 @@ export interface RouteEvent {
     | //
     /** The request is over. Its id is free again. */
     { $case: "release"; value: RouteUsage }
+    | //
+    /** Asks for a pair of workers, or for one, and counts the request there. */
+    { $case: "reservePair"; value: ReservePairRequest }
+    | //
+    /** The prefill worker of a pair is done, however it ended. */
+    { $case: "prefillRelease"; value: RouteUsage }
+    | //
+    /** What became of the blocks between the two workers of a pair. */
+    { $case: "transfer"; value: RouteTransfer }
     | undefined;
+}
+
+/** What became of a transfer, as whoever sent the requests saw it. */
+export interface RouteTransfer {
+  /** Prompt tokens whose blocks the decode worker received. */
+  transferredTokens: number;
+  /** Prompt tokens that it should have received and computed again. */
+  recomputedTokens: number;
+  /** From the decode worker's request to its first token. */
+  seconds: number;
+  /** Why it failed, for an operator; absent where it did not. */
+  failure?: string | undefined;
 }
 
 export interface RoutePrefillDone {
@@ -428,7 +462,9 @@ export interface RouteAnswer {
   routeId: number;
   answer: { $case: "selection"; value: Selection } | //
   /** Nothing is reserved, and the id is free again. */
-  { $case: "notRouted"; value: NotRouted } | undefined;
+  { $case: "notRouted"; value: NotRouted } | //
+  /** Of `reserve_pair`. */
+  { $case: "pair"; value: PairSelection } | undefined;
 }
 
 export interface NotRouted {
@@ -1264,7 +1300,7 @@ export const CandidateCost: MessageFns<CandidateCost> = {
 };
 
 function createBaseSelectPairRequest(): SelectPairRequest {
-  return { group: "", prompt: undefined, excludedTargets: [] };
+  return { group: "", prompt: undefined, excludedTargets: [], transferProtocols: [] };
 }
 
 export const SelectPairRequest: MessageFns<SelectPairRequest> = {
@@ -1277,6 +1313,9 @@ export const SelectPairRequest: MessageFns<SelectPairRequest> = {
     }
     for (const v of message.excludedTargets) {
       writer.uint32(26).string(v!);
+    }
+    for (const v of message.transferProtocols) {
+      writer.uint32(34).string(v!);
     }
     return writer;
   },
@@ -1318,6 +1357,14 @@ export const SelectPairRequest: MessageFns<SelectPairRequest> = {
             message.excludedTargets.push(reader.string());
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.transferProtocols.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1341,6 +1388,9 @@ export const SelectPairRequest: MessageFns<SelectPairRequest> = {
     if (message.excludedTargets?.length) {
       obj.excludedTargets = message.excludedTargets;
     }
+    if (message.transferProtocols?.length) {
+      obj.transferProtocols = message.transferProtocols;
+    }
     return obj;
   },
 
@@ -1354,6 +1404,7 @@ export const SelectPairRequest: MessageFns<SelectPairRequest> = {
       ? Prompt.fromPartial(object.prompt)
       : undefined;
     message.excludedTargets = object.excludedTargets?.map((e) => e) || [];
+    message.transferProtocols = object.transferProtocols?.map((e) => e) || [];
     return message;
   },
 };
@@ -1432,6 +1483,7 @@ function createBasePairSelection(): PairSelection {
     expectedTransferMilliseconds: undefined,
     transferProtocol: "",
     bootstrapAddress: "",
+    transferredTokens: undefined,
   };
 }
 
@@ -1457,6 +1509,9 @@ export const PairSelection: MessageFns<PairSelection> = {
     }
     if (message.bootstrapAddress !== "") {
       writer.uint32(58).string(message.bootstrapAddress);
+    }
+    if (message.transferredTokens !== undefined) {
+      writer.uint32(64).uint32(message.transferredTokens);
     }
     return writer;
   },
@@ -1530,6 +1585,14 @@ export const PairSelection: MessageFns<PairSelection> = {
             message.bootstrapAddress = reader.string();
             continue;
           }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.transferredTokens = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1565,6 +1628,9 @@ export const PairSelection: MessageFns<PairSelection> = {
     if (message.bootstrapAddress !== "") {
       obj.bootstrapAddress = message.bootstrapAddress;
     }
+    if (message.transferredTokens !== undefined) {
+      obj.transferredTokens = Math.round(message.transferredTokens);
+    }
     return obj;
   },
 
@@ -1584,12 +1650,13 @@ export const PairSelection: MessageFns<PairSelection> = {
     message.expectedTransferMilliseconds = object.expectedTransferMilliseconds ?? undefined;
     message.transferProtocol = object.transferProtocol ?? "";
     message.bootstrapAddress = object.bootstrapAddress ?? "";
+    message.transferredTokens = object.transferredTokens ?? undefined;
     return message;
   },
 };
 
 function createBaseReservePairRequest(): ReservePairRequest {
-  return { request: undefined, unsplit: false };
+  return { request: undefined, unsplit: false, transferProtocols: [] };
 }
 
 export const ReservePairRequest: MessageFns<ReservePairRequest> = {
@@ -1599,6 +1666,9 @@ export const ReservePairRequest: MessageFns<ReservePairRequest> = {
     }
     if (message.unsplit !== false) {
       writer.uint32(16).bool(message.unsplit);
+    }
+    for (const v of message.transferProtocols) {
+      writer.uint32(26).string(v!);
     }
     return writer;
   },
@@ -1632,6 +1702,14 @@ export const ReservePairRequest: MessageFns<ReservePairRequest> = {
             message.unsplit = reader.bool();
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.transferProtocols.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1652,6 +1730,9 @@ export const ReservePairRequest: MessageFns<ReservePairRequest> = {
     if (message.unsplit !== false) {
       obj.unsplit = message.unsplit;
     }
+    if (message.transferProtocols?.length) {
+      obj.transferProtocols = message.transferProtocols;
+    }
     return obj;
   },
 
@@ -1664,6 +1745,7 @@ export const ReservePairRequest: MessageFns<ReservePairRequest> = {
       ? ReserveRequest.fromPartial(object.request)
       : undefined;
     message.unsplit = object.unsplit ?? false;
+    message.transferProtocols = object.transferProtocols?.map((e) => e) || [];
     return message;
   },
 };
@@ -3524,6 +3606,15 @@ export const RouteEvent: MessageFns<RouteEvent> = {
       case "release":
         RouteUsage.encode(message.event.value, writer.uint32(42).fork()).join();
         break;
+      case "reservePair":
+        ReservePairRequest.encode(message.event.value, writer.uint32(50).fork()).join();
+        break;
+      case "prefillRelease":
+        RouteUsage.encode(message.event.value, writer.uint32(58).fork()).join();
+        break;
+      case "transfer":
+        RouteTransfer.encode(message.event.value, writer.uint32(66).fork()).join();
+        break;
     }
     return writer;
   },
@@ -3581,6 +3672,30 @@ export const RouteEvent: MessageFns<RouteEvent> = {
             message.event = { $case: "release", value: RouteUsage.decode(reader, reader.uint32()) };
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.event = { $case: "reservePair", value: ReservePairRequest.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.event = { $case: "prefillRelease", value: RouteUsage.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.event = { $case: "transfer", value: RouteTransfer.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3606,6 +3721,12 @@ export const RouteEvent: MessageFns<RouteEvent> = {
       obj.outputTokens = Math.round(message.event.value);
     } else if (message.event?.$case === "release") {
       obj.release = RouteUsage.toJSON(message.event.value);
+    } else if (message.event?.$case === "reservePair") {
+      obj.reservePair = ReservePairRequest.toJSON(message.event.value);
+    } else if (message.event?.$case === "prefillRelease") {
+      obj.prefillRelease = RouteUsage.toJSON(message.event.value);
+    } else if (message.event?.$case === "transfer") {
+      obj.transfer = RouteTransfer.toJSON(message.event.value);
     }
     return obj;
   },
@@ -3641,7 +3762,133 @@ export const RouteEvent: MessageFns<RouteEvent> = {
         }
         break;
       }
+      case "reservePair": {
+        if (object.event?.value !== undefined && object.event?.value !== null) {
+          message.event = { $case: "reservePair", value: ReservePairRequest.fromPartial(object.event.value) };
+        }
+        break;
+      }
+      case "prefillRelease": {
+        if (object.event?.value !== undefined && object.event?.value !== null) {
+          message.event = { $case: "prefillRelease", value: RouteUsage.fromPartial(object.event.value) };
+        }
+        break;
+      }
+      case "transfer": {
+        if (object.event?.value !== undefined && object.event?.value !== null) {
+          message.event = { $case: "transfer", value: RouteTransfer.fromPartial(object.event.value) };
+        }
+        break;
+      }
     }
+    return message;
+  },
+};
+
+function createBaseRouteTransfer(): RouteTransfer {
+  return { transferredTokens: 0, recomputedTokens: 0, seconds: 0, failure: undefined };
+}
+
+export const RouteTransfer: MessageFns<RouteTransfer> = {
+  encode(message: RouteTransfer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.transferredTokens !== 0) {
+      writer.uint32(8).uint32(message.transferredTokens);
+    }
+    if (message.recomputedTokens !== 0) {
+      writer.uint32(16).uint32(message.recomputedTokens);
+    }
+    if (message.seconds !== 0) {
+      writer.uint32(25).double(message.seconds);
+    }
+    if (message.failure !== undefined) {
+      writer.uint32(34).string(message.failure);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RouteTransfer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRouteTransfer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.transferredTokens = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.recomputedTokens = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 25) {
+              break;
+            }
+
+            message.seconds = reader.double();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.failure = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  toJSON(message: RouteTransfer): unknown {
+    const obj: any = {};
+    if (message.transferredTokens !== 0) {
+      obj.transferredTokens = Math.round(message.transferredTokens);
+    }
+    if (message.recomputedTokens !== 0) {
+      obj.recomputedTokens = Math.round(message.recomputedTokens);
+    }
+    if (message.seconds !== 0) {
+      obj.seconds = floatToJson(message.seconds);
+    }
+    if (message.failure !== undefined) {
+      obj.failure = message.failure;
+    }
+    return obj;
+  },
+
+  create(base?: DeepPartial<RouteTransfer>): RouteTransfer {
+    return RouteTransfer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RouteTransfer>): RouteTransfer {
+    const message = createBaseRouteTransfer();
+    message.transferredTokens = object.transferredTokens ?? 0;
+    message.recomputedTokens = object.recomputedTokens ?? 0;
+    message.seconds = object.seconds ?? 0;
+    message.failure = object.failure ?? undefined;
     return message;
   },
 };
@@ -3883,6 +4130,9 @@ export const RouteAnswer: MessageFns<RouteAnswer> = {
       case "notRouted":
         NotRouted.encode(message.answer.value, writer.uint32(26).fork()).join();
         break;
+      case "pair":
+        PairSelection.encode(message.answer.value, writer.uint32(34).fork()).join();
+        break;
     }
     return writer;
   },
@@ -3924,6 +4174,14 @@ export const RouteAnswer: MessageFns<RouteAnswer> = {
             message.answer = { $case: "notRouted", value: NotRouted.decode(reader, reader.uint32()) };
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.answer = { $case: "pair", value: PairSelection.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3945,6 +4203,8 @@ export const RouteAnswer: MessageFns<RouteAnswer> = {
       obj.selection = Selection.toJSON(message.answer.value);
     } else if (message.answer?.$case === "notRouted") {
       obj.notRouted = NotRouted.toJSON(message.answer.value);
+    } else if (message.answer?.$case === "pair") {
+      obj.pair = PairSelection.toJSON(message.answer.value);
     }
     return obj;
   },
@@ -3965,6 +4225,12 @@ export const RouteAnswer: MessageFns<RouteAnswer> = {
       case "notRouted": {
         if (object.answer?.value !== undefined && object.answer?.value !== null) {
           message.answer = { $case: "notRouted", value: NotRouted.fromPartial(object.answer.value) };
+        }
+        break;
+      }
+      case "pair": {
+        if (object.answer?.value !== undefined && object.answer?.value !== null) {
+          message.answer = { $case: "pair", value: PairSelection.fromPartial(object.answer.value) };
         }
         break;
       }

@@ -125,7 +125,7 @@ export class RouteStream implements Routing {
       return;
     }
     this.#open.delete(routeId);
-    waiting.reject(answer === undefined ? internalError() : toError(answer.value));
+    waiting.reject(answer?.$case === 'notRouted' ? toError(answer.value) : internalError());
   }
 
   /** The stream has ended: all routes that wait are refused. */

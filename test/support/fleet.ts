@@ -71,6 +71,7 @@ export function makeReport(target: string, sketch: ReportSketch): WorkerReport {
     misreadEvents: sketch.misreadEvents,
     eventEndpoints: [...(sketch.eventEndpoints ?? [])],
     probeAnswers: [...(sketch.probes ?? [])],
+    transfer: undefined,
     serving: {
       httpUrls: [`http://${target}:8000`],
       ranks: [0],

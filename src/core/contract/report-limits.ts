@@ -32,4 +32,5 @@ export const MAX_COUNTS = {
   reasons: 64,
   topologyDomains: 64,
   canaryResults: 16,
+  sideChannels: 1_024,
 } as const;

@@ -1,4 +1,4 @@
-import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
+import type { CapabilityReport, Transfer } from '../../gen/kvaccord/v1/capabilities.js';
 import {
   Completeness_State,
   EngineKind,
@@ -15,6 +15,7 @@ import { type Serving, servingOf } from './serving.js';
 import { type SizeFacts, sizeFactsOf } from './size-rule.js';
 import { type ProbeAnswer, probeAnswersOf } from './token-answers.js';
 import { isTokensPerBlock } from './tokens-per-block.js';
+import { type TransferContract, transferOf } from './transfer.js';
 
 /** Where a worker's `tokens_per_block` came from. */
 export interface SizeEvidence {
@@ -69,6 +70,8 @@ export interface WorkerReport {
   readonly probeAnswers: readonly ProbeAnswer[];
   /** Where and under which names it serves. */
   readonly serving: Serving;
+  /** How its engine exchanges KV blocks with others; undefined where nothing says that it does. */
+  readonly transfer: TransferContract | undefined;
 }
 
 /** Bytes of a SHA-256 digest. */
@@ -132,6 +135,12 @@ function findProblems(report: CapabilityReport): string[] {
     MAX_COUNTS.topologyDomains,
   );
   checkCount(problems, 'canary.results', report.canary?.results.length ?? 0, MAX_COUNTS.canaryResults);
+  checkCount(
+    problems,
+    'transfer.side_channels',
+    report.transfer?.sideChannels.length ?? 0,
+    MAX_COUNTS.sideChannels,
+  );
   checkTime(problems, 'observed_at', report.observedAt);
   checkTime(problems, 'canary.asked_at', report.canary?.askedAt);
   if (problems.length > 0) return problems; // the lists below may be too long to walk
@@ -157,6 +166,7 @@ function findProblems(report: CapabilityReport): string[] {
   }
   for (const gpu of topology?.gpus ?? [])
     checkText(problems, 'topology.gpus.product_name', gpu.productName, MAX_NAME_CHARS);
+  checkTransfer(problems, report.transfer);
   const texts: [string, readonly string[]][] = [
     ['completeness.reasons', report.completeness?.reasons ?? []],
     ['warnings', report.warnings],
@@ -166,6 +176,7 @@ function findProblems(report: CapabilityReport): string[] {
     ['evidence.raw', report.evidence.map(({ raw }) => raw)],
     ['block_rehash.reason', [report.blockRehash?.reason ?? '']],
     ['canary.reason', [report.canary?.reason ?? '']],
+    ['transfer.side_channels.reason', report.transfer?.sideChannels.map(({ reason }) => reason) ?? []],
     ['canary.results.reason', report.canary?.results.map(({ reason }) => reason) ?? []],
     ['canary.results.path', report.canary?.results.map(({ path }) => path) ?? []],
   ];
@@ -176,6 +187,25 @@ function findProblems(report: CapabilityReport): string[] {
     }
   }
   return problems.slice(0, MAX_COUNTS.reasons);
+}
+
+/** The names of how an engine exchanges KV blocks: they are compared, and printed as they are. */
+function checkTransfer(problems: string[], transfer: Transfer | undefined): void {
+  if (transfer === undefined) return;
+  const names: [string, string | undefined][] = [
+    ['connector', transfer.connector],
+    ['connector_version', transfer.connectorVersion],
+    ['engine_id', transfer.engineId],
+    ['compatibility_hash', transfer.compatibilityHash],
+    ['block_layout', transfer.blockLayout],
+    ['dtype', transfer.dtype],
+    ['kv_cache_dtype', transfer.kvCacheDtype],
+    ['attention_backend', transfer.attentionBackend],
+  ];
+  for (const [field, name = ''] of names) checkText(problems, `transfer.${field}`, name, MAX_NAME_CHARS);
+  for (const { address } of transfer.sideChannels) {
+    checkName(problems, 'transfer.side_channels.address', address);
+  }
 }
 
 /** R1–R3 as they show in a report from outside: why it cannot be compared. */
@@ -284,5 +314,6 @@ export function readReport(report: CapabilityReport): WorkerReport | RefusedRepo
     eventEndpoints: report.kvEventSources.map(({ endpoint }) => endpoint),
     probeAnswers: usable ? probeAnswersOf(report) : [],
     serving: servingOf(report),
+    transfer: transferOf(report),
   };
 }

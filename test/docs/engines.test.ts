@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { sidecarSettings } from '../../src/cli/commands/sidecar/settings.js';
 import { ENGINE_WORDS } from '../../src/core/contract/engine-kinds.js';
 import { ENGINES } from '../../src/engines/catalogue/engines.js';
+import type { DefaultSize, Release } from '../../src/engines/descriptor/default-size.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(`${root}/${path}`, 'utf8');
@@ -51,3 +52,24 @@ describe('adding an engine, as CONTRIBUTING.md shows it', () => {
     expect(new Set(ENGINES.map(({ kind }) => kind)).size).toBe(ENGINES.length);
   });
 });
+
+describe('the default block sizes in docs/lint.md', () => {
+  it('are those of the descriptors', () => {
+    const rows = ENGINES.flatMap(({ defaultSizes }) => defaultSizes).map(rowOf);
+    expect(rows.length).toBeGreaterThan(10);
+    expect(read('docs/lint.md')).toContain(
+      `| program | tokens | where | releases |\n|---|---|---|---|\n${rows.join('\n')}\n\n`,
+    );
+  });
+});
+
+function rowOf({ program, tokensPerBlock, where, since, until }: DefaultSize): string {
+  const from = since === undefined ? [] : [`from ${textOf(since)}`];
+  const before = until === undefined ? [] : [`before ${textOf(until)}`];
+  const releases = [...from, ...before].join(', ') || 'all that are known';
+  return `| \`${program}\` | ${tokensPerBlock} | ${where ?? 'everywhere'} | ${releases} |`;
+}
+
+function textOf({ major, minor }: Release): string {
+  return `${major}.${minor}`;
+}

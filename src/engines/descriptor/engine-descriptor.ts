@@ -3,6 +3,7 @@ import type { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { EngineDiagnosis } from '../diagnosis/engine-diagnosis.js';
 import type { EngineProbe, ProbeTarget } from '../probing/probe.js';
 import type { Recognition } from '../probing/recognition.js';
+import type { DefaultSize } from './default-size.js';
 import type { EngineLaunch } from './engine-launch.js';
 import type { EnginePages } from './engine-pages.js';
 import type { GrpcService } from './grpc-service.js';
@@ -71,6 +72,8 @@ export interface EngineDescriptor {
   /** Metrics that say how busy it is; absent where it has none that are known. */
   readonly load?: LoadMetrics;
   readonly kvEvents: EngineKvEvents;
+  /** What its programs take when nothing sets a block size. Empty where that is not known. */
+  readonly defaultSizes: readonly DefaultSize[];
   /** How it is started in manifests and scripts; absent for what is never started by a name that is known. */
   readonly launch?: EngineLaunch;
   /** How the doctor reads its pages of metrics; absent where none is known. */

@@ -31,8 +31,6 @@ export interface EngineLaunch {
   readonly sizeFlags: readonly string[];
   /** Flags of decode context parallelism, which multiplies what one block of an event holds. */
   readonly contextParallelFlags: readonly string[];
-  /** `tokens_per_block` that it takes when nothing is set; absent where that depends on the model or the device. */
-  readonly defaultTokensPerBlock?: number;
   /** How the setting of the block size is named in a comment: `TRT-LLM tokens_per_block (default: 32)`. */
   readonly sizeSettingName: string;
   /** Flags that switch the prefix cache on and off. */

@@ -1,6 +1,7 @@
 import { engineKindName, engineWordOf } from '../../core/contract/engine-kinds.js';
 import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
+import { DYNAMO_DEFAULT_SIZES } from './default-sizes.js';
 import { DYNAMO_PAGES } from './pages.js';
 import { DYNAMO_RECOGNITION } from './recognition.js';
 
@@ -21,6 +22,7 @@ export const DYNAMO: EngineDescriptor = {
   kvEvents: {
     howToPublish: 'start it with --kv-events-config, or name the sources with --kv-event-sources',
   },
+  defaultSizes: DYNAMO_DEFAULT_SIZES,
   pages: DYNAMO_PAGES,
   loadDiagnosis: async () => (await import('./diagnosis.js')).DYNAMO_DIAGNOSIS,
   runsOtherEngines: true,

@@ -15,6 +15,7 @@ export const OTHER: EngineDescriptor = {
   recognition: { owners: [], paths: [] },
   ports: { http: [], grpc: [] },
   loadProbing: async () => ({ probes: [], grpcServices: [] }),
+  defaultSizes: [],
   tokenEndpoints: VLLM_TOKEN_ENDPOINTS,
   // Without metrics it is not known when it is idle, and a prompt beside others' proves nothing.
   promptPaths: [],

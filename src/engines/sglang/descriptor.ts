@@ -3,6 +3,7 @@ import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
 import { CHAT_COMPLETIONS, COMPLETIONS } from '../descriptor/prompt-path.js';
 import { sglangChat } from './as-chat.js';
+import { SGLANG_DEFAULT_SIZES } from './default-sizes.js';
 import { GENERATE } from './generate.js';
 import { SGLANG_LAUNCH } from './launch.js';
 import { SGLANG_PAGES } from './pages.js';
@@ -41,6 +42,7 @@ export const SGLANG: EngineDescriptor = {
     howToPublish: 'start it with --kv-events-config, or name the sources with --kv-event-sources',
     cacheOffSetting: '--disable-radix-cache',
   },
+  defaultSizes: SGLANG_DEFAULT_SIZES,
   launch: SGLANG_LAUNCH,
   pages: SGLANG_PAGES,
   loadDiagnosis: async () => (await import('./diagnosis.js')).SGLANG_DIAGNOSIS,

@@ -2,6 +2,7 @@ import { engineKindName, engineWordOf } from '../../core/contract/engine-kinds.j
 import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
 import { CHAT_COMPLETIONS, COMPLETIONS } from '../descriptor/prompt-path.js';
+import { TRTLLM_DEFAULT_SIZES } from './default-sizes.js';
 import { TRTLLM_LAUNCH } from './launch.js';
 import { TRTLLM_PAGES } from './pages.js';
 import { TRTLLM_RECOGNITION } from './recognition.js';
@@ -32,6 +33,7 @@ export const TRTLLM: EngineDescriptor = {
     drainPath: '/kv_cache_events',
     cacheOffSetting: 'enable_block_reuse: false',
   },
+  defaultSizes: TRTLLM_DEFAULT_SIZES,
   launch: TRTLLM_LAUNCH,
   pages: TRTLLM_PAGES,
   loadDiagnosis: async () => (await import('./diagnosis.js')).TRTLLM_DIAGNOSIS,

@@ -14,7 +14,6 @@ export const TRTLLM_LAUNCH: EngineLaunch = {
   dynamoModule: 'dynamo.trtllm',
   sizeFlags: [],
   contextParallelFlags: [],
-  defaultTokensPerBlock: 32,
   sizeSettingName: 'TRT-LLM tokens_per_block (default: 32)',
   prefixCaching: { on: [], off: [] },
   configKeys: {

@@ -3,6 +3,7 @@ import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
 import { CHAT_COMPLETIONS, COMPLETIONS } from '../descriptor/prompt-path.js';
 import { vllmChat } from './as-chat.js';
+import { VLLM_DEFAULT_SIZES } from './default-sizes.js';
 import { VLLM_LAUNCH } from './launch.js';
 import { VLLM_PAGES } from './pages.js';
 import { VLLM_RECOGNITION } from './recognition.js';
@@ -43,6 +44,7 @@ export const VLLM: EngineDescriptor = {
     howToPublish: 'start it with --kv-events-config, or name the sources with --kv-event-sources',
     cacheOffSetting: '--no-enable-prefix-caching',
   },
+  defaultSizes: VLLM_DEFAULT_SIZES,
   launch: VLLM_LAUNCH,
   pages: VLLM_PAGES,
   loadDiagnosis: async () => (await import('./diagnosis.js')).VLLM_DIAGNOSIS,

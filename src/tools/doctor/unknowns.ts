@@ -1,4 +1,5 @@
 import { countOf } from '../../core/text/lists.js';
+import { defaultSizeText } from '../../engines/descriptor/default-size.js';
 import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { basisRank } from './sizes.js';
@@ -22,6 +23,17 @@ export function findsTooLittle(measurements: Measurements): boolean {
   const found = findsBlocks(measurements);
   const { engineHits } = measurements;
   return found !== undefined && engineHits !== undefined && found.share < engineHits.share / 2;
+}
+
+/** What the engines that were seen take when nothing is set: no proof, but where to look first. */
+function defaultsOf({ seen }: Measurements): string {
+  return seen.engines
+    .filter(({ defaultSizes, runsOtherEngines }) => defaultSizes.length > 0 && runsOtherEngines !== true)
+    .map(
+      ({ displayName, defaultSizes }) =>
+        ` Where nothing sets it, ${displayName} takes ${defaultSizeText(defaultSizes)}.`,
+    )
+    .join('');
 }
 
 /** What was not seen, and which source would show it. */
@@ -56,7 +68,7 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
       ask: addRouter,
     },
     !knows(true) && {
-      says: `Which block size the engines use: ${inFile}/metrics of the engine, the worker's log, or a kv-accord sidecar (kv-accord status) shows it.`,
+      says: `Which block size the engines use: ${inFile}/metrics of the engine, the worker's log, or a kv-accord sidecar (kv-accord status) shows it.${defaultsOf(measurements)}`,
       ask: unseenFile === undefined ? ADD_ENGINE : `${ADD_ENGINE}, or its own file: --engine-config FILE`,
     },
     stores === undefined && {

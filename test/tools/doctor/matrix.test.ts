@@ -187,6 +187,25 @@ describe('too little evidence', () => {
     );
   });
 
+  it.each([
+    ['vllm', 'Where nothing sets it, vLLM takes 16 on a GPU'],
+    ['sglang', 'Where nothing sets it, SGLang takes 1 where no attention kernel asks for another'],
+    ['trtllm', 'Where nothing sets it, TensorRT-LLM takes 32.'],
+  ])('says what %s takes where nothing sets the block size, and takes it for no proof', (value, says) => {
+    const origin = { place: 'worker.log:1', text: value } as const;
+    const backend = {
+      side: 'worker',
+      who: 'worker',
+      name: 'backend',
+      value,
+      isDefault: false,
+      origin,
+    } as const;
+    const { unknowns, verdict } = diagnose(joined({ logs: [logOf([], { settings: [backend] })] }));
+    expect(verdict).toBe('unknown');
+    expect(unknowns.find((text) => text.startsWith('Which block size the engines use'))).toContain(says);
+  });
+
   it('names the sources that could not be read', () => {
     const source = {
       kind: 'metrics',

@@ -1,6 +1,6 @@
 import { sizeOf } from '../../../engines/diagnosis/log-fields.js';
 import type { Side } from '../../../engines/diagnosis/sighting-words.js';
-import { FRONTEND_DEFAULT_TOKENS } from '../../manifests/lint/launches/dynamo-version.js';
+import { FRONTEND_DEFAULT_TOKENS } from '../../../engines/dynamo/default-sizes.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { ownerOf, type SizeConflict } from '../sizes.js';
 

@@ -2,6 +2,7 @@ import { EngineKind } from '../../../core/contract/enums.js';
 import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../core/contract/size-rule.js';
 import { engineOfKind, engineOfWord } from '../../../engines/catalogue/engines.js';
 import type { SettingName, Side } from '../../../engines/diagnosis/sighting-words.js';
+import { ROUTER_DEFAULT_TOKENS, TRTLLM_CARD_DEFAULT_TOKENS } from '../../../engines/dynamo/default-sizes.js';
 import { TRTLLM } from '../../../engines/trtllm/descriptor.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { SizeSighting } from '../evidence.js';
@@ -200,7 +201,7 @@ function registration({ seen }: Measurements, engines: number): readonly [string
         argumentsOf(
           program,
           `--kv-block-size ${engines}`,
-          'what goes into the card up to 1.3; 32 by default, not read from the engine',
+          `what goes into the card up to 1.3; ${TRTLLM_CARD_DEFAULT_TOKENS} by default, not read from the engine`,
         ),
         engineYaml(`kv_cache_config: { tokens_per_block: ${engines} }`),
       ];
@@ -232,7 +233,7 @@ function registration({ seen }: Measurements, engines: number): readonly [string
 
 function routerFixes(measurements: Measurements, engines: number): readonly ProposedFix[] {
   const said = {
-    why: "dynamo.router uses its own number in all versions (128 when it has none) and never compares it with the workers' cards. Only the router restarts.",
+    why: `dynamo.router uses its own number in all versions (${ROUTER_DEFAULT_TOKENS} when it has none) and never compares it with the workers' cards. Only the router restarts.`,
     disturbs: 'frontend',
     verify: [
       'kubectl logs ROUTER | grep -i block_size    # the number it started with',

@@ -1,13 +1,11 @@
 import { engineOfWord } from '../../../engines/catalogue/engines.js';
 import type { SettingName, Side, SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
+import { FRONTEND_DEFAULT_TOKENS, ROUTER_DEFAULT_TOKENS } from '../../../engines/dynamo/default-sizes.js';
+import { TRTLLM } from '../../../engines/trtllm/descriptor.js';
 import { readEngineConfig } from '../../manifests/lint/config/engine-config.js';
 import type { Fleet } from '../../manifests/lint/facts/fleet.js';
 import { eventsOff, type FrontendFacts } from '../../manifests/lint/facts/router-facts.js';
 import type { BlockSize, WorkerFacts } from '../../manifests/lint/facts/worker-facts.js';
-import {
-  FRONTEND_DEFAULT_TOKENS,
-  ROUTER_DEFAULT_TOKENS,
-} from '../../manifests/lint/launches/dynamo-version.js';
 import { type Launch, nameOf } from '../../manifests/lint/launches/launch.js';
 import type { SettingValue } from '../../manifests/lint/launches/setting-value.js';
 import { flagOf, numberOf, settingOf, switchOf, variableOf } from '../../manifests/lint/launches/settings.js';
@@ -71,7 +69,7 @@ export class FleetReader {
       const setting = flagOf(launch, '--kv-events-config');
       const text = setting?.value === undefined ? this.#launched(launch) : this.#given(setting);
       // Only Dynamo's wrapper of vLLM, up to 1.0, publishes by default.
-      const isDefault = setting === undefined && !(backend === 'trtllm' && publishes);
+      const isDefault = setting === undefined && !(backend === TRTLLM.word && publishes);
       this.#setting(launch, 'publishes_kv_events', String(publishes), text, isDefault);
     }
     if (model !== undefined) this.#setting(launch, 'model', model, this.#launched(launch));

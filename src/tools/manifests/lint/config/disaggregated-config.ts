@@ -1,4 +1,5 @@
 import { isMap, type YAMLMap } from 'yaml';
+import { TRTLLM_DEFAULT_TOKENS } from '../../../../engines/trtllm/default-sizes.js';
 import type { PlacedText } from '../../pod-site.js';
 import { readSourceFile } from '../../source-file.js';
 import { YamlAccess } from '../../yaml-access.js';
@@ -6,9 +7,6 @@ import type { DisaggregatedServers, Gateway } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import type { InnerText } from '../text/scalar-text.js';
 import type { Span } from '../text/span.js';
-
-/** The block size of a `kv_cache_aware` router that has none of its own. */
-const ROUTER_DEFAULT_TOKENS = 32;
 
 /**
  * The configuration of `trtllm-serve disaggregated`: context and generation
@@ -26,7 +24,7 @@ export function readDisaggregatedConfig(
   return {
     kind: 'trtllm-disaggregated',
     blockSize: undefined,
-    defaultBlockSize: ROUTER_DEFAULT_TOKENS,
+    defaultBlockSize: TRTLLM_DEFAULT_TOKENS,
     hashSeed: undefined,
     usesEvents: false,
     context: read(context),

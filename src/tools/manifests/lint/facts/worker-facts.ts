@@ -1,6 +1,12 @@
 import { parseJson } from '../../../../edge/platform/data/bounded-json.js';
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
+import { certainDefaultSize } from '../../../../engines/descriptor/default-size.js';
 import type { KvEventsFlag } from '../../../../engines/descriptor/engine-launch.js';
+import {
+  DYNAMO_DEFAULT_SIZES,
+  TRTLLM_CARD_DEFAULT_TOKENS,
+} from '../../../../engines/dynamo/default-sizes.js';
+import { TRTLLM_DEFAULT_TOKENS } from '../../../../engines/trtllm/default-sizes.js';
 import { TRTLLM } from '../../../../engines/trtllm/descriptor.js';
 import { VLLM } from '../../../../engines/vllm/descriptor.js';
 import { readEngineConfig } from '../config/engine-config.js';
@@ -40,9 +46,6 @@ export interface WorkerFacts {
   readonly model: string | undefined;
 }
 
-/** TensorRT-LLM's `tokens_per_block`, and what Dynamo's wrapper declares, unless another one is set. */
-const TRTLLM_DEFAULT = TRTLLM.launch?.defaultTokensPerBlock ?? 32;
-
 /** Reads what is known of a worker before it runs. */
 export function readWorkerFacts(launch: Launch): WorkerFacts {
   const { engine, card, noPrefixCaching } = readSizes(launch);
@@ -63,6 +66,7 @@ export function readWorkerFacts(launch: Launch): WorkerFacts {
 
 function readSizes(launch: Launch): Pick<WorkerFacts, 'engine' | 'card' | 'noPrefixCaching'> {
   if (launch.backend === TRTLLM.word) return readTrtllm(launch);
+  if (launch.backend === 'mocker') return readMocker(launch);
   const { sizeFlags, contextParallelFlags, prefixCaching } =
     engineOfWord(launch.backend)?.launch ?? UNKNOWN_LAUNCH;
   return {
@@ -75,12 +79,32 @@ function readSizes(launch: Launch): Pick<WorkerFacts, 'engine' | 'card' | 'noPre
   };
 }
 
-/** Of Dynamo's simulated engine, and of programs that are not known. */
+/** Of programs that are not known. */
 const UNKNOWN_LAUNCH = {
   sizeFlags: ['--block-size'],
   contextParallelFlags: [],
   prefixCaching: { on: [], off: [] },
 } as const;
+
+/** Dynamo's simulated engine has no kernels: its default is what it uses. */
+function readMocker(launch: Launch): Pick<WorkerFacts, 'engine' | 'card' | 'noPrefixCaching'> {
+  const flag = flagOf(launch, '--block-size', '--sglang-page-size');
+  const type = flagOf(launch, '--engine-type');
+  const isUnseen =
+    launch.hasUnseenArgs || flag !== undefined || flagOf(launch, '--extra-engine-args') !== undefined;
+  const program = ['vllm', undefined].includes(type?.value)
+    ? launch.program
+    : `${launch.program} --engine-type ${type?.value}`;
+  const tokens =
+    isUnseen || (type !== undefined && type.value === undefined)
+      ? undefined
+      : certainDefaultSize(DYNAMO_DEFAULT_SIZES, program, launch.version);
+  return {
+    engine: explicit(flag) ?? (tokens === undefined ? undefined : { tokens }),
+    card: undefined,
+    noPrefixCaching: undefined,
+  };
+}
 
 function readTrtllm(launch: Launch): Pick<WorkerFacts, 'engine' | 'card' | 'noPrefixCaching'> {
   const config = readEngineConfig(launch);
@@ -88,11 +112,11 @@ function readTrtllm(launch: Launch): Pick<WorkerFacts, 'engine' | 'card' | 'noPr
   const isKnown = !config.isUnseen && !launch.hasUnseenArgs;
   const engine =
     explicit(tokensPerBlock) ??
-    (isKnown && tokensPerBlock === undefined ? { tokens: TRTLLM_DEFAULT } : undefined);
+    (isKnown && tokensPerBlock === undefined ? { tokens: TRTLLM_DEFAULT_TOKENS } : undefined);
   const declared = settingOf(launch, ['--kv-block-size'], ['DYN_TRTLLM_KV_BLOCK_SIZE']);
   const card =
     explicit(declared) ??
-    (declared === undefined && !launch.hasUnseenArgs ? { tokens: TRTLLM_DEFAULT } : undefined);
+    (declared === undefined && !launch.hasUnseenArgs ? { tokens: TRTLLM_CARD_DEFAULT_TOKENS } : undefined);
   // Read in the wheels: 1.4.0 and later ask the engine, and declare what it says.
   const asksEngine = launch.version !== undefined && isAtLeast(launch.version, 1, 4);
   return {

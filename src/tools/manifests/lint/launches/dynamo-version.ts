@@ -1,9 +1,3 @@
-/** Block size of a `dynamo.frontend` without a number, where its own number decides: vLLM's. */
-export const FRONTEND_DEFAULT_TOKENS = 16;
-
-/** Block size of a `dynamo.router` without a number. */
-export const ROUTER_DEFAULT_TOKENS = 128;
-
 /** A release of Dynamo. */
 export interface DynamoVersion {
   readonly major: number;

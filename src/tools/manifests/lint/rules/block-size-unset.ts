@@ -1,4 +1,6 @@
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
+import { FRONTEND_DEFAULT_TOKENS } from '../../../../engines/dynamo/default-sizes.js';
+import { TRTLLM_DEFAULT_TOKENS } from '../../../../engines/trtllm/default-sizes.js';
 import { TRTLLM } from '../../../../engines/trtllm/descriptor.js';
 import { type Fleet, namesOf } from '../facts/fleet.js';
 import type { FrontendFacts } from '../facts/router-facts.js';
@@ -6,7 +8,6 @@ import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Fix, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule, MAX_RELATED } from '../findings/lint-rule.js';
 import { addArguments, addVariable } from '../fixes/fixes.js';
-import { FRONTEND_DEFAULT_TOKENS } from '../launches/dynamo-version.js';
 import { nameOf } from '../launches/launch.js';
 import { mayBeUnseen } from '../launches/settings.js';
 import { sizesOf } from './worker-sizes.js';
@@ -19,8 +20,6 @@ const rule: Rule = {
   explanation:
     'Frontend and workers split prompts into blocks independently of each other. With different sizes no block hash is ever the same: the router finds nothing, requests go by load alone, and there is no error; they all complete.',
 };
-
-const TRTLLM_DEFAULT = TRTLLM.launch?.defaultTokensPerBlock;
 
 /** A KV router without a number, before workers with another default. */
 export const blockSizeUnset: LintRule = {
@@ -50,7 +49,7 @@ function checkFrontend(frontend: FrontendFacts, { dynamoWorkers }: Fleet): reado
     return [];
   }
   const { backend } = sized[0]?.launch ?? {};
-  const isTrtllm = backend === 'trtllm';
+  const isTrtllm = backend === TRTLLM.word;
   return [
     findingAt(rule, kvMode.span, {
       severity: decides === 'variable' ? 'error' : decides === 'card' ? 'note' : 'warning',
@@ -96,7 +95,7 @@ function unseenSizes(frontend: FrontendFacts, workers: readonly UnseenWorker[]):
 
 function unseenConsequence({ launch, decides }: FrontendFacts, { card }: UnseenWorker): string {
   const nothing = 'the router finds nothing, requests go by load alone, and there is no error';
-  const byCard = `the worker's card says --kv-block-size (${card?.tokens ?? TRTLLM_DEFAULT} without it), whatever the engine uses: where the two differ, the worker drops all of its own KV events, ${nothing}.`;
+  const byCard = `the worker's card says --kv-block-size (${card?.tokens ?? TRTLLM_DEFAULT_TOKENS} without it), whatever the engine uses: where the two differ, the worker drops all of its own KV events, ${nothing}.`;
   switch (decides) {
     case 'card':
       return `Dynamo ${launch.version?.text} takes the number from the workers' model cards, and the frontend's variable changes nothing there. What counts is the card: ${byCard}`;
@@ -110,7 +109,7 @@ function unseenConsequence({ launch, decides }: FrontendFacts, { card }: UnseenW
 function unseenAdvice({ launch, unseen: { path } }: UnseenWorker): string {
   const isTrtllm = launch.backend === TRTLLM.word;
   const setting = isTrtllm
-    ? `kv_cache_config.tokens_per_block (${TRTLLM_DEFAULT} where it is absent)`
+    ? `kv_cache_config.tokens_per_block (${TRTLLM_DEFAULT_TOKENS} where it is absent)`
     : 'the block size';
   const flag = isTrtllm ? ', and --kv-block-size of dynamo.trtllm' : '';
   const look =
@@ -124,7 +123,7 @@ function unseenAdvice({ launch, unseen: { path } }: UnseenWorker): string {
 function restsOnDefaults(workers: readonly WorkerFacts[]): boolean {
   return workers.some(
     ({ launch, card, engine }) =>
-      launch.backend === 'trtllm' && card?.setting === undefined && engine?.setting === undefined,
+      launch.backend === TRTLLM.word && card?.setting === undefined && engine?.setting === undefined,
   );
 }
 
@@ -140,7 +139,7 @@ function consequenceOf({ launch, decides }: FrontendFacts, tokens: number): stri
 }
 
 function adviceOf(workers: readonly WorkerFacts[], tokens: number): string {
-  const ownFlag = workers.some(({ launch }) => launch.backend === 'trtllm' && launch.isDynamo);
+  const ownFlag = workers.some(({ launch }) => launch.backend === TRTLLM.word && launch.isDynamo);
   const card = ownFlag
     ? ` Where the card decides, --kv-block-size of dynamo.trtllm must be the engine's tokens_per_block (${tokens}).`
     : '';

@@ -1,3 +1,4 @@
+import { TRTLLM_DEFAULT_TOKENS } from '../../../../engines/trtllm/default-sizes.js';
 import { type Fleet, namesOf } from '../facts/fleet.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
@@ -117,11 +118,8 @@ function serversOfTheirOwn(rule: Rule, launch: Launch, fleet: Fleet): readonly F
   ];
 }
 
-/** TensorRT-LLM's `tokens_per_block` where a cache is configured without it. */
-const TRTLLM_DEFAULT = 32;
-
 function sizeOf({ tokensPerBlock, hasCacheConfig }: DisaggregatedServers): number | undefined {
-  return tokensPerBlock === undefined && hasCacheConfig ? TRTLLM_DEFAULT : numberOf(tokensPerBlock);
+  return tokensPerBlock === undefined && hasCacheConfig ? TRTLLM_DEFAULT_TOKENS : numberOf(tokensPerBlock);
 }
 
 function contextAndGeneration(
@@ -152,7 +150,7 @@ function routerAndServers(
 ): readonly Finding[] {
   const { routerType, routerTokensPerBlock } = servers;
   if (routerType?.value !== 'kv_cache_aware') return [];
-  const own = routerTokensPerBlock === undefined ? TRTLLM_DEFAULT : numberOf(routerTokensPerBlock);
+  const own = routerTokensPerBlock === undefined ? TRTLLM_DEFAULT_TOKENS : numberOf(routerTokensPerBlock);
   const beside = serversBeside(fleet);
   const isOne = beside.length > 0 && beside.every(({ size }) => size?.tokens === beside[0]?.size?.tokens);
   const tokens = sizeOf(servers) ?? (isOne ? beside[0]?.size?.tokens : undefined);

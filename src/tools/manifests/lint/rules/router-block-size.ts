@@ -1,10 +1,11 @@
+import { ROUTER_DEFAULT_TOKENS } from '../../../../engines/dynamo/default-sizes.js';
 import { type Fleet, namesOf } from '../facts/fleet.js';
 import { eventsOff } from '../facts/router-facts.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { addArguments, addVariable, replaceNumber } from '../fixes/fixes.js';
-import { isAtLeast, ROUTER_DEFAULT_TOKENS } from '../launches/dynamo-version.js';
+import { isAtLeast } from '../launches/dynamo-version.js';
 import { type Launch, nameOf } from '../launches/launch.js';
 import { flagOf, mayBeUnseen, numberOf, variableOf } from '../launches/settings.js';
 import { sizesOf } from './worker-sizes.js';

@@ -210,17 +210,19 @@ describe.skipIf(TURNS === 0 || lacks('vllm', 'smg', 'vllm-router', 'grpcurl'))(
       await reset();
       const lostBefore = await lostHits();
       const all = [alone, await play('kv-accord frontend', fleet.frontend.url, true, AT_A_TIME)];
-      const heavy = await startFrontend(
-        'frontend-heavy',
-        fleet.sidecars,
-        ...['--decision-headers', '--tokenize-timeout', '30s', '--kv-overlap-score-weight', '2'],
-      );
-      try {
-        await until('the second frontend', async () => (await probe(heavy, '/readyz')).status === 200);
-        await reset();
-        all.push(await play('kv-accord frontend, weight 2', heavy.url, true, AT_A_TIME));
-      } finally {
-        await heavy.program.stop();
+      for (const weight of ['2', '4']) {
+        const heavy = await startFrontend(
+          `frontend-${weight}`,
+          fleet.sidecars,
+          ...['--decision-headers', '--tokenize-timeout', '30s', '--kv-overlap-score-weight', weight],
+        );
+        try {
+          await until('the frontend', async () => (await probe(heavy, '/readyz')).status === 200);
+          await reset();
+          all.push(await play(`kv-accord frontend, weight ${weight}`, heavy.url, true, AT_A_TIME));
+        } finally {
+          await heavy.program.stop();
+        }
       }
       console.log(all.flatMap(({ name, wrongOnes }) => [name, ...wrongOnes]).join('\n'));
       console.log(`lost hits before and after it:\n${lostBefore}\n${await lostHits()}`);

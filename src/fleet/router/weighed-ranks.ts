@@ -148,7 +148,12 @@ export class WeighedRanks {
         for (let at = 0; at < count; at += 1)
           costs[at] = this.#survey.logits[this.#left[at] as number] as number;
         if (temperature > 0) return weighSoftly(costs, count, temperature, weights);
-        if (isPromptKnown) return weighCheapest(costs, count, weights);
+        if (isPromptKnown) {
+          // Of those that cost the same the one that computes least: load is even again when a request ends, a copy of a prefix stays.
+          for (let at = 0; at < count; at += 1)
+            this.#seconds[at] = this.#survey.prefillBlocks(this.#left[at] as number);
+          return weighCheapest(costs, count, weights, this.#seconds);
+        }
         // Requests whose tokens are unknown have no blocks before they generate some.
         this.#countRequests(active, this.#seconds);
         return weighCheapest(costs, count, weights, this.#seconds);

@@ -224,6 +224,17 @@ describe('a router by cost', () => {
     }
   });
 
+  it('of those that cost the same takes the one that computes least', () => {
+    const { router, index } = make(['a', 'b', 'c']);
+    index.hold('b', 0, 'device', chainOf([1, 2]));
+    // As many blocks are active on b as it would save.
+    const busy = router.reserve(prompt([7, 8]), ['a', 'c']);
+    const costs = router.explain(prompt([1, 2, 3]), []);
+    expect(new Set(costs.map(({ logit }) => logit)).size).toBe(1);
+    expect(times(100, () => chosen(router, prompt([1, 2, 3])))).toEqual({ b: 100 });
+    busy.release();
+  });
+
   it('above temperature 0 chooses as often as it explains', () => {
     const { router, index } = make(['a', 'b', 'c'], { temperature: 0.5 });
     index.hold('a', 0, 'device', chainOf([1, 2, 3, 4]));

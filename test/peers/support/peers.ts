@@ -9,6 +9,7 @@ export type PeerName =
   | 'python-client'
   | 'kubelet-probe'
   | 'vllm'
+  | 'nixl'
   | 'sglang'
   | 'dynamo'
   | 'kube'

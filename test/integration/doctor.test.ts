@@ -334,6 +334,13 @@ const CASES: readonly Case[] = [
       ['llm-d-parent-unknown', 'picker_index_incomplete likely'],
       ['llm-d-tokenizer', 'prompts_not_scored likely'],
       ['dynamo-0.3-second-model-of-64', 'block_size_mismatch certain'],
+      ['sglang-page-size-differs', 'pair_incompatible certain'],
+      ['vllm-nixl-no-answer', 'side_channel_unreachable likely'],
+      ['vllm-nixl-port-in-use', 'side_channel_dead certain'],
+      ['gateway-no-prefill', 'role_missing likely'],
+      ['vllm-nixl-params-dropped', 'decode_recomputes likely'],
+      ['vllm-nixl-leases-480', 'leases_expire likely'],
+      ['vllm-nixl-ucx-over-tcp', 'transfer_slow likely'],
     ] as const
   ).map(([name, first]) => ({
     from: `after a public text: ${name}`,

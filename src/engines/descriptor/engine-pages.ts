@@ -39,6 +39,21 @@ export interface PublishedEvents {
   readonly emptied: WantedSamples;
 }
 
+/** What an engine counts of KV blocks that another engine computed for it, or that it keeps for another. */
+export interface TransferMetrics {
+  /** Prompt tokens whose blocks came from another engine. */
+  readonly arrived?: WantedSamples;
+  /** Prompt tokens that the engine computed itself. */
+  readonly computed?: WantedSamples;
+  /** Counters of transfers and handshakes that failed. */
+  readonly failed: readonly string[];
+  /** Counters of requests whose blocks nobody fetched in time. */
+  readonly expired: readonly string[];
+  /** Histograms, without `_sum` and `_count`, of bytes and of seconds of each transfer. */
+  readonly bytes?: string;
+  readonly seconds?: string;
+}
+
 /** What goes through a frontend. */
 export interface TrafficMetrics {
   /** Summaries, without `_sum` and `_count`. */
@@ -78,6 +93,7 @@ export interface EnginePages {
   /** Counters of KV events that were dropped. */
   readonly droppedEvents?: readonly string[];
   readonly traffic?: TrafficMetrics;
+  readonly transfers?: TransferMetrics;
 }
 
 /** Names with what stands in front of each of them. */

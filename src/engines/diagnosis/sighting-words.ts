@@ -47,4 +47,8 @@ export type SettingName =
   | 'data_parallel_size'
   | 'context_parallel_size'
   | 'lora_adapters'
-  | 'attention_kinds';
+  | 'attention_kinds'
+  | 'attention_backend'
+  | 'dtype'
+  | 'kv_connector'
+  | 'kv_role';

@@ -42,6 +42,26 @@ export const SIGNALS = [
   'accord_misread',
   /** kv-accord: A4, workers disagree. */
   'accord_conflict',
+  /** Two engines refuse to exchange KV blocks: the field is the value, with both numbers where the line has them. */
+  'transfer_refused',
+  /** A decode engine gets no answer from where a prefill engine says how its blocks are fetched. */
+  'transfer_unreachable',
+  /** The thread that says how blocks are fetched has ended, or never began. */
+  'transfer_listener_ended',
+  /** A transfer of KV blocks, or the request that waited for it, failed. */
+  'transfer_failed',
+  /** A decode engine computes what it should have received. */
+  'transfer_recomputed',
+  /** KV blocks were kept for a decode engine that did not fetch them in time. */
+  'transfer_expired',
+  /** Transfers of KV blocks that came true. */
+  'transfer_done',
+  /** UCX moves device memory within a host over TCP. */
+  'transfer_over_tcp',
+  /** kv-accord: a pair moves far less than its topology promises. */
+  'accord_transfer_slow',
+  /** A router has no prefill engine, or no decode engine. */
+  'role_missing',
   /** A program began. */
   'started',
 ] as const;

@@ -15,6 +15,10 @@ const ARGUMENTS = {
   max_running_requests: 'max_num_seqs',
   context_length: 'max_model_len',
   kv_cache_dtype: 'kv_cache_dtype',
+  dtype: 'dtype',
+  attention_backend: 'attention_backend',
+  disaggregation_transfer_backend: 'kv_connector',
+  disaggregation_mode: 'kv_role',
 } as const;
 
 /** Lines of SGLang, by itself and within Dynamo's workers: 0.4 to 0.5. */

@@ -18,11 +18,13 @@ export const SGLANG_PAGES: EnginePages = {
     'kv_evictable_tokens',
     'kv_used_tokens',
     'max_total_num_tokens',
+    'num_bootstrap_failed_reqs_total',
     'num_pages',
     'num_queue_reqs',
     'num_requests_total',
     'num_retracted_reqs',
     'num_running_reqs',
+    'num_transfer_failed_reqs_total',
     'page_size',
     'prompt_tokens_histogram_count',
     'prompt_tokens_histogram_sum',
@@ -58,5 +60,9 @@ export const SGLANG_PAGES: EnginePages = {
   sequenceTokens: {
     prompt: 'sglang:prompt_tokens_histogram',
     answer: 'sglang:generation_tokens_histogram',
+  },
+  transfers: {
+    failed: ['sglang:num_transfer_failed_reqs_total', 'sglang:num_bootstrap_failed_reqs_total'],
+    expired: [],
   },
 };

@@ -19,6 +19,10 @@ const ARGUMENTS = {
   prefix_caching_hash_algo: 'hash_algorithm',
   kv_cache_memory_bytes: 'kv_cache_bytes',
   enable_lora: 'lora_adapters',
+  dtype: 'dtype',
+  attention_backend: 'attention_backend',
+  kv_connector: 'kv_connector',
+  kv_role: 'kv_role',
 } as const;
 
 /** The same in the engine's own dump at its start. */
@@ -30,6 +34,7 @@ const ENGINE_CONFIG = {
   max_seq_len: 'max_model_len',
   kv_cache_dtype: 'kv_cache_dtype',
   enable_prefix_caching: 'prefix_caching',
+  dtype: 'dtype',
 } as const;
 
 /** Lines of vLLM, by itself and within Dynamo's workers: 0.6 (V0) to 0.32. */

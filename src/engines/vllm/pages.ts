@@ -29,11 +29,18 @@ export const VLLM_PAGES: EnginePages = {
     'gpu_prefix_cache_queries_total',
     'kv_cache_usage_perc',
     'lora_requests_info',
+    'nixl_bytes_transferred_count',
+    'nixl_bytes_transferred_sum',
+    'nixl_num_failed_transfers_total',
+    'nixl_num_kv_expired_reqs_total',
+    'nixl_num_notifications_after_expiry_total',
+    'nixl_xfer_time_seconds_sum',
     'num_preemptions_total',
     'num_requests_running',
     'num_requests_waiting',
     'prefix_cache_hits_total',
     'prefix_cache_queries_total',
+    'prompt_tokens_by_source_total',
     'prompt_tokens_cached_total',
     'prompt_tokens_total',
     'request_prompt_tokens_sum',
@@ -62,6 +69,14 @@ export const VLLM_PAGES: EnginePages = {
   running: ['vllm:num_requests_running'],
   waiting: ['vllm:num_requests_waiting'],
   sequenceTokens: { prompt: 'vllm:request_prompt_tokens', answer: 'vllm:request_generation_tokens' },
+  transfers: {
+    arrived: { metric: 'vllm:prompt_tokens_by_source_total', labels: { source: 'external_kv_transfer' } },
+    computed: { metric: 'vllm:prompt_tokens_by_source_total', labels: { source: 'local_compute' } },
+    failed: ['vllm:nixl_num_failed_transfers_total'],
+    expired: ['vllm:nixl_num_kv_expired_reqs_total', 'vllm:nixl_num_notifications_after_expiry_total'],
+    bytes: 'vllm:nixl_bytes_transferred',
+    seconds: 'vllm:nixl_xfer_time_seconds',
+  },
 };
 
 /** The gauge is there only where adapters may be loaded; those that run at the moment are in its labels. */

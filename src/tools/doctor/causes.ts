@@ -2,6 +2,7 @@ import { blockSizeMismatch } from './causes/block-size-mismatch.js';
 import { cacheChurn } from './causes/cache-churn.js';
 import { canaryFailed } from './causes/canary-failed.js';
 import type { Cause } from './causes/cause.js';
+import { decodeRecomputes } from './causes/decode-recomputes.js';
 import { eventsIgnored } from './causes/events-ignored.js';
 import { eventsLost } from './causes/events-lost.js';
 import { eventsOff } from './causes/events-off.js';
@@ -10,15 +11,21 @@ import { eventsUnreadable } from './causes/events-unreadable.js';
 import { frontendLate } from './causes/frontend-late.js';
 import { hashMismatch } from './causes/hash-mismatch.js';
 import { hybridBlockSize } from './causes/hybrid-block-size.js';
+import { leasesExpire } from './causes/leases-expire.js';
 import { misreadEvents } from './causes/misread-events.js';
 import { noSharedPrefixes } from './causes/no-shared-prefixes.js';
 import { notKvRouting } from './causes/not-kv-routing.js';
 import { otherNamespace } from './causes/other-namespace.js';
+import { pairIncompatible } from './causes/pair-incompatible.js';
 import { pickerIndexIncomplete } from './causes/picker-index-incomplete.js';
 import { promptsNotScored } from './causes/prompts-not-scored.js';
 import { publisherFailed } from './causes/publisher-failed.js';
 import { resultsContradict } from './causes/results-contradict.js';
+import { roleMissing } from './causes/role-missing.js';
+import { sideChannelDead } from './causes/side-channel-dead.js';
+import { sideChannelUnreachable } from './causes/side-channel-unreachable.js';
 import { tokenMismatch } from './causes/token-mismatch.js';
+import { transferSlow } from './causes/transfer-slow.js';
 import { unsyncedFrontends } from './causes/unsynced-frontends.js';
 import { workersRejected } from './causes/workers-rejected.js';
 import { wrongModelCard } from './causes/wrong-model-card.js';
@@ -37,6 +44,13 @@ export const ALL_CAUSES: readonly Cause[] = [
   eventsUnreadable,
   pickerIndexIncomplete,
   promptsNotScored,
+  pairIncompatible,
+  sideChannelUnreachable,
+  sideChannelDead,
+  roleMissing,
+  decodeRecomputes,
+  leasesExpire,
+  transferSlow,
   canaryFailed,
   resultsContradict,
   eventsLost,

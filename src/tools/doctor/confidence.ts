@@ -8,6 +8,8 @@ export type Symptom =
   | 'empty_tree'
   | 'uneven_decisions'
   | 'own_number'
+  | 'prompts_recomputed'
+  | 'transfers_fail'
   | 'nothing_cached';
 
 /**

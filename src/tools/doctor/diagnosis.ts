@@ -27,6 +27,20 @@ export const CAUSES = [
   'picker_index_incomplete',
   /** llm-d's picker cannot give a prompt a score: it has no tokens of it, or no index. */
   'prompts_not_scored',
+  /** Prefill and decode engines refuse each other's KV blocks: they differ in a field that both must share. */
+  'pair_incompatible',
+  /** A decode engine cannot reach where a prefill engine says how its blocks are fetched. */
+  'side_channel_unreachable',
+  /** The thread behind that address has ended; the engine serves on. */
+  'side_channel_dead',
+  /** A router that divides requests has engines of one role alone. */
+  'role_missing',
+  /** Decode engines compute prompts that they should have received. */
+  'decode_recomputes',
+  /** Prefill engines keep blocks for decode engines that fetch them too late or never. */
+  'leases_expire',
+  /** KV blocks move far slower than the links between the GPUs allow. */
+  'transfer_slow',
   /** A sidecar asked its engine the same prompt twice, and events or counts were not as predicted. */
   'canary_failed',
   /** What engines report as cached is not what kv-accord's router predicted. */

@@ -32,6 +32,21 @@ const comeTrue = (worker: string): EvidencePart => {
   return metricsPart(`http://frontend:9463/${worker}`, `${text}\n`);
 };
 
+/** A decode engine that gets its prompts from another, and counts no failure. */
+const transferred = metricsPart(
+  'http://decode:8000/metrics',
+  [
+    'vllm:nixl_num_failed_transfers_total{engine="0"} 0',
+    'vllm:nixl_num_kv_expired_reqs_total{engine="0"} 0',
+    'vllm:prompt_tokens_by_source_total{source="external_kv_transfer"} 64000',
+    'vllm:prompt_tokens_by_source_total{source="local_compute"} 0',
+    'vllm:nixl_bytes_transferred_sum 40000000000',
+    'vllm:nixl_bytes_transferred_count 100',
+    'vllm:nixl_xfer_time_seconds_sum 0.4',
+    '',
+  ].join('\n'),
+);
+
 /** For each cause an effect that could not be if it did harm; none where the cause is itself the effect that was measured. */
 const EFFECTS: Readonly<Record<CauseId, readonly EvidencePart[] | Partial<Evidence> | 'is an effect'>> = {
   block_size_mismatch: [working],
@@ -53,6 +68,13 @@ const EFFECTS: Readonly<Record<CauseId, readonly EvidencePart[] | Partial<Eviden
   events_unreadable: [working],
   picker_index_incomplete: [working],
   prompts_not_scored: [working],
+  pair_incompatible: [transferred],
+  side_channel_unreachable: [transferred],
+  side_channel_dead: [transferred],
+  role_missing: [transferred],
+  decode_recomputes: 'is an effect',
+  leases_expire: [transferred],
+  transfer_slow: [transferred],
   canary_failed: [comeTrue('w-1')],
   results_contradict: 'is an effect',
   events_lost: [working],

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../../src/tools/doctor/diagnose.js';
 import type { Diagnosis } from '../../../src/tools/doctor/diagnosis.js';
-import type { EvidencePart } from '../../../src/tools/doctor/evidence.js';
+import type { Evidence, EvidencePart } from '../../../src/tools/doctor/evidence.js';
 import { manifestsPart } from '../../../src/tools/doctor/gather/manifests.js';
 import { metricsPart } from '../../../src/tools/doctor/gather/metrics.js';
 import { recordedLog, summaryOf } from './logs/summaries.js';
@@ -234,5 +234,57 @@ describe("an operator's report: tree size 0, two warnings, TensorRT-LLM without 
       ).advice;
     expect(await adviceFor('my-tag')).toContain('DYN_KV_CACHE_BLOCK_SIZE=32');
     expect(await adviceFor('0.9.0')).toContain('--kv-block-size 32');
+  });
+});
+
+/** What is said of logs and pages of real engines that exchange blocks, by their names. */
+async function ofPair(logs: readonly string[], pages: readonly string[] = []): Promise<Diagnosis> {
+  const read = logs.map(async (name): Promise<Partial<Evidence>> => {
+    const file = `vllm-0.32.0.pd-${name}.txt`;
+    const summary = await summaryOf(await recordedLog(file), { who: name });
+    return { logs: [summary], settings: summary.settings };
+  });
+  const metrics = pages.map(async (name) => {
+    const file = `vllm-0.32.0.pd-${name}.txt`;
+    return metricsPart(file, await readFile(new URL(file, METRICS), 'utf8'));
+  });
+  return diagnose(joined(...(await Promise.all(read)), ...(await Promise.all(metrics))));
+}
+
+describe('recordings of pairs of vLLM 0.32.0 over NIXL', () => {
+  it('has nothing to say of a pair that works', async () => {
+    const diagnosis = await ofPair(['prefill', 'decode'], ['decode']);
+    expect(namesOf(diagnosis)).toEqual([]);
+    expect(diagnosis.verdict).toBe('unknown');
+  });
+
+  it('names the dtype in which a pair differs, and the flag', async () => {
+    const diagnosis = await ofPair(['prefill', 'decode-float16'], ['decode-float16']);
+    expect(namesOf(diagnosis)).toEqual(['pair_incompatible certain']);
+    expect(diagnosis.headline).toMatch(/dtype: (b?float16) \(.+\) and (?!\1 )b?float16 \(.+\)$/);
+    expect(diagnosis.advice).toContain('--dtype');
+  });
+
+  it('names the hash alone where the other engine was not seen', async () => {
+    const diagnosis = await ofPair(['decode-float16']);
+    expect(namesOf(diagnosis)).toEqual(['pair_incompatible certain']);
+    expect(diagnosis.headline).toContain('compatibility hash');
+  });
+
+  it('takes a decode engine that gets no answer for a side channel that is not reached', async () => {
+    expect(namesOf(await ofPair(['decode-no-answer']))).toEqual(['side_channel_unreachable likely']);
+  });
+
+  it('names the listener that ended, and then nothing else', async () => {
+    const diagnosis = await ofPair(['prefill-listener-dead', 'decode-no-answer']);
+    expect(namesOf(diagnosis)).toEqual(['side_channel_dead certain']);
+    expect(diagnosis.advice).toContain('Restart the prefill engine');
+  });
+
+  it('names leases that end unread, by log and by counters', async () => {
+    const diagnosis = await ofPair(['prefill-expired'], ['prefill']);
+    expect(namesOf(diagnosis)).toEqual(['leases_expire likely']);
+    expect(diagnosis.headline).toContain('after prefill engines gave them to others');
+    expect(namesOf(await ofPair([], ['prefill']))).toEqual(['leases_expire likely']);
   });
 });

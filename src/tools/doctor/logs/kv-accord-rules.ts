@@ -106,6 +106,11 @@ export const KV_ACCORD_RULES: readonly LogRule[] = [
   }),
   signal('kv-accord aggregator ', 'started', /kv-accord aggregator [\w.+-]+ watches /),
   signal('kv-accord frontend ', 'started', /kv-accord frontend [\w.+-]+ serves /),
+  // "pair prefill-0 → decode-1 is NVLink by topology and moved 0.4 GB/s in 50 transfers: is UCX using TCP?"
+  rule(' by topology and moved ', (line, tally) => {
+    const moved = /moved (\d{1,6}(?:\.\d{1,3})? [MG]B\/s)/.exec(line.text)?.[1];
+    tally.addSignal('accord_transfer_slow', line, { value: moved, about: ' by topology and moved ' });
+  }),
 ];
 
 /** Whether a line of JSON is of this product's logger, whose levels are in small letters. */

@@ -14,6 +14,8 @@ export const KV_ACCORD_PAGES: EnginePages = {
     'kv_events_total',
     'kv_gaps_total',
     'kv_subscriptions',
+    'pd_recomputed_tokens_total',
+    'pd_transferred_tokens_total',
     'router_actual_cached_tokens_total',
     'router_cached_block_ratio_sum',
     'router_cached_block_ratio_count',

@@ -1,5 +1,6 @@
 import type { CauseId } from '../../../../src/tools/doctor/diagnosis.js';
-import type { Evidence } from '../../../../src/tools/doctor/evidence.js';
+import type { Evidence, EvidencePart } from '../../../../src/tools/doctor/evidence.js';
+import { metricsPart } from '../../../../src/tools/doctor/gather/metrics.js';
 import type { MemoryArithmetic } from '../../../../src/tools/doctor/memory/memory-arithmetic.js';
 import type { MetricsPage } from '../../../../src/tools/doctor/metrics/metrics-page.js';
 import { readMetricsPage } from '../../../../src/tools/doctor/metrics/read-metrics-page.js';
@@ -49,8 +50,84 @@ export function resultsPage(
   return readMetricsPage('http://frontend:9463/metrics', `${text}\n`).page;
 }
 
+/** The page of a vLLM with NIXL after 40 requests, of which a prefill engine answers each with one token. */
+function splitPage(
+  name: string,
+  of: {
+    readonly answered: number;
+    readonly computed: number;
+    readonly arrived: number;
+    readonly expired?: number;
+  },
+): EvidencePart {
+  const lines = [
+    'vllm:nixl_num_failed_transfers_total 0',
+    'vllm:nixl_num_kv_expired_reqs_total 0',
+    `vllm:prompt_tokens_by_source_total{source="local_compute"} ${of.computed}`,
+    `vllm:prompt_tokens_by_source_total{source="external_kv_transfer"} ${of.arrived}`,
+    'vllm:request_generation_tokens_count 40',
+    `vllm:request_generation_tokens_sum ${of.answered}`,
+  ];
+  return metricsPart(name, `${lines.join('\n')}\n`);
+}
+
 /** One fleet for each cause, with what an operator would have of it. */
 export const CASES: readonly Case[] = [
+  {
+    name: 'a decode engine that refuses the blocks of a prefill engine',
+    evidence: joined({
+      settings: [
+        settingOf('worker', 'dtype', 'torch.bfloat16', { who: 'prefill-0' }),
+        settingOf('worker', 'dtype', 'torch.float16', { who: 'decode-0' }),
+      ],
+      logs: [logOf([tallyOf('transfer_refused', 2, { values: new Map([['compatibility hash', 2]]) })])],
+    }),
+    first: 'pair_incompatible certain',
+  },
+  {
+    name: 'a side channel that decode engines cannot reach',
+    evidence: joined({ logs: [logOf([tallyOf('transfer_unreachable', 4), tallyOf('transfer_failed', 4)])] }),
+    first: 'side_channel_unreachable likely',
+  },
+  {
+    name: 'a side channel whose thread has ended, and those that wait for it',
+    evidence: joined({
+      logs: [
+        logOf([tallyOf('transfer_listener_ended', 1)], { name: 'prefill.log' }),
+        logOf([tallyOf('transfer_unreachable', 4), tallyOf('transfer_failed', 4)], { name: 'decode.log' }),
+      ],
+    }),
+    first: 'side_channel_dead certain',
+  },
+  {
+    name: 'a router whose prefill engines are gone',
+    evidence: joined({
+      logs: [logOf([tallyOf('role_missing', 9, { values: new Map([['prefill', 9]]) })])],
+    }),
+    first: 'role_missing likely',
+  },
+  {
+    name: 'decode engines that compute every prompt beside prefill engines that do the same',
+    evidence: joined(
+      splitPage('http://prefill:8000/metrics', { answered: 40, computed: 28_000, arrived: 0 }),
+      splitPage('http://decode:8000/metrics', { answered: 4_000, computed: 28_000, arrived: 0 }),
+    ),
+    first: 'decode_recomputes likely',
+  },
+  {
+    name: 'prefill engines whose blocks expire',
+    evidence: joined({
+      logs: [logOf([tallyOf('transfer_expired', 12, { values: new Map([['fetched by nobody', 12]]) })])],
+    }),
+    first: 'leases_expire likely',
+  },
+  {
+    name: 'a pair with NVLink whose blocks go over TCP',
+    evidence: joined({
+      logs: [logOf([tallyOf('transfer_over_tcp', 1, { values: new Map([['tcp/eth0', 1]]) })])],
+    }),
+    first: 'transfer_slow likely',
+  },
   {
     name: 'a canary whose blocks did not arrive',
     evidence: joined({

@@ -1,0 +1,62 @@
+import { type LogRule, rule } from '../diagnosis/log-rule.js';
+
+/** Where a decode SGLang refuses a prefill SGLang, and the field that the line speaks of. */
+const REFUSALS: readonly (readonly [needle: string, field: string])[] = [
+  // "Page size mismatch: prefill server has page_size=16, but decode server has page_size=32. Both servers must use …"
+  ['Page size mismatch: prefill server has', 'page size'],
+  ['KV cache dtype mismatch: prefill server has', 'KV cache dtype'],
+  ['KV layout mismatch: prefill server has', 'KV cache layout'],
+  ['PD layout mismatch', 'KV cache layout'],
+  ['PD Disaggregation does NOT support', 'tensor parallel size'],
+  ['PD requires matching attention TP sizes', 'tensor parallel size'],
+  ['requires equal prefill/decode attn TP', 'tensor parallel size'],
+];
+
+/** Where the bootstrap server of a prefill SGLang, or the engine behind it, does not answer. */
+const UNREACHABLE: readonly (readonly [needle: string, value: string])[] = [
+  ['Could not fetch prefill parallel info from', 'no answer'],
+  ['Could not fetch bootstrap info for:', 'no answer'],
+  ['Error fetching prefill server info from bootstrap', 'no answer'],
+  ['Error fetching prefill info from bootstrap', 'no answer'],
+  ['Failed to get prefill server info:', 'no answer'],
+  ['failed to register to bootstrap server', 'the prefill engine did not register'],
+  ['Lost connection with prefill instance', 'the connection was lost'],
+  ['requests timed out when bootstrapping', 'no answer'],
+];
+
+/** Transfers that fail for reasons behind `exception`. */
+const FAILURES: readonly string[] = [
+  'Decode transfer failed for request',
+  'Prefill transfer failed for request',
+  'Decode handshake failed for request',
+  'Prefill bootstrap failed for request',
+  'fail to receive KV Cache transfer done signal',
+];
+
+/** Lines about KV blocks that come from another SGLang, 0.4 to 0.5. */
+export const SGLANG_TRANSFER_RULES: readonly LogRule[] = [
+  ...REFUSALS.map(([needle, field]) =>
+    rule(needle, (line, found) => {
+      const [, prefill, decode] =
+        /prefill server has \w{1,40}=([\w.]{1,40}), but decode server has \w{1,40}=([\w.]{1,40}[\w])/.exec(
+          line.text,
+        ) ?? [];
+      const value = decode === undefined ? field : `${field}: ${prefill} and ${decode}`;
+      found.addSignal('transfer_refused', line, { value, about: needle });
+    }),
+  ),
+  ...UNREACHABLE.map(([needle, value]) =>
+    rule(needle, (line, found) => found.addSignal('transfer_unreachable', line, { value, about: needle })),
+  ),
+  ...FAILURES.map((needle) =>
+    rule(needle, (line, found) => {
+      const value = /KVTransferError\(bootstrap_room=\w{1,40}\): (.{1,120})/.exec(line.text)?.[1];
+      found.addSignal('transfer_failed', line, { value: plainReason(value), about: needle });
+    }),
+  ),
+];
+
+/** A reason without the numbers of one request, so that equal reasons count together. */
+function plainReason(reason: string | undefined): string | undefined {
+  return reason?.replace(/\d{3,}(?:\.\d+)?/g, 'N');
+}

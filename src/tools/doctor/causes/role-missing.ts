@@ -1,0 +1,47 @@
+import { countOf } from '../../../core/text/lists.js';
+import { startRole } from '../fixes/transfers.js';
+import type { Measurements } from '../measurements/measurements.js';
+import type { Cause, Suspicion } from './cause.js';
+import { clueFor, when } from './clues.js';
+import { transfersArrive } from './transfer-clues.js';
+
+/** `prefill: 0 of 2`, as kv-accord's aggregator says why a gate is closed. */
+const NONE_OF = /\b(prefill|decode): 0 of \d/;
+
+/** A router that divides requests has engines of one role alone. */
+export const roleMissing: Cause = {
+  id: 'role_missing',
+  concerns: () => true,
+  contradictedBy: transfersArrive,
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const said = measurements.signal('role_missing');
+    const groups = measurements.evidence.fleets.flatMap((fleet) => {
+      const reason = fleet.reasons.find((text) => NONE_OF.test(text));
+      return reason === undefined ? [] : [{ fleet, reason, role: NONE_OF.exec(reason)?.[1] }];
+    });
+    if (said === undefined && groups.length === 0) return undefined;
+    const role = groups[0]?.role ?? [...(said?.values.keys() ?? [])].find((value) => value !== 'pair');
+    const missing = role ?? 'prefill or decode';
+    return {
+      headline: `There is no ${missing} engine that serves: requests cannot be divided`,
+      explanation:
+        'Some routers refuse such requests, others send them whole to a decode engine, which computes the prompt itself: all looks well then, at the cost of a slower first token and of decoding that waits. The usual reasons are pods of one role that never get ready, labels that select nothing, and a port of the role that the router does not know.',
+      cluesFor: [
+        ...groups.map(({ fleet, reason }) =>
+          clueFor('proof', `${fleet.group}: ${reason}.`, fleet.origin, 'prompts_recomputed'),
+        ),
+        ...when(said, ({ count, first }) =>
+          clueFor(
+            'signature',
+            `${countOf(count, 'line')} of a router without a ${missing} engine.`,
+            first,
+            'prompts_recomputed',
+          ),
+        ),
+      ],
+      cluesAgainst: [],
+      explains: ['prompts_recomputed'],
+      fixes: [startRole(measurements, missing)],
+    };
+  },
+};

@@ -1,0 +1,48 @@
+import { countOf } from '../../../core/text/lists.js';
+import { reachSideChannel } from '../fixes/transfers.js';
+import type { Measurements } from '../measurements/measurements.js';
+import type { Cause, Suspicion } from './cause.js';
+import { clueFor, findingClue, when } from './clues.js';
+import { failedTransfers, transfersArrive } from './transfer-clues.js';
+
+/** A decode engine cannot reach where a prefill engine says how its blocks are fetched. */
+export const sideChannelUnreachable: Cause = {
+  id: 'side_channel_unreachable',
+  concerns: () => true,
+  contradictedBy: transfersArrive,
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const silent = measurements.signal('transfer_unreachable');
+    const ports = measurements.evidence.findings.filter(({ ruleId }) => ruleId === 'side-channel-port');
+    if (silent === undefined && ports.length === 0) return undefined;
+    const isOther = silent?.values.has('another engine answers') === true;
+    const isBootstrap = /bootstrap/i.test(silent?.first.text ?? '');
+    return {
+      headline: isOther
+        ? 'A decode engine reaches another engine than the one that has its KV blocks'
+        : 'Decode engines get no answer from where prefill engines say how their KV blocks are fetched',
+      explanation:
+        "A decode engine asks the prefill engine's side channel (NIXL, port 5600 by default) or bootstrap server (SGLang, Mooncake, 8998) before its first transfer. It waits some seconds for each request, which then fails or is computed again. Neither health checks nor other requests use that port.",
+      cluesFor: [
+        ...when(silent, ({ count, first, values }) => {
+          const [reason = 'no answer'] = values.keys();
+          return clueFor(
+            'signature',
+            `${countOf(count, 'line')} of a side channel or bootstrap server that is not reached (${reason}).`,
+            first,
+            'transfers_fail',
+          );
+        }),
+        ...ports.map((finding) => findingClue(finding, 'sign')),
+        ...(silent === undefined ? [] : failedTransfers(measurements)),
+      ],
+      cluesAgainst: [],
+      explains: ['transfers_fail', 'prompts_recomputed'],
+      fixes: [
+        reachSideChannel(
+          measurements,
+          isOther ? 'another_engine' : isBootstrap ? 'bootstrap' : 'side_channel',
+        ),
+      ],
+    };
+  },
+};

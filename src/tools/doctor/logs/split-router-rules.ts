@@ -1,0 +1,20 @@
+import { type LogRule, rule } from '../../../engines/diagnosis/log-rule.js';
+
+/** Lines of routers for prefill and decode engines that have none of one role, and that role. */
+const WITHOUT: readonly (readonly [needle: string, role: 'prefill' | 'decode' | 'pair'])[] = [
+  // Shepherd Model Gateway, sglang_router, vllm-router.
+  ['No available prefill workers', 'prefill'],
+  ['No prefill workers available', 'prefill'],
+  ['No prefill servers available', 'prefill'],
+  ['No available decode workers', 'decode'],
+  ['No decode workers available', 'decode'],
+  ['No decode servers available', 'decode'],
+  ['No available PD pair', 'pair'],
+  // Dynamo: "Prefill router not activated and decode fallback is disabled. Failing request."
+  ['Prefill router not activated', 'prefill'],
+];
+
+/** Lines of routers that send a prompt to one engine and what follows to another. */
+export const SPLIT_ROUTER_RULES: readonly LogRule[] = WITHOUT.map(([needle, role]) =>
+  rule(needle, (line, found) => found.addSignal('role_missing', line, { value: role, about: needle })),
+);

@@ -39,6 +39,7 @@ export function agreementOptionsOf(
       settings.mismatchedWorkers ?? (kvCacheBlockSize === undefined ? 'quarantine' : 'load-only'),
     topology: settings.topology,
     tokenProbes: settings.tokenProbes,
+    pairPolicy: 'warn',
     frontendUses: settings.frontendUses,
     ...rest,
   };

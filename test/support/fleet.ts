@@ -13,6 +13,7 @@ import { UNKNOWN_REHASH } from '../../src/core/contract/rehash.js';
 import type { Serving } from '../../src/core/contract/serving.js';
 import type { SizeFacts } from '../../src/core/contract/size-rule.js';
 import type { ProbeAnswer } from '../../src/core/contract/token-answers.js';
+import { NO_POSITION } from '../../src/core/contract/worker-position.js';
 import type { WorkerReport } from '../../src/core/contract/worker-report.js';
 import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 
@@ -34,6 +35,9 @@ export interface ReportSketch {
   readonly probes?: readonly ProbeAnswer[];
   readonly misreadEvents?: WorkerReport['misreadEvents'];
   readonly eventEndpoints?: readonly string[];
+  readonly engineVersion?: string;
+  readonly transfer?: WorkerReport['transfer'];
+  readonly position?: WorkerReport['position'];
 }
 
 /** A report as the trust border hands it to the agreement. */
@@ -47,6 +51,7 @@ export function makeReport(target: string, sketch: ReportSketch): WorkerReport {
     revision: BigInt(revision),
     group: model,
     engineKind: sketch.kind ?? EngineKind.VLLM,
+    engineVersion: sketch.engineVersion ?? '',
     draining: sketch.draining === true,
     usable,
     reasons: usable ? [] : [unusable],
@@ -71,7 +76,8 @@ export function makeReport(target: string, sketch: ReportSketch): WorkerReport {
     misreadEvents: sketch.misreadEvents,
     eventEndpoints: [...(sketch.eventEndpoints ?? [])],
     probeAnswers: [...(sketch.probes ?? [])],
-    transfer: undefined,
+    transfer: sketch.transfer,
+    position: sketch.position ?? NO_POSITION,
     serving: {
       httpUrls: [`http://${target}:8000`],
       ranks: [0],

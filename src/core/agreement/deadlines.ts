@@ -36,6 +36,7 @@ function* groupDeadlinesMs(state: AgreementState, group: Group): Generator<numbe
   const { options } = state;
   const { phase, candidate, emptySinceMs } = group;
   if (emptySinceMs !== undefined) yield emptySinceMs + options.graceMs;
+  if (group.pairs.dueAtMs !== undefined) yield group.pairs.dueAtMs;
   if (candidate !== undefined) yield candidate.sinceMs + options.settleMs;
   if (phase.state === 'conflict' && phase.repeatAtMs !== undefined) yield phase.repeatAtMs;
   if (phase.state === 'agreed' || group.tallies.deciding === 0) return;

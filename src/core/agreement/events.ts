@@ -86,6 +86,8 @@ export type AgreementEvent =
       readonly tokensPerBlock: number;
       readonly count: number;
     }
+  /** The book of pairs changed by what happened in service (P6). */
+  | { readonly type: 'pairs_changed' }
   /** Time has passed. */
   | { readonly type: 'tick' };
 
@@ -114,7 +116,10 @@ export type LogCode =
   | 'group_ended'
   | 'routing_mode'
   | 'too_many_groups'
-  | 'model_changes';
+  | 'model_changes'
+  | 'pair_set_aside'
+  | 'pair_back'
+  | 'pair_slow';
 
 /** What the runner must do. The reducer itself does nothing. */
 export type AgreementEffect =

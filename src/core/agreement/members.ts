@@ -1,4 +1,6 @@
 import type { WorkerReport } from '../contract/worker-report.js';
+import { PairBook } from '../pairs/pair-book.js';
+import { pairMemberOf } from '../pairs/pair-member.js';
 import { CacheKnowledgeCounts } from './cache-knowledge-counts.js';
 import type { AgreementEffect } from './events.js';
 import { comparedFields, contradictsItself, decides, drains } from './judgement.js';
@@ -48,11 +50,20 @@ export function recount(state: AgreementState, member: Member): void {
     if (group === undefined) countUnassigned(state, member, 1);
     else group.missing += 1;
   }
+  if (group !== undefined) notePairs(group, member);
   countCacheKnowledge(state, member);
   if (group === undefined) return;
   if (report?.misreadEvents === undefined) group.misreading.delete(member);
   else group.misreading.add(member);
   for (const other of group.misreading) countCacheKnowledge(state, other);
+}
+
+/** A prefill or decode worker is one of the pairs of its group while it decides. */
+function notePairs({ pairs }: Group, member: Member): void {
+  const { target, report } = member;
+  const pairMember = report !== undefined && decides(member) ? pairMemberOf(target, report) : undefined;
+  if (pairMember === undefined) pairs.deleteMember(target);
+  else pairs.setMember(pairMember);
 }
 
 /** Moves an uncounted member to the group that its report names; an empty name is no group. */
@@ -142,6 +153,7 @@ export function leave(member: Member, nowMs: number): void {
   const { group } = member;
   if (group === undefined) return;
   group.members.delete(member.target);
+  group.pairs.deleteMember(member.target);
   group.cacheKnowledge.set(member, undefined);
   group.misreading.delete(member);
   if (group.members.size === 0) group.emptySinceMs = nowMs;
@@ -171,6 +183,7 @@ function openGroup(
     name,
     members: new Map(),
     tallies: new Tallies(comparedFields(state.options), state.options.blockSizePolicy),
+    pairs: new PairBook({ policy: state.options.pairPolicy }),
     cacheKnowledge: new CacheKnowledgeCounts(),
     misreading: new Set(),
     phase: { state: 'collecting' },

@@ -1,3 +1,5 @@
+import type { PairPolicy } from '../pairs/pair-words.js';
+
 /** How a fleet agrees; names and defaults as in `cli.md`. */
 export interface AgreementOptions {
   /**
@@ -37,6 +39,11 @@ export interface AgreementOptions {
    * exact cache view. Default `require`.
    */
   readonly tokenProbes: 'require' | 'ignore';
+  /**
+   * P4: which pairs of prefill and decode workers count: `require` those that are known to work, `warn` those of which
+   * nothing is known to stand against them, `report` all. Default `warn`.
+   */
+  readonly pairPolicy: PairPolicy;
   /** V5: whether the frontend goes by what workers declare. Default `observed`. */
   readonly frontendUses: 'observed' | 'declared';
   /**
@@ -63,6 +70,7 @@ export const DEFAULT_AGREEMENT_OPTIONS: AgreementOptions = {
   mismatchedWorkers: 'quarantine',
   topology: 'warn',
   tokenProbes: 'require',
+  pairPolicy: 'warn',
   frontendUses: 'observed',
   kvEvents: 'exact',
   isStaticDiscovery: false,

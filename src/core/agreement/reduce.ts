@@ -60,6 +60,10 @@ function apply(
     case 'mismatched_events':
       takeMismatchedEvents(state, event, nowMs, effects);
       break;
+    case 'pairs_changed':
+      state.version += 1;
+      evaluateAll(state, nowMs, effects);
+      break;
     case 'tick':
       break;
   }
@@ -81,5 +85,16 @@ function tick(state: AgreementState, nowMs: number, effects: AgreementEffect[]):
     endGroup(state, group, effects);
   }
   retryTurnedAway(state, nowMs, effects);
+  bringPairsBack(state, nowMs, effects);
   evaluateAll(state, nowMs, effects);
+}
+
+/** P6: pairs whose pause is over are tried again. */
+function bringPairsBack(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
+  for (const { name, pairs } of state.groups.values()) {
+    for (const { level, code, worker, message } of pairs.advance(nowMs)) {
+      state.version += 1;
+      effects.push({ type: 'log', level, code, group: name, worker, message });
+    }
+  }
 }

@@ -1,6 +1,7 @@
 import type { CacheView } from '../contract/cache-view.js';
 import type { ContractValues } from '../contract/contract-values.js';
 import type { WorkerReport } from '../contract/worker-report.js';
+import type { PairBook } from '../pairs/pair-book.js';
 import type { CacheKnowledgeCounts, RoutingMode } from './cache-knowledge-counts.js';
 import type { ExpectedMembers } from './events.js';
 import type { SeenWidth } from './observed.js';
@@ -93,6 +94,8 @@ export interface Group {
   readonly name: string;
   readonly members: Map<string, Member>;
   readonly tallies: Tallies;
+  /** Its prefill and decode workers that decide, and what is known of their pairs. */
+  readonly pairs: PairBook;
   /** Its offered members by how much is known of their caches (G7). */
   readonly cacheKnowledge: CacheKnowledgeCounts<Member>;
   phase: Phase;

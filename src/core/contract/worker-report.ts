@@ -16,6 +16,7 @@ import { type SizeFacts, sizeFactsOf } from './size-rule.js';
 import { type ProbeAnswer, probeAnswersOf } from './token-answers.js';
 import { isTokensPerBlock } from './tokens-per-block.js';
 import { type TransferContract, transferOf } from './transfer.js';
+import { positionOf, type WorkerPosition } from './worker-position.js';
 
 /** Where a worker's `tokens_per_block` came from. */
 export interface SizeEvidence {
@@ -46,6 +47,8 @@ export interface WorkerReport {
   /** The served model's name, by which workers are grouped; empty when it cannot be said. */
   readonly group: string;
   readonly engineKind: EngineKind;
+  /** As the engine says it; empty where it does not. */
+  readonly engineVersion: string;
   readonly draining: boolean;
   /** Whether it can be compared; `reasons` says why not. */
   readonly usable: boolean;
@@ -72,6 +75,8 @@ export interface WorkerReport {
   readonly serving: Serving;
   /** How its engine exchanges KV blocks with others; undefined where nothing says that it does. */
   readonly transfer: TransferContract | undefined;
+  /** Where it is. */
+  readonly position: WorkerPosition;
 }
 
 /** Bytes of a SHA-256 digest. */
@@ -297,6 +302,7 @@ export function readReport(report: CapabilityReport): WorkerReport | RefusedRepo
     revision: report.revision,
     group: report.model?.servedNames[0] ?? '',
     engineKind: report.engine?.kind ?? EngineKind.UNSPECIFIED,
+    engineVersion: inPlainText((report.engine?.version ?? '').slice(0, MAX_NAME_CHARS)),
     draining: report.engine?.state === EngineState.DRAINING,
     usable,
     reasons: reasons.map(inPlainText),
@@ -315,5 +321,6 @@ export function readReport(report: CapabilityReport): WorkerReport | RefusedRepo
     probeAnswers: usable ? probeAnswersOf(report) : [],
     serving: servingOf(report),
     transfer: transferOf(report),
+    position: positionOf(report),
   };
 }

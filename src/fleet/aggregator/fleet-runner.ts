@@ -7,6 +7,8 @@ import type { AgreementState } from '../../core/agreement/state.js';
 import { createAgreement } from '../../core/agreement/state.js';
 import type { CacheView } from '../../core/contract/cache-view.js';
 import { readReport } from '../../core/contract/worker-report.js';
+import type { PairLookup, PairRemark } from '../../core/pairs/pair-book.js';
+import type { FinishedTransfer } from '../../core/pairs/transfer-cost.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
@@ -179,6 +181,33 @@ export class FleetRunner {
     this.#dispatch({ type: 'mismatched_events', target, instanceId, tokensPerBlock, count });
   }
 
+  /** The pairs of a group, to look up; undefined where no group has that name. Ask again after every change of groups. */
+  pairsOf(group: string): PairLookup | undefined {
+    return this.#state.groups.get(group)?.pairs;
+  }
+
+  /** P6: a transfer between two workers came to its end; `transfer` is undefined where it is not known what it took. */
+  transferDone(
+    group: string,
+    prefillTarget: string,
+    decodeTarget: string,
+    transfer: FinishedTransfer | undefined,
+  ): void {
+    const pairs = this.#state.groups.get(group)?.pairs;
+    this.#remark(group, pairs?.transferDone(prefillTarget, decodeTarget, transfer));
+  }
+
+  /** P6: a transfer failed, or the decode worker computed what it should have received; `reason` is for an operator. */
+  transferFailed(group: string, prefillTarget: string, decodeTarget: string, reason: string): void {
+    const nowMs = this.#clock.monotonicMs();
+    const pairs = this.#state.groups.get(group)?.pairs;
+    const remark = pairs?.transferFailed(prefillTarget, decodeTarget, reason, nowMs);
+    if (remark === undefined) return;
+    this.#remark(group, remark);
+    // The agreement notes when it is to be tried again.
+    this.#dispatch({ type: 'pairs_changed' });
+  }
+
   /** Stops all timers. */
   close(): void {
     this.#isClosed = true;
@@ -215,6 +244,12 @@ export class FleetRunner {
     if (nowMs - this.#hurry.sinceMs >= GATHER_MS) this.#hurry = { sinceMs: nowMs, count: 0 };
     this.#hurry.count += 1;
     return this.#hurry.count <= MAX_HURRIED;
+  }
+
+  #remark(group: string, remark: PairRemark | undefined): void {
+    if (remark === undefined) return;
+    const { level, code, worker, message } = remark;
+    this.#carryOut({ type: 'log', level, code, group, worker, message });
   }
 
   /** A worker as programs that read the log find it: by its name, and by its address. */

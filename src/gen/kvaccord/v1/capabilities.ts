@@ -939,10 +939,20 @@ export interface Gpu {
   migProfile?: string | undefined;
   parentUuid?: string | undefined;
   fabricClusterUuid?: string | undefined;
-  fabricCliqueId?: string | undefined;
+  fabricCliqueId?:
+    | string
+    | undefined;
+  /**
+   * Its PCIe host bridge, as DRA's attribute `resource.kubernetes.io/pcieRoot`
+   * names it: `pci0000:15`.
+   */
+  pcieRoot?: string | undefined;
 }
 
-/** A pair of devices, each named by a GPU's uuid or a NIC's name. */
+/**
+ * A pair of devices, each named by a GPU's uuid or a NIC's name. One of them is
+ * the worker's; the other may be a GPU of the same host that is not.
+ */
 export interface GpuLink {
   a: string;
   b: string;
@@ -4640,6 +4650,7 @@ function createBaseGpu(): Gpu {
     parentUuid: undefined,
     fabricClusterUuid: undefined,
     fabricCliqueId: undefined,
+    pcieRoot: undefined,
   };
 }
 
@@ -4686,6 +4697,9 @@ export const Gpu: MessageFns<Gpu> = {
     }
     if (message.fabricCliqueId !== undefined) {
       writer.uint32(106).string(message.fabricCliqueId);
+    }
+    if (message.pcieRoot !== undefined) {
+      writer.uint32(114).string(message.pcieRoot);
     }
     return writer;
   },
@@ -4807,6 +4821,14 @@ export const Gpu: MessageFns<Gpu> = {
             message.fabricCliqueId = reader.string();
             continue;
           }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.pcieRoot = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4860,6 +4882,9 @@ export const Gpu: MessageFns<Gpu> = {
     if (message.fabricCliqueId !== undefined) {
       obj.fabricCliqueId = message.fabricCliqueId;
     }
+    if (message.pcieRoot !== undefined) {
+      obj.pcieRoot = message.pcieRoot;
+    }
     return obj;
   },
 
@@ -4883,6 +4908,7 @@ export const Gpu: MessageFns<Gpu> = {
     message.parentUuid = object.parentUuid ?? undefined;
     message.fabricClusterUuid = object.fabricClusterUuid ?? undefined;
     message.fabricCliqueId = object.fabricCliqueId ?? undefined;
+    message.pcieRoot = object.pcieRoot ?? undefined;
     return message;
   },
 };

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { PairBook } from '../../../src/core/pairs/pair-book.js';
+import { answerFor, bookOfTwo, pairMember } from './pair-fleet.js';
+
+describe('the book of pairs', () => {
+  it('knows nothing of workers that are not in it, or have the other role', () => {
+    const book = bookOfTwo({}, {});
+    expect(book.stateOf('decode-0', 'prefill-0')).toBeUndefined();
+    expect(book.verdict('prefill-0', 'gone')).toBeUndefined();
+    expect(book.mayUse('gone', 'decode-0')).toBe(false);
+    expect(book.classOf('gone', 'decode-0')).toBe('unknown');
+    expect(book.transferDone('gone', 'decode-0', undefined)).toBeUndefined();
+  });
+
+  it('names the decode workers over which requests of a prefill worker may be sent', () => {
+    const book = bookOfTwo({}, {});
+    book.setMember(
+      pairMember('decode-1', 'decode', {
+        transfer: { compatibility_hash: 'b'.repeat(64), dtype: 'float16' },
+      }),
+    );
+    const found: string[] = [];
+    book.forEachDecode('prefill-0', (target) => found.push(target));
+    expect(found).toEqual(['decode-0']);
+  });
+
+  it('forgets what was learned of a pair when either engine starts again', () => {
+    const book = bookOfTwo({}, {});
+    for (let nth = 0; nth < 3; nth += 1) book.transferFailed('prefill-0', 'decode-0', 'it timed out', 0);
+    expect(book.stateOf('prefill-0', 'decode-0')).toBe('set_aside');
+    book.setMember(pairMember('decode-0', 'decode', { instance: 'decode-0-2' }));
+    expect(book.stateOf('prefill-0', 'decode-0')).toBe('can_pair');
+    expect(book.dueAtMs).toBeUndefined();
+  });
+
+  it('keeps it when the same engine reports other values', () => {
+    const book = bookOfTwo({}, {});
+    book.transferDone('prefill-0', 'decode-0', { sizeBytes: 1_048_576, durationMs: 2 });
+    book.setMember(pairMember('decode-0', 'decode', { revision: 2, position: { node: 'node-1' } }));
+    expect(book.transfersOf('prefill-0', 'decode-0')).toMatchObject({ transfers: 1 });
+    expect(book.millisecondsPerMebibyte('prefill-0', 'decode-0')).toBeCloseTo(2);
+  });
+
+  it('asks again for the side channel of another instance', () => {
+    const book = bookOfTwo({}, {});
+    book.setMember(pairMember('prefill-0', 'prefill', { instance: 'prefill-0-2' }));
+    expect(book.stateOf('prefill-0', 'decode-0')).toBe('cannot_say');
+    book.setChannel('prefill-0', 'prefill-0-1', 'unknown', { state: 'reachable' });
+    expect(book.stateOf('prefill-0', 'decode-0')).toBe('cannot_say');
+    answerFor(book, 'prefill-0', 'decode-0');
+    expect(book.stateOf('prefill-0', 'decode-0')).toBe('can_pair');
+  });
+
+  it('judges no more profiles of a role than there is room for', () => {
+    const book = new PairBook({ policy: 'warn' });
+    book.setMember(pairMember('prefill-0', 'prefill'));
+    for (let nth = 0; nth < 300; nth += 1) {
+      book.setMember(pairMember(`decode-${nth}`, 'decode', { transfer: { connector_version: `${nth}` } }));
+    }
+    expect(book.verdict('prefill-0', 'decode-299')).toMatchObject({
+      state: 'cannot_say',
+      reason: expect.stringContaining('more than 256 different transfer contracts'),
+    });
+  });
+});

@@ -57,6 +57,7 @@ function holds(size: DefaultSize, release: Release | undefined): boolean {
   return release !== undefined || (size.since === undefined && size.until === undefined);
 }
 
-function isBefore(release: Release, other: Release): boolean {
+/** Whether a release came before another one. */
+export function isBefore(release: Release, other: Release): boolean {
   return release.major < other.major || (release.major === other.major && release.minor < other.minor);
 }

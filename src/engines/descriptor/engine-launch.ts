@@ -1,4 +1,5 @@
 import type { SettingName } from '../diagnosis/sighting-words.js';
+import type { Release } from './default-size.js';
 
 /** What an engine's key means: a block size, or a setting, whose name may say the opposite. */
 export interface KeyMeaning {
@@ -25,14 +26,18 @@ export interface EngineLaunch {
   readonly commands: Readonly<Record<string, LaunchCommand>>;
   /** Images whose entrypoint starts the engine, by the last part of their names: `vllm-openai`. */
   readonly images: Readonly<Record<string, readonly string[]>>;
-  /** Dynamo's wrapper around this engine: `dynamo.vllm`. */
-  readonly dynamoModule?: string;
+  /** Dynamo's wrapper around this engine; absent where there is none. */
+  readonly dynamo?: DynamoWrapper;
+  /** The flag of a file with more flags, which those of the command line outrank; absent where there is none. */
+  readonly flagsFileFlag?: string;
   /** Flags of the block size; the first is the one to write. Empty where only a file sets it. */
   readonly sizeFlags: readonly string[];
   /** Flags of decode context parallelism, which multiplies what one block of an event holds. */
   readonly contextParallelFlags: readonly string[];
   /** How the setting of the block size is named in a comment: `TRT-LLM tokens_per_block (default: 32)`. */
   readonly sizeSettingName: string;
+  /** The variable that its block hashes depend on; absent where no variable changes them. */
+  readonly hashSeedVariable?: string;
   /** Flags that switch the prefix cache on and off. */
   readonly prefixCaching: { readonly on: readonly string[]; readonly off: readonly string[] };
   /** The flag with which it publishes KV events over ZeroMQ; absent where it has none. */
@@ -53,6 +58,34 @@ export interface LaunchCommand {
   readonly subcommand: { readonly name: string; readonly isOptional: boolean };
   /** Words behind the name that start something else. */
   readonly others: readonly string[];
+}
+
+/** What Dynamo's wrapper around an engine does otherwise than the engine alone. */
+export interface DynamoWrapper {
+  /** `dynamo.vllm`. */
+  readonly module: string;
+  /** How its model card is given a block size; absent where the wrapper asks the engine in each release. */
+  readonly card?: CardSetting;
+  /** The first release in which it publishes KV events only when asked; absent where it always did. */
+  readonly publishesByDefaultBefore?: Release;
+  /** The settings by which it publishes KV events, in place of a flag of the engine; absent where that flag does it. */
+  readonly publishing?: {
+    readonly on: readonly string[];
+    readonly off: readonly string[];
+    readonly variables: readonly string[];
+  };
+  /** The first release whose frontends have a Python chat processor of this engine; absent where there is none. */
+  readonly chatProcessorSince?: Release;
+}
+
+/** A block size that a wrapper declares without asking its engine. */
+export interface CardSetting {
+  readonly flag: string;
+  readonly variable: string;
+  /** What the card says without either. */
+  readonly defaultTokens: number;
+  /** The first release that asks the engine. */
+  readonly until: Release;
 }
 
 /** `--kv-events-config` and its JSON. */

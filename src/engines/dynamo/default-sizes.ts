@@ -8,9 +8,6 @@ export const FRONTEND_DEFAULT_TOKENS = 16;
 /** Block size of a `dynamo.router` without a number. */
 export const ROUTER_DEFAULT_TOKENS = 128;
 
-/** What a worker of TensorRT-LLM puts into its card without `--kv-block-size`, whatever its engine uses. */
-export const TRTLLM_CARD_DEFAULT_TOKENS = 32;
-
 /** What the programs of Dynamo take when nothing sets a size. */
 export const DYNAMO_DEFAULT_SIZES: readonly DefaultSize[] = [
   {
@@ -23,13 +20,6 @@ export const DYNAMO_DEFAULT_SIZES: readonly DefaultSize[] = [
     program: 'dynamo.router',
     tokensPerBlock: ROUTER_DEFAULT_TOKENS,
     source: `--router-block-size (--block-size in 0.9) in ${WHEELS}`,
-  },
-  {
-    program: 'dynamo.trtllm',
-    tokensPerBlock: TRTLLM_CARD_DEFAULT_TOKENS,
-    where: 'in the card of the worker',
-    until: { major: 1, minor: 4 },
-    source: '--kv-block-size in trtllm/backend_args.py (0.9: trtllm/utils); 1.4.0 and later ask the engine',
   },
   {
     program: 'dynamo.mocker',

@@ -1,4 +1,5 @@
 import type { EngineLaunch } from '../descriptor/engine-launch.js';
+import { TRTLLM_CARD } from './default-sizes.js';
 
 /** How TensorRT-LLM is started. Its block size is set in its YAML (`kv_cache_config.tokens_per_block`) alone. */
 export const TRTLLM_LAUNCH: EngineLaunch = {
@@ -11,7 +12,15 @@ export const TRTLLM_LAUNCH: EngineLaunch = {
     },
   },
   images: {},
-  dynamoModule: 'dynamo.trtllm',
+  dynamo: {
+    module: 'dynamo.trtllm',
+    card: TRTLLM_CARD,
+    publishing: {
+      on: ['--publish-kv-events', '--publish-events-and-metrics'],
+      off: ['--no-publish-kv-events', '--no-publish-events-and-metrics'],
+      variables: ['DYN_TRTLLM_PUBLISH_KV_EVENTS', 'DYN_TRTLLM_PUBLISH_EVENTS_AND_METRICS'],
+    },
+  },
   sizeFlags: [],
   contextParallelFlags: [],
   sizeSettingName: 'TRT-LLM tokens_per_block (default: 32)',

@@ -7,10 +7,17 @@ export const VLLM_LAUNCH: EngineLaunch = {
     vllm: { program: 'vllm', subcommand: { name: 'serve', isOptional: false }, others: [] },
   },
   images: { 'vllm-openai': ['vllm', 'serve'] },
-  dynamoModule: 'dynamo.vllm',
+  dynamo: {
+    module: 'dynamo.vllm',
+    // Read in the wheels: it added --kv-events-config by itself up to 1.0.
+    publishesByDefaultBefore: { major: 1, minor: 1 },
+    chatProcessorSince: { major: 1, minor: 0 },
+  },
+  flagsFileFlag: '--config',
   sizeFlags: ['--block-size'],
   contextParallelFlags: ['--decode-context-parallel-size', '-dcp', '--dcp-size'],
   sizeSettingName: "the workers' --block-size",
+  hashSeedVariable: 'PYTHONHASHSEED',
   prefixCaching: { on: ['--enable-prefix-caching'], off: ['--no-enable-prefix-caching'] },
   kvEvents: {
     flag: '--kv-events-config',

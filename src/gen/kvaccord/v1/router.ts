@@ -424,7 +424,7 @@ export interface RouteEvent {
     | undefined;
 }
 
-/** What became of a transfer, as whoever sent the requests saw it. */
+/** What became of a transfer, as the sender of the requests saw it. */
 export interface RouteTransfer {
   /** Prompt tokens whose blocks the decode worker received. */
   transferredTokens: number;

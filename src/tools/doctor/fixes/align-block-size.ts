@@ -2,8 +2,7 @@ import { EngineKind } from '../../../core/contract/enums.js';
 import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../core/contract/size-rule.js';
 import { engineOfKind, engineOfWord } from '../../../engines/catalogue/engines.js';
 import type { SettingName, Side } from '../../../engines/diagnosis/sighting-words.js';
-import { ROUTER_DEFAULT_TOKENS, TRTLLM_CARD_DEFAULT_TOKENS } from '../../../engines/dynamo/default-sizes.js';
-import { TRTLLM } from '../../../engines/trtllm/descriptor.js';
+import { ROUTER_DEFAULT_TOKENS } from '../../../engines/dynamo/default-sizes.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { SizeSighting } from '../evidence.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -196,12 +195,13 @@ function workerFixes(measurements: Measurements, engines: number): readonly Prop
 function registration({ seen }: Measurements, engines: number): readonly [string, readonly string[]] {
   const known = knownEngines(seen);
   const commands = known.flatMap(({ engine, program }) => {
-    if (engine.word === TRTLLM.word)
+    const card = engine.launch?.dynamo?.card;
+    if (card !== undefined)
       return [
         argumentsOf(
           program,
-          `--kv-block-size ${engines}`,
-          `what goes into the card up to 1.3; ${TRTLLM_CARD_DEFAULT_TOKENS} by default, not read from the engine`,
+          `${card.flag} ${engines}`,
+          `what goes into the card before ${card.until.major}.${card.until.minor}; ${card.defaultTokens} by default, not read from the engine`,
         ),
         engineYaml(`kv_cache_config: { tokens_per_block: ${engines} }`),
       ];
@@ -215,9 +215,10 @@ function registration({ seen }: Measurements, engines: number): readonly [string
   );
   const only = onlyEngine(seen);
   const [flag] = only?.engine.launch?.sizeFlags ?? [];
-  if (only?.engine.word === TRTLLM.word)
+  const card = only?.engine.launch?.dynamo?.card;
+  if (only !== undefined && card !== undefined)
     return [
-      `Start each ${only.program} worker with --kv-block-size ${engines}, and write tokens_per_block: ${engines} into its engine file`,
+      `Start each ${only.program} worker with ${card.flag} ${engines}, and write tokens_per_block: ${engines} into its engine file`,
       commands,
     ];
   if (only !== undefined && flag !== undefined)

@@ -1,4 +1,3 @@
-import { TRTLLM } from '../../../engines/trtllm/descriptor.js';
 import { isAtLeast } from '../../manifests/lint/launches/dynamo-version.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -45,7 +44,7 @@ function publishLines(measurements: Measurements): readonly string[] {
   const { version } = measurements.dynamo;
   return known.flatMap((one) => {
     const flag = publishFlag(one, measurements);
-    const isOlder = one.engine.word === TRTLLM.word && version === undefined;
+    const isOlder = one.engine.launch?.dynamo?.publishing !== undefined && version === undefined;
     const note = isOlder ? '--publish-events-and-metrics before 1.3' : '';
     return flag === undefined ? [] : [argumentsOf(one.program, flag, note)];
   });
@@ -53,11 +52,11 @@ function publishLines(measurements: Measurements): readonly string[] {
 
 /** The flag by which workers of an engine publish; Dynamo's wrapper around TensorRT-LLM publishes for it. */
 function publishFlag(
-  { engine: { word, launch } }: KnownEngine,
+  { engine: { launch } }: KnownEngine,
   { dynamo: { version }, seen }: Measurements,
 ): string | undefined {
   if (launch?.kvEvents !== undefined) return `${launch.kvEvents.flag} '${launch.kvEvents.example}'`;
-  if (word !== TRTLLM.word || !seen.dynamo) return undefined;
+  if (launch?.dynamo?.publishing === undefined || !seen.dynamo) return undefined;
   return version !== undefined && !isAtLeast(version, 1, 3)
     ? '--publish-events-and-metrics'
     : '--publish-kv-events';

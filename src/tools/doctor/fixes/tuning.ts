@@ -16,7 +16,7 @@ export function knownEngines({ engines, dynamo }: Seen): readonly KnownEngine[] 
   return engines.flatMap((engine) => {
     const { launch, displayName } = engine;
     if (launch === undefined) return [];
-    const program = dynamo ? (launch.dynamoModule ?? displayName) : displayName;
+    const program = dynamo ? (launch.dynamo?.module ?? displayName) : displayName;
     return [{ engine, tuning: launch.tuning, program }];
   });
 }

@@ -1,7 +1,6 @@
 import { engineOfWord } from '../../../engines/catalogue/engines.js';
 import type { SettingName, Side, SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
 import { FRONTEND_DEFAULT_TOKENS, ROUTER_DEFAULT_TOKENS } from '../../../engines/dynamo/default-sizes.js';
-import { TRTLLM } from '../../../engines/trtllm/descriptor.js';
 import { readEngineConfig } from '../../manifests/lint/config/engine-config.js';
 import type { Fleet } from '../../manifests/lint/facts/fleet.js';
 import { eventsOff, type FrontendFacts } from '../../manifests/lint/facts/router-facts.js';
@@ -69,7 +68,9 @@ export class FleetReader {
       const setting = flagOf(launch, '--kv-events-config');
       const text = setting?.value === undefined ? this.#launched(launch) : this.#given(setting);
       // Only Dynamo's wrapper of vLLM, up to 1.0, publishes by default.
-      const isDefault = setting === undefined && !(backend === TRTLLM.word && publishes);
+      const isDefault =
+        setting === undefined &&
+        !(publishes && engineOfWord(backend)?.launch?.dynamo?.publishing !== undefined);
       this.#setting(launch, 'publishes_kv_events', String(publishes), text, isDefault);
     }
     if (model !== undefined) this.#setting(launch, 'model', model, this.#launched(launch));

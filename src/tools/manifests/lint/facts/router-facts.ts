@@ -1,3 +1,4 @@
+import { engineOfWord } from '../../../../engines/catalogue/engines.js';
 import { decidingNumber, isAtLeast } from '../launches/dynamo-version.js';
 import type { Launch } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
@@ -30,7 +31,9 @@ export function readFrontendFacts(launch: Launch): FrontendFacts {
     variable: variableOf(launch, 'DYN_KV_CACHE_BLOCK_SIZE'),
     decides: decidingNumber(launch.version, chat?.value),
     hasPythonProcessor:
-      chat !== undefined && (chat.value === undefined || ['vllm', 'sglang'].includes(chat.value)),
+      chat !== undefined &&
+      (chat.value === undefined ||
+        engineOfWord(chat.value)?.launch?.dynamo?.chatProcessorSince !== undefined),
     noEvents: eventsOff(launch),
   };
 }

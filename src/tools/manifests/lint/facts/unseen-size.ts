@@ -45,9 +45,10 @@ function unseenFlag(launch: Launch): UnseenSize | undefined {
   return flag === undefined || flag.value !== undefined ? undefined : inValue(flag);
 }
 
-/** `--config` of vLLM and SGLang, while its text is not known. */
+/** `--config FILE` of an engine, while its text is not known. */
 function unseenConfigFile(launch: Launch): SettingValue | undefined {
-  const file = flagOf(launch, '--config');
+  const { flagsFileFlag = '--config' } = engineOfWord(launch.backend)?.launch ?? {};
+  const file = flagOf(launch, flagsFileFlag);
   return file === undefined || launch.fileAt(file) !== undefined ? undefined : file;
 }
 

@@ -1,16 +1,11 @@
 import { parseJson } from '../../../../edge/platform/data/bounded-json.js';
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
-import { certainDefaultSize } from '../../../../engines/descriptor/default-size.js';
-import type { KvEventsFlag } from '../../../../engines/descriptor/engine-launch.js';
-import {
-  DYNAMO_DEFAULT_SIZES,
-  TRTLLM_CARD_DEFAULT_TOKENS,
-} from '../../../../engines/dynamo/default-sizes.js';
+import { certainDefaultSize, isBefore } from '../../../../engines/descriptor/default-size.js';
+import type { DynamoWrapper, KvEventsFlag } from '../../../../engines/descriptor/engine-launch.js';
+import { DYNAMO_DEFAULT_SIZES } from '../../../../engines/dynamo/default-sizes.js';
 import { TRTLLM_DEFAULT_TOKENS } from '../../../../engines/trtllm/default-sizes.js';
 import { TRTLLM } from '../../../../engines/trtllm/descriptor.js';
-import { VLLM } from '../../../../engines/vllm/descriptor.js';
 import { readEngineConfig } from '../config/engine-config.js';
-import { isAtLeast } from '../launches/dynamo-version.js';
 import type { Launch } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { flagOf, isFalse, numberOf, settingOf, switchOf, variableOf } from '../launches/settings.js';
@@ -113,20 +108,26 @@ function readTrtllm(launch: Launch): Pick<WorkerFacts, 'engine' | 'card' | 'noPr
   const engine =
     explicit(tokensPerBlock) ??
     (isKnown && tokensPerBlock === undefined ? { tokens: TRTLLM_DEFAULT_TOKENS } : undefined);
-  const declared = settingOf(launch, ['--kv-block-size'], ['DYN_TRTLLM_KV_BLOCK_SIZE']);
-  const card =
-    explicit(declared) ??
-    (declared === undefined && !launch.hasUnseenArgs ? { tokens: TRTLLM_CARD_DEFAULT_TOKENS } : undefined);
-  // Read in the wheels: 1.4.0 and later ask the engine, and declare what it says.
-  const asksEngine = launch.version !== undefined && isAtLeast(launch.version, 1, 4);
   return {
     engine,
-    card: launch.isDynamo && !asksEngine ? card : undefined,
+    card: launch.isDynamo ? cardOf(launch) : undefined,
     noPrefixCaching:
       enableBlockReuse !== undefined && isFalse(enableBlockReuse.value)
         ? { name: 'enable_block_reuse: false', span: enableBlockReuse.span }
         : undefined,
   };
+}
+
+/** What Dynamo's wrapper declares without asking its engine. */
+function cardOf(launch: Launch): BlockSize | undefined {
+  const card = engineOfWord(launch.backend)?.launch?.dynamo?.card;
+  const { version } = launch;
+  if (card === undefined || (version !== undefined && !isBefore(version, card.until))) return undefined;
+  const declared = settingOf(launch, [card.flag], [card.variable]);
+  return (
+    explicit(declared) ??
+    (declared === undefined && !launch.hasUnseenArgs ? { tokens: card.defaultTokens } : undefined)
+  );
 }
 
 function explicit(setting: SettingValue | undefined): BlockSize | undefined {
@@ -149,16 +150,11 @@ function switchedOff(
   return found === undefined || found.isOn ? undefined : found;
 }
 
-/**
- * Whether KV events leave the worker. vLLM and SGLang publish with
- * `--kv-events-config` alone; Dynamo's vLLM wrapper added it by itself up to 1.0.
- */
+/** Whether KV events leave the worker: by a flag of the engine, or by settings of Dynamo's wrapper. */
 function publishesEvents(launch: Launch): boolean | undefined {
   const { backend, isDynamo, version } = launch;
-  if (backend === TRTLLM.word) {
-    return isDynamo ? trtllmPublishes(launch) : undefined;
-  }
-  const events = engineOfWord(backend)?.launch?.kvEvents;
+  const { kvEvents: events, dynamo } = engineOfWord(backend)?.launch ?? {};
+  if (isDynamo && dynamo?.publishing !== undefined) return wrapperPublishes(launch, dynamo.publishing);
   if (events === undefined) {
     return undefined;
   }
@@ -170,26 +166,22 @@ function publishesEvents(launch: Launch): boolean | undefined {
   if (launch.hasUnseenArgs || hasDotted) {
     return undefined;
   }
-  if (backend === VLLM.word && isDynamo) {
-    return version === undefined ? undefined : !isAtLeast(version, 1, 1);
+  const byDefaultBefore = dynamo?.publishesByDefaultBefore;
+  if (isDynamo && byDefaultBefore !== undefined) {
+    return version === undefined ? undefined : isBefore(version, byDefaultBefore);
   }
   return false;
 }
 
-function trtllmPublishes(launch: Launch): boolean | undefined {
-  const flag = switchOf(
-    launch,
-    ['--publish-kv-events', '--publish-events-and-metrics'],
-    ['--no-publish-kv-events', '--no-publish-events-and-metrics'],
-  );
+function wrapperPublishes(
+  launch: Launch,
+  { on, off, variables }: NonNullable<DynamoWrapper['publishing']>,
+): boolean | undefined {
+  const flag = switchOf(launch, on, off);
   if (flag !== undefined) {
     return flag.isOn;
   }
-  const variable = variableOf(
-    launch,
-    'DYN_TRTLLM_PUBLISH_KV_EVENTS',
-    'DYN_TRTLLM_PUBLISH_EVENTS_AND_METRICS',
-  );
+  const variable = variableOf(launch, ...variables);
   if (variable !== undefined) {
     return variable.value === undefined ? undefined : !isFalse(variable.value);
   }

@@ -1,3 +1,6 @@
+import { engineOfWord } from '../../../../engines/catalogue/engines.js';
+import { isBefore } from '../../../../engines/descriptor/default-size.js';
+
 /** A release of Dynamo. */
 export interface DynamoVersion {
   readonly major: number;
@@ -55,6 +58,7 @@ export function decidingNumber(
   if (version === undefined || !isAtLeast(version, 0, 4)) {
     return 'unknown';
   }
-  const isPython = chatProcessor === 'vllm' || (chatProcessor === 'sglang' && isAtLeast(version, 1, 1));
-  return isPython && isAtLeast(version, 1, 0) && !isAtLeast(version, 1, 3) ? 'variable' : 'card';
+  const since = engineOfWord(chatProcessor)?.launch?.dynamo?.chatProcessorSince;
+  const isPython = since !== undefined && !isBefore(version, since);
+  return isPython && !isAtLeast(version, 1, 3) ? 'variable' : 'card';
 }

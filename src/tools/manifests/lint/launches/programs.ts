@@ -45,9 +45,9 @@ const MODULES: Readonly<Record<string, Program>> = {
 /** Modules that start an engine: its own, and Dynamo's wrapper around it. */
 function modulesOf({ word, launch }: EngineDescriptor): readonly (readonly [string, Program])[] {
   if (launch === undefined) return [];
-  const { modules, dynamoModule } = launch;
+  const { modules, dynamo: wrapper } = launch;
   return [
-    ...(dynamoModule === undefined ? [] : [[dynamoModule, worker(dynamoModule, word, true)] as const]),
+    ...(wrapper === undefined ? [] : [[wrapper.module, worker(wrapper.module, word, true)] as const]),
     ...Object.entries(modules).map(([module, program]) => [module, worker(program, word, false)] as const),
   ];
 }

@@ -1,4 +1,4 @@
-import { ENGINES } from '../../../../engines/catalogue/engines.js';
+import { ENGINES, engineOfWord } from '../../../../engines/catalogue/engines.js';
 import type { ContainerSite, PlacedText, PodSite } from '../../pod-site.js';
 import { YamlAccess } from '../../yaml-access.js';
 import { readConfigArgs } from '../config/config-args.js';
@@ -370,10 +370,11 @@ function mayHideArgs(word: Word, before: Word | undefined, argsAre: Launch['args
   return word.mayBeMore || (isWholeItem && before !== undefined && before.value?.startsWith('-') !== true);
 }
 
-/** vLLM and SGLang read their flags from a file too; those on the command line win. TensorRT-LLM's router reads nothing else. */
+/** Some engines read their flags from a file too; those on the command line win. TensorRT-LLM's router reads nothing else. */
 function withConfigFile(launch: Launch): Launch {
   if (launch.program === 'trtllm-serve disaggregated') return withServers(launch);
-  const file = ['vllm', 'sglang'].includes(launch.backend ?? '') ? flagOf(launch, '--config') : undefined;
+  const flag = engineOfWord(launch.backend)?.launch?.flagsFileFlag;
+  const file = flag === undefined ? undefined : flagOf(launch, flag);
   if (file === undefined) return launch;
   const text = launch.fileAt(file);
   const args = text === undefined ? undefined : readConfigArgs(text);

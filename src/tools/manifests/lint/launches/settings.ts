@@ -1,7 +1,13 @@
+import { engineOfWord } from '../../../../engines/catalogue/engines.js';
 import type { Word } from '../shell/words.js';
 import type { Span } from '../text/span.js';
 import type { Launch } from './launch.js';
 import type { SettingValue } from './setting-value.js';
+
+/** Whether a variable changes the block hashes of its engine. */
+export function hasHashSeed({ backend }: Launch): boolean {
+  return engineOfWord(backend)?.launch?.hashSeedVariable !== undefined;
+}
 
 /** A flag with its value; undefined when the process does not have it. The last one wins, as in argparse. */
 export function flagOf(launch: Launch, ...names: readonly string[]): SettingValue | undefined {

@@ -2,7 +2,7 @@ import type { Fleet } from '../facts/fleet.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt } from '../findings/lint-rule.js';
 import { nameOf } from '../launches/launch.js';
-import { variableOf } from '../launches/settings.js';
+import { hasHashSeed, variableOf } from '../launches/settings.js';
 
 /** The hash seed of llm-d's scorer, whose keys had to be those of its workers. */
 export function gatewaySeeds(rule: Rule, fleet: Fleet): readonly Finding[] {
@@ -11,7 +11,7 @@ export function gatewaySeeds(rule: Rule, fleet: Fleet): readonly Finding[] {
   const seed = picker?.gateway?.hashSeed;
   if (picker === undefined || pickers.length > 1 || seed?.value === undefined) return [];
   const seeds = fleet.workers
-    .filter(({ launch }) => !launch.isDynamo && launch.backend === 'vllm')
+    .filter(({ launch }) => !launch.isDynamo && hasHashSeed(launch))
     .flatMap(({ launch }) => {
       const found = variableOf(launch, 'PYTHONHASHSEED');
       return found?.value === undefined ? [] : [{ launch, seed: found }];

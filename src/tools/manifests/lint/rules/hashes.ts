@@ -4,7 +4,7 @@ import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { nameOf } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
-import { flagOf, variableOf } from '../launches/settings.js';
+import { flagOf, hasHashSeed, variableOf } from '../launches/settings.js';
 import { gatewaySeeds } from './gateway-seeds.js';
 
 const seedRule: Rule = {
@@ -98,7 +98,7 @@ function byModel({ workers }: Fleet): readonly (readonly WorkerFacts[])[] {
   const groups = new Map<string, WorkerFacts[]>();
   for (const worker of workers) {
     const { launch, model } = worker;
-    if (launch.backend === 'vllm' && !launch.isDynamo && model !== undefined) {
+    if (hasHashSeed(launch) && !launch.isDynamo && model !== undefined) {
       const group = groups.get(model) ?? [];
       group.push(worker);
       groups.set(model, group);

@@ -143,7 +143,7 @@ export const eventsIgnored: LintRule = {
   check({ frontends, workers }) {
     const publisher = workers.find(
       ({ launch: { isDynamo, backend }, publishes }) =>
-        isDynamo && backend !== 'trtllm' && publishes === true,
+        isDynamo && engineOfWord(backend)?.launch?.kvEvents !== undefined && publishes === true,
     );
     return frontends.flatMap(({ launch, kvMode, noEvents }) =>
       kvMode === undefined || noEvents === undefined || publisher === undefined

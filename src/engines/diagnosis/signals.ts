@@ -22,6 +22,12 @@ export const SIGNALS = [
   'picker_parent_unknown',
   /** llm-d: a prompt gets no score, for want of tokens or of an index. */
   'picker_scores_failed',
+  /** vLLM's production stack: the index names an engine whose address the router does not have. */
+  'instance_unknown',
+  /** A cache behind the engine (LMCache, Mooncake) lists blocks and does not give them. */
+  'offload_failed',
+  /** Dynamo: "Error adding model from discovery". */
+  'model_not_added',
   /** KV events, or prefix caching, are switched off. */
   'events_disabled',
   /** A worker came. */

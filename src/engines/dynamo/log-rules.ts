@@ -13,6 +13,20 @@ const ROUTER_FIELDS = [
 /** What programs say as they start: their numbers and how they are configured. */
 const START_RULES: readonly LogRule[] = [
   sign('dynamo runtime configuration:', 'started'),
+  // 0.1 and 0.2: "[Processor:2] Running Processor with args=['--engine_args', 'config.yaml', '--router', 'round-robin']".
+  rule('Running Processor with args=', (line, tally) => {
+    const value = /'--router', '([\w-]{1,40})'/.exec(line.text)?.[1];
+    tally.addSetting(line, 'router_mode', { side: 'frontend', value, about: '--router' });
+  }),
+  rule('Error adding model from discovery', (line, tally) => {
+    const { fields, text } = line;
+    const value = [fields?.['error'], fieldOf(text, 'error')].find((error) => typeof error === 'string');
+    tally.addSignal('model_not_added', line, {
+      worker: fieldOf(text, 'model_name'),
+      value: typeof value === 'string' ? value : undefined,
+      about: 'Error adding model from discovery',
+    });
+  }),
   rule('KV Routing initialized', (line, tally) =>
     tally.addSetting(line, 'router_mode', { side: 'frontend', value: 'kv', about: 'KV Routing' }),
   ),

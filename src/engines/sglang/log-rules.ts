@@ -37,6 +37,13 @@ export const SGLANG_RULES: readonly LogRule[] = [
       waitingRequests: numberOf(digitsBehind(text, '#queue-req: ')),
     });
   }),
+  // 0.1: "new fill batch. #seq: 1. #cached_token: 757. #new_token: 1. #remaining_req: 4. #running_req: 2. tree_cache_hit_rate: 80.83%."
+  rule('#cached_token: ', (line, tally) => {
+    const fresh = numberOf(digitsBehind(line.text, '#new_token: '));
+    const cached = numberOf(digitsBehind(line.text, '#cached_token: '));
+    if (fresh === undefined || cached === undefined) return;
+    tally.addEngineReading(line, { promptTokens: fresh + cached, cachedTokens: cached });
+  }),
   rule('Decode batch', (line, tally) => {
     const { text } = line;
     const runningRequests = numberOf(digitsBehind(text, '#running-req: '));

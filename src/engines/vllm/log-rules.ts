@@ -59,6 +59,14 @@ export const VLLM_RULES: readonly LogRule[] = [
     const preemptions = numberOf(/Preemptions: (\d+)/.exec(text)?.[1]) ?? 0;
     if (preemptions > 0) tally.addSignal('preemption', line, { count: preemptions, about: 'Preemptions' });
   }),
+  // V0, in a line of its own: "Prefix cache hit rate: GPU: 0.00%, CPU: 90.00%", zero also while nobody asks.
+  rule('Prefix cache hit rate: GPU: ', (line, tally) => {
+    const shares = [...line.text.matchAll(/\b[GC]PU: (\d{1,3}(?:\.\d{1,4})?)%/g)].map(
+      ([, percent]) => Number(percent) / 100,
+    );
+    const prefixHitRate = Math.max(0, ...shares);
+    if (prefixHitRate > 0) tally.addEngineReading(line, { prefixHitRate });
+  }),
   // LMCache within vLLM: "Reqid: cmpl-1, Total tokens 192, LMCache hit tokens: 128, need to load: 63"; None without a hit.
   rule('LMCache hit tokens: ', (line, tally) => {
     const promptTokens = numberOf(digitsBehind(line.text, 'Total tokens '));
@@ -111,8 +119,11 @@ export const VLLM_RULES: readonly LogRule[] = [
   signalWithRest('Error in publisher thread', 'publisher_failed'),
   signal('KV cache events are on, but prefix caching', 'events_disabled'),
   signal('KV cache events are disabled, but the scheduler', 'events_disabled'),
+  // The build of vLLM 0.7 and 0.8 within Dynamo 0.1, where prefix caching is off.
+  workerSetting('Event API not supported with naive allocator', 'prefix_caching', 'false'),
   // "Disabling prefix caching: model has non-causal attention layers.", "Disabling prefix caching for TRITON_MLA …".
   workerSetting('Disabling prefix caching', 'prefix_caching', 'false'),
+  workerSetting('multimodal models and has been disabled', 'prefix_caching', 'false'),
   workerSetting('Prefix caching is not supported for', 'prefix_caching', 'false'),
   workerSetting('nor prefix caching; disabling both', 'prefix_caching', 'false'),
   workerSetting('and prefix caching to be disabled', 'prefix_caching', 'false'),

@@ -11,10 +11,13 @@ import { eventsUnreadable } from './causes/events-unreadable.js';
 import { frontendLate } from './causes/frontend-late.js';
 import { hashMismatch } from './causes/hash-mismatch.js';
 import { hybridBlockSize } from './causes/hybrid-block-size.js';
+import { instanceUnknown } from './causes/instance-unknown.js';
 import { leasesExpire } from './causes/leases-expire.js';
 import { misreadEvents } from './causes/misread-events.js';
+import { modelNotAdded } from './causes/model-not-added.js';
 import { noSharedPrefixes } from './causes/no-shared-prefixes.js';
 import { notKvRouting } from './causes/not-kv-routing.js';
+import { offloadFailed } from './causes/offload-failed.js';
 import { otherNamespace } from './causes/other-namespace.js';
 import { pairIncompatible } from './causes/pair-incompatible.js';
 import { pickerIndexIncomplete } from './causes/picker-index-incomplete.js';
@@ -51,6 +54,9 @@ export const ALL_CAUSES: readonly Cause[] = [
   decodeRecomputes,
   leasesExpire,
   transferSlow,
+  instanceUnknown,
+  modelNotAdded,
+  offloadFailed,
   canaryFailed,
   resultsContradict,
   eventsLost,

@@ -41,6 +41,12 @@ export const CAUSES = [
   'leases_expire',
   /** KV blocks move far slower than the links between the GPUs allow. */
   'transfer_slow',
+  /** vLLM's production stack: the index names an engine whose address the router does not have. */
+  'instance_unknown',
+  /** A frontend could not add the model that a worker registered. */
+  'model_not_added',
+  /** A cache behind the engine lists blocks and does not give them. */
+  'offload_failed',
   /** A sidecar asked its engine the same prompt twice, and events or counts were not as predicted. */
   'canary_failed',
   /** What engines report as cached is not what kv-accord's router predicted. */

@@ -28,7 +28,12 @@ export const cacheChurn: Cause = {
       origin,
     })),
   suspect(measurements: Measurements): Suspicion | undefined {
-    const pressure = [...preemptions(measurements), ...fullCache(measurements), ...overload(measurements)];
+    const pressure = [
+      ...preemptions(measurements),
+      ...fullCache(measurements),
+      ...queue(measurements),
+      ...overload(measurements),
+    ];
     const turnover = turnoverOf(measurements);
     const isBoth = pressure.length > 0 && turnover.length > 0;
     const hasProof = pressure.some(({ weight }) => weight === 'proof');
@@ -65,8 +70,8 @@ function isHarmful(measurements: Measurements): boolean {
   if (engineHits !== undefined) return engineHits.share < ENOUGH;
   const found = findsBlocks(measurements);
   if (found !== undefined) return found.share < ENOUGH;
-  // Where nobody looked a prompt up, a full cache alone is one that is used.
-  return [preemptions, overload, turnoverOf].some((signOf) => signOf(measurements).length > 0);
+  // Where nobody looked a prompt up, a full cache alone is one that is used; requests that wait for it have no room.
+  return [preemptions, queue, overload, turnoverOf].some((signOf) => signOf(measurements).length > 0);
 }
 
 function preemptions({ preemptions: taken }: Measurements): readonly ClueFor[] {
@@ -76,6 +81,13 @@ function preemptions({ preemptions: taken }: Measurements): readonly ClueFor[] {
       `Engines took running requests off the GPU because they ran out of blocks (${countOf(value, 'preemption')}).`,
       origin,
     ),
+  );
+}
+
+function queue({ kvUsage, concurrency }: Measurements): readonly ClueFor[] {
+  const waiting = concurrency?.waiting ?? 0;
+  return when(kvUsage !== undefined && kvUsage.value >= FULL && waiting >= 1 && concurrency, ({ origin }) =>
+    clueFor('sign', `${countOf(Math.round(waiting), 'request')} waited while the KV cache was full.`, origin),
   );
 }
 

@@ -6,9 +6,10 @@ import { isOwnRecord, KV_ACCORD_RULES } from './kv-accord-rules.js';
 import type { LogProgram } from './log-summary.js';
 import { NeedleSearch } from './needle-search.js';
 import { isPickerRecord, PICKER_RULES } from './picker-rules.js';
+import { PRODUCTION_STACK_RULES } from './production-stack-rules.js';
 import { SPLIT_ROUTER_RULES } from './split-router-rules.js';
 
-/** What is known of the logs of all engines, of this product's own, of llm-d's picker, of AIBrix's gateway and of routers that divide requests. */
+/** What is known of the logs of all engines, of this product's own, of llm-d's picker, of AIBrix's gateway, of routers that divide requests and of the router of vLLM's production stack. */
 export class LogKnowledge {
   /** All kinds of lines that are known. A line can be of several. */
   readonly rules: readonly LogRule[];
@@ -24,6 +25,7 @@ export class LogKnowledge {
       ...PICKER_RULES,
       ...AIBRIX_RULES,
       ...SPLIT_ROUTER_RULES,
+      ...PRODUCTION_STACK_RULES,
     ];
     this.needles = new NeedleSearch(this.rules.map(({ needle }) => needle));
   }

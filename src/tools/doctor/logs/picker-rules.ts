@@ -42,6 +42,13 @@ export const PICKER_RULES: readonly LogRule[] = [
   failure('Failed to convert block hash for', 'events_unreadable'),
   failure('Failed to convert parent block hash', 'events_unreadable'),
   failure('Failed to extract identifiers from topic', 'events_unreadable'),
+  failure('Failed to generate request keys', 'events_unreadable'),
+  rule('Failed to parse message', (line, found) => {
+    if (!String(line.fields?.['caller'] ?? line.text).includes('kvevents/')) return;
+    const about = 'Failed to parse message';
+    found.addSignal('events_unreadable', line, { worker: podOf(line), value: errorOf(line), about });
+  }),
+  failure('Replay response is incomplete', 'events_lost'),
   failure('Failed to create subscriber socket', 'events_unreachable'),
   failure('Failed to bind subscriber socket', 'events_unreachable'),
   failure('Failed to connect subscriber socket', 'events_unreachable'),
@@ -51,6 +58,16 @@ export const PICKER_RULES: readonly LogRule[] = [
   failure('Failed to ensure KV-events subscriber', 'events_unreachable'),
   failure('Failed to get pod scores', 'picker_scores_failed'),
   failure('Failed to get endpoint scores', 'picker_scores_failed'),
+  failure('failed to read prefix plugin state', 'picker_scores_failed'),
+  failure('unable to read prefix state', 'picker_scores_failed'),
+  failure('failed to create kvcache.Indexer', 'picker_scores_failed'),
+  failure('KVCache scorer creation failed', 'picker_scores_failed'),
+  withoutTokens('Failed to get tokenizer key'),
+  withoutTokens('Failed to get hf tokenizer'),
+  withoutTokens('failed to initialize UDS tokenizer'),
+  withoutTokens('failed to initialize vLLM HTTP renderer'),
+  withoutTokens('vLLM render returned status'),
+  withoutTokens('tokenization failed: '),
   failure('failed to compute block keys', 'picker_scores_failed'),
   failure('failed to lookup block keys', 'picker_scores_failed'),
   failure('failed to score block keys', 'picker_scores_failed'),
@@ -84,6 +101,15 @@ function failure(needle: string, name: Signal): LogRule {
   return rule(needle, (line, found) =>
     found.addSignal(name, line, { worker: podOf(line), value: errorOf(line), about: needle }),
   );
+}
+
+/** The tokens of a prompt cannot be made, or the tokenizer for it not be had. */
+function withoutTokens(needle: string): LogRule {
+  return rule(needle, (line, found) => {
+    const error = errorOf(line) ?? '';
+    const value = /token/i.test(error) ? error : `no tokenizer${error === '' ? '' : `: ${error}`}`;
+    found.addSignal('picker_scores_failed', line, { worker: podOf(line), value, about: needle });
+  });
 }
 
 function readScores(line: LogLine, found: LogFindings): void {

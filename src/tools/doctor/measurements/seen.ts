@@ -38,6 +38,7 @@ const ROUTER_SIGNALS: readonly Signal[] = [
   'router_size_mismatch',
   'worker_added',
   'worker_removed',
+  'model_not_added',
 ];
 
 /** Reads who was seen out of logs, pages, settings, sizes and what `lint` reports. */
@@ -80,7 +81,7 @@ export function seenIn(evidence: Evidence): Seen {
     routerSizes.length > 0 ||
     settings.some(({ side }) => side !== 'worker') ||
     hasDecisions ||
-    hasSignal([...ROUTER_SIGNALS, 'accord_mismatch', 'accord_conflict']) ||
+    hasSignal([...ROUTER_SIGNALS, 'instance_unknown', 'accord_mismatch', 'accord_conflict']) ||
     fleets.some(({ routingMode }) => routingMode !== undefined) ||
     metrics.some(({ program, samples }) => isRouterPage(program, samples.keys()));
   return { router, dynamo, picker, kvAccord, engines: enginesIn(evidence) };

@@ -333,6 +333,23 @@ export const CASES: readonly Case[] = [
     first: 'prompts_not_scored likely',
   },
   {
+    name: "a router of vLLM's production stack that has no address of an engine",
+    evidence: joined({ logs: [logOf([tallyOf('instance_unknown', 3)])] }),
+    first: 'instance_unknown likely',
+  },
+  {
+    name: 'a frontend that could not add a model',
+    evidence: joined({ logs: [logOf([tallyOf('model_not_added', 1)])] }),
+    first: 'model_not_added likely',
+  },
+  {
+    name: 'a store behind the engine that loses blocks',
+    evidence: joined({
+      logs: [logOf([tallyOf('offload_failed', 2, { values: new Map([['LMCache has no room', 2]]) })])],
+    }),
+    first: 'offload_failed likely',
+  },
+  {
     name: 'a router of Dynamo 0.9 that keeps the number of the first worker',
     evidence: joined({
       logs: [logOf([tallyOf('router_size_mismatch', 1, { values: new Map([['16 -> 32', 1]]) })])],

@@ -1,0 +1,30 @@
+import { digitsBehind } from '../diagnosis/log-fields.js';
+import { type LogRule, rule } from '../diagnosis/log-rule.js';
+
+/** Lines of the caches behind vLLM that lose blocks, or have no room for them: LMCache 0.2 to 0.5, Mooncake's store in vLLM and vllm-ascend. */
+export const OFFLOAD_RULES: readonly LogRule[] = [
+  // "The number of retrieved tokens is less than the expected number of tokens! This should not happen!"
+  failing('number of retrieved tokens is less than the', 'LMCache gives less than it lists'),
+  failing('The cache block is in the storage, but it can', 'LMCache gives less than it lists'),
+  failing('Some keys not found during retrieve', 'LMCache gives less than it lists'),
+  failing('operate in degraded mode (recompute)', 'LMCache is not reached'),
+  // "Failed to allocate memory for the KV cache.", and on the next line "The KV cache will not be stored."
+  failing('Failed to allocate memory for the KV cache', 'LMCache has no room'),
+  failing('Failed to allocate memory during remote receive', 'LMCache has no room'),
+  failing('No eviction candidates found in local cpu backend', 'LMCache has no room'),
+  // vllm-ascend: "Failed to get 6722 keys out of 6722. error_codes=[-707]. Check key existence and memory state."
+  rule('Check key existence and memory state', (line, found) => {
+    if (digitsBehind(line.text, 'Failed to get ') === undefined) return;
+    found.addSignal('offload_failed', line, {
+      value: 'Mooncake gives less than it lists',
+      about: 'Failed to get',
+    });
+  }),
+  // "Failed to get 12 Mooncake keys from sub-batch (batch_keys=64, …)", "Failed to get Mooncake sub-batch ['…'], error: …".
+  failing('Mooncake keys from sub-batch', 'Mooncake gives less than it lists'),
+  failing('Failed to get Mooncake sub-batch', 'Mooncake gives less than it lists'),
+];
+
+function failing(needle: string, value: string): LogRule {
+  return rule(needle, (line, found) => found.addSignal('offload_failed', line, { value, about: needle }));
+}

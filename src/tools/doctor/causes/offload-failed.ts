@@ -1,0 +1,46 @@
+import { countOf } from '../../../core/text/lists.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
+import type { Measurements } from '../measurements/measurements.js';
+import type { Cause, Suspicion } from './cause.js';
+import { clueFor } from './clues.js';
+
+/** A cache behind the engine says that it has blocks, and does not give them. */
+export const offloadFailed: Cause = {
+  id: 'offload_failed',
+  concerns: () => true,
+  contradictedBy: (measurements) => findsWhatEnginesHave(measurements),
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const failed = measurements.signal('offload_failed');
+    if (failed === undefined) return undefined;
+    const faults = [...failed.values.keys()].sort().join(', ');
+    const store = /^(?:LMCache|Mooncake)/.exec(faults)?.[0] ?? 'the cache behind the engine';
+    return {
+      headline: `${faults || 'The cache behind the engine fails'}: prompts that it should have are computed again, or fail`,
+      explanation:
+        'A cache behind the engine keeps what the GPU drops. Where it has no room, blocks are not stored; where the load gets fewer than the lookup named, they were evicted in between, one of several ranks lacks them, or the storage fails. Hits that it counts are higher then than what was really reused.',
+      cluesFor: [
+        clueFor(
+          'signature',
+          `${countOf(failed.count, 'line')} of a cache behind an engine that fails.`,
+          failed.first,
+        ),
+      ],
+      cluesAgainst: [],
+      explains: [],
+      fixes: [
+        {
+          says: `Give ${store} more room (LMCACHE_MAX_LOCAL_CPU_SIZE=GB, or a larger global_segment_size), and check that all ranks of the engine reach the same storage`,
+          why: 'What is evicted between the lookup and the load is lost; a store with room for the working set evicts rarely. With tensor parallelism each rank loads its own part: one that is missing spoils the whole.',
+          disturbs: 'one_worker_at_a_time',
+          files: [],
+          commands: [
+            'kubectl logs WORKER | grep -m5 -iE "allocate memory|retrieved tokens|error_codes|sub-batch"    # which part is missing',
+          ],
+          verify: [
+            'kubectl logs WORKER --since=10m | grep -cE "allocate memory|retrieved tokens is less|Failed to get"    # should be 0',
+          ],
+        },
+      ],
+    };
+  },
+};

@@ -4,11 +4,14 @@ import { blockSizeMismatch } from './rules/block-size-mismatch.js';
 import { blockSizeUnset } from './rules/block-size-unset.js';
 import { gateWithoutWorkers, missingLabels } from './rules/gates.js';
 import { hashAlgorithmDiffers, hashSeedDiffers } from './rules/hashes.js';
+import { kvBothDeprecated } from './rules/kv-both.js';
 import { eventsIgnored, kvEventsOff, prefixCachingOff } from './rules/kv-events.js';
 import { kvawareWithoutLmcache, lmcacheChunkSize } from './rules/lmcache.js';
+import { pairSettings } from './rules/pair-settings.js';
 import { pickerIndexEmpty } from './rules/picker-index.js';
 import { POOL_RULES } from './rules/pools.js';
 import { indexerBlockSize, routerBlockSizeDefault } from './rules/router-block-size.js';
+import { sideChannelHost, sideChannelPort } from './rules/side-channel.js';
 import { sidecarDeadlock } from './rules/sidecar-deadlock.js';
 import { unreadable } from './rules/unreadable.js';
 import { workerCardDiffers } from './rules/worker-card-differs.js';
@@ -28,6 +31,10 @@ export const FLEET_RULES: readonly LintRule[] = [
   hashAlgorithmDiffers,
   kvawareWithoutLmcache,
   lmcacheChunkSize,
+  pairSettings,
+  sideChannelHost,
+  sideChannelPort,
+  kvBothDeprecated,
   sidecarDeadlock,
   missingLabels,
   gateWithoutWorkers,

@@ -1,0 +1,126 @@
+import type { Fleet } from '../facts/fleet.js';
+import { type PairFacts, readPairFacts } from '../facts/pair-facts.js';
+import type { Finding, Rule } from '../findings/finding.js';
+import { findingAt, type LintRule } from '../findings/lint-rule.js';
+import { nameOf } from '../launches/launch.js';
+import type { SettingValue } from '../launches/setting-value.js';
+import { flagOf } from '../launches/settings.js';
+
+const rule: Rule = {
+  id: 'pair-settings',
+  severity: 'error',
+  summary: 'A prefill and a decode worker of one model differ in what both must share.',
+  explanation:
+    'Engines compare their KV blocks before the first transfer and refuse each other where dtype, KV cache dtype, connector or (SGLang) page size differ. Both answer their health checks, and every request that is divided between them fails, or is computed again by the decode worker.',
+};
+
+/** What both must have, by the flags of an engine. */
+const FLAGS = {
+  vllm: [['--dtype'], ['--kv-cache-dtype', '--kv_cache_dtype'], ['--attention-backend']],
+  sglang: [['--dtype'], ['--kv-cache-dtype'], ['--page-size']],
+} as const;
+
+/** Other words for one dtype. */
+const SAME: ReadonlyMap<string, string> = new Map([
+  ['half', 'float16'],
+  ['float', 'float32'],
+  ['bf16', 'bfloat16'],
+  ['fp8', 'fp8_e4m3'],
+]);
+
+/** Prefill and decode workers of one model and one engine. */
+export const pairSettings: LintRule = {
+  rule,
+  check: (fleet) =>
+    pairsIn(fleet).flatMap(([prefill, decode]) => [
+      ...flagFindings(prefill, decode),
+      ...connectorFindings(prefill, decode),
+    ]),
+};
+
+/** Each decode worker beside the first prefill worker that it can be meant for. */
+export function pairsIn({ workers }: Fleet): readonly (readonly [PairFacts, PairFacts])[] {
+  const facts = workers.flatMap((worker) => readPairFacts(worker) ?? []);
+  const prefills = facts.filter(({ role }) => role === 'prefill');
+  return facts
+    .filter(({ role }) => role === 'decode')
+    .flatMap((decode) => {
+      const prefill = prefills.find(
+        ({ worker }) =>
+          worker.model !== undefined &&
+          worker.model === decode.worker.model &&
+          worker.launch.backend === decode.worker.launch.backend,
+      );
+      return prefill === undefined ? [] : [[prefill, decode] as const];
+    });
+}
+
+function flagFindings(prefill: PairFacts, decode: PairFacts): readonly Finding[] {
+  const backend = decode.worker.launch.backend === 'sglang' ? 'sglang' : 'vllm';
+  return FLAGS[backend].flatMap((names) => {
+    const ours = flagOf(decode.worker.launch, ...names);
+    const theirs = flagOf(prefill.worker.launch, ...names);
+    const differ =
+      ours?.value !== undefined &&
+      theirs?.value !== undefined &&
+      plain(ours.value) !== plain(theirs.value) &&
+      // What `auto` is, the checkpoint says.
+      ours.value !== 'auto' &&
+      theirs.value !== 'auto';
+    return differ
+      ? [differing(prefill, decode, ours, theirs)]
+      : oneSided(prefill, decode, names, ours, theirs);
+  });
+}
+
+/** A KV cache of 8 bits on one side, and the model's own on the other. */
+function oneSided(
+  prefill: PairFacts,
+  decode: PairFacts,
+  names: readonly string[],
+  ours: SettingValue | undefined,
+  theirs: SettingValue | undefined,
+): readonly Finding[] {
+  const [one, other] = ours === undefined ? [prefill, decode] : [decode, prefill];
+  const set = ours ?? theirs;
+  const isLone = (ours === undefined) !== (theirs === undefined);
+  if (names[0] !== '--kv-cache-dtype' || !isLone || set?.value?.startsWith('fp8') !== true) return [];
+  if (other.worker.launch.hasUnseenArgs) return [];
+  return [
+    findingAt(rule, set.span, {
+      severity: 'warning',
+      message: `${nameOf(one.worker.launch)} has ${set.name} ${set.value}, and ${nameOf(other.worker.launch)}, its partner for the same model, has none`,
+      advice: `Give both roles the same ${set.name}.`,
+      related: [{ span: other.worker.launch.at, says: 'the other role' }],
+    }),
+  ];
+}
+
+function connectorFindings(prefill: PairFacts, decode: PairFacts): readonly Finding[] {
+  if (prefill.connector === undefined || decode.connector === undefined) return [];
+  const [one, other] = decode.setting === undefined ? [prefill, decode] : [decode, prefill];
+  if (prefill.connector === decode.connector || one.setting === undefined) return [];
+  return [
+    findingAt(rule, one.setting.span, {
+      message: `${nameOf(one.worker.launch)} exchanges KV blocks by ${one.connector}, and ${nameOf(other.worker.launch)}, its partner for the same model, by ${other.connector}${other.setting === undefined ? ' (the default)' : ''}`,
+      advice: 'Give both roles the same connector.',
+      related: [{ span: other.setting?.span ?? other.worker.launch.at, says: 'the other role' }],
+    }),
+  ];
+}
+
+function differing(prefill: PairFacts, decode: PairFacts, ours: SettingValue, theirs: SettingValue): Finding {
+  return findingAt(rule, ours.span, {
+    message: `${nameOf(decode.worker.launch)} has ${ours.name} ${ours.value}, and ${nameOf(prefill.worker.launch)}, its partner for the same model, ${theirs.value}`,
+    advice: `Give both roles the same ${ours.name}.`,
+    related: [{ span: theirs.span, says: `${theirs.name} is ${theirs.value}` }],
+  });
+}
+
+function plain(value: string): string {
+  const lower = value
+    .trim()
+    .toLowerCase()
+    .replace(/^torch\./, '');
+  return SAME.get(lower) ?? lower;
+}

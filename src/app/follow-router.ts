@@ -12,6 +12,7 @@ import { routerUnavailableError } from '../frontend/errors/gateway-errors.js';
 import type { OpenAiError } from '../frontend/errors/openai-error.js';
 import { conflictLogger } from '../frontend/gateway/conflict-log.js';
 import { frontendChecks } from '../frontend/gateway/readiness.js';
+import { type RouterPage, routerPage } from '../frontend/gateway/router-page.js';
 import { ejectionLogger } from '../frontend/router-client/ejection-log.js';
 import { reachedCatalogue } from '../frontend/router-client/reached-catalogue.js';
 import { RemoteRouter } from '../frontend/router-client/remote-router.js';
@@ -40,6 +41,8 @@ export interface FollowedRouter {
   readonly probes: ProbeBoard;
   /** What is served; the same object until it changes. */
   catalogue(): Catalogue;
+  /** Where the router's status page is; undefined while that is not known. */
+  statusPage(): RouterPage | undefined;
   /** Why no request can be taken now; undefined while the router can be asked. */
   findProblem(): OpenAiError | undefined;
   /** Resolves when the router has answered for the first time. */
@@ -92,6 +95,7 @@ export function followRouter(options: FollowRouterOptions, modules: FollowRouter
     routing: router,
     probes,
     catalogue: () => catalogue,
+    statusPage: () => routerPage(router.state.served.statusPage, address),
     findProblem: () => (router.state.problem === undefined ? undefined : routerUnavailableError()),
     answered,
     close: async () => {

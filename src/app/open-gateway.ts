@@ -172,7 +172,8 @@ export async function openFleet(
 }
 
 /** What a gateway gets from the process that has the fleet. */
-export interface GatewaySurroundings extends Pick<GatewayModules, 'metricsPage' | 'findProblem'> {
+export interface GatewaySurroundings
+  extends Pick<GatewayModules, 'metricsPage' | 'findProblem' | 'statusPage'> {
   readonly registry: Registry;
   readonly routing: Routing;
   readonly probes: ProbeBoard;

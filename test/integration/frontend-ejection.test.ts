@@ -1,5 +1,6 @@
 import OpenAI from 'openai';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { ViewDocument } from '../../src/core/view/view-document.js';
 import { CliProcess } from '../support/cli-process.js';
 import { FakeOpenAiEngine } from '../support/fake-openai-engine.js';
 import { OpenThings, workersOf } from '../support/open-things.js';
@@ -204,6 +205,21 @@ describe('a frontend under load', () => {
     const cli = run('frontend', '--router', grpc, '--http-port', '0', ...urls);
     const url = `http://${await placeOf(cli, 'openai')}`;
     await untilReady(url);
+    // The page that its own names is the router's, whose view has the failures beside the decisions that met them.
+    const welcome = await fetch(url, { headers: { accept: 'application/json' } });
+    const { status_page: page } = (await welcome.json()) as { status_page: string };
+    expect(page).toBe(`http://${await placeOf(aggregator, 'http')}/`);
+    expect(await (await fetch(page)).text()).toContain('kv-accord aggregator');
+    const failed = async (): Promise<readonly (string | undefined)[][]> => {
+      await (await chat(url)).text();
+      const view = (await (await fetch(`${page}api/v1/view`)).json()) as ViewDocument;
+      return view.decisions.flatMap(({ failure, worker }) =>
+        failure === undefined ? [] : [[failure, worker]],
+      );
+    };
+    await expect
+      .poll(async () => (await failed())[0])
+      .toEqual(['unreachable', expect.stringMatching(/^w-0 /)]);
     expect(await load(url)).toBe(0);
     expect(ejectedLines(aggregator.log.text)).toHaveLength(1);
     await expect.poll(() => cli.log.text, { timeout: 10_000 }).toContain('is ejected by the router');

@@ -1,5 +1,3 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,13 +5,12 @@ import { withoutControls } from '../../src/core/text/printable.js';
 import { Browser } from './support/browser.js';
 import { HOSTILE_NAME, HOSTILE_TEXT, ManyWorkers } from './support/many-workers.js';
 import { lacks } from './support/peers.js';
+import { picture } from './support/picture.js';
 import { Program } from './support/program.js';
 import { until } from './support/until.js';
 
 const COUNT = Number(process.env['KV_ACCORD_PAGE_WORKERS'] ?? 1_000);
 const OUT = 10;
-/** A folder for pictures of the page; without it none are made. */
-const PICTURES = process.env['KV_ACCORD_PAGE_PICTURES'];
 
 // What runs in the page is text: the types of a browser are not those of this test.
 const FIRST_PAINT = `performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0`;
@@ -40,15 +37,6 @@ const SCROLL_THROUGH = `(async () => {
   const at = (share) => times[Math.floor(share * (times.length - 1))] ?? 0;
   return { frames: times.length, medianMs: at(0.5), p95Ms: at(0.95) };
 })()`;
-
-/** WebP, which is a fifth of PNG. */
-async function picture(page: Page, name: string): Promise<void> {
-  if (PICTURES === undefined) return;
-  mkdirSync(PICTURES, { recursive: true });
-  const session = await page.context().newCDPSession(page);
-  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 82 });
-  writeFileSync(join(PICTURES, `${name}.webp`), Buffer.from(data, 'base64'));
-}
 
 /** Rows of workers that stand in the window, whole. */
 function rowsInSight(page: Page): Promise<string[]> {

@@ -8,6 +8,7 @@ import type { PartService } from '../../fleet/aggregator/fleet-part.js';
 import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 import type { Routing } from '../../fleet/router/routing.js';
 import type { OpenAiError } from '../../frontend/errors/openai-error.js';
+import type { RouterPage } from '../../frontend/gateway/router-page.js';
 import type { Closing } from '../closing.js';
 import { followFleet } from '../follow-fleet.js';
 import { followRouter } from '../follow-router.js';
@@ -41,6 +42,8 @@ export interface OpenedRouter {
     readonly probes: ProbeBoard;
     readonly tls: ServedTls | undefined;
     readonly statusAddress: string | undefined;
+    /** Where the status page of a router elsewhere is. */
+    statusPage?(): RouterPage | undefined;
     catalogue(): Catalogue;
     findProblem?(): OpenAiError | undefined;
   };
@@ -112,7 +115,7 @@ async function openRemoteRouter(
     { clock, logger, security, ...(onCatalogue === undefined ? {} : { onCatalogue }) },
   );
   closing.push(() => router.close());
-  const { routing, probes, catalogue, findProblem } = router;
+  const { routing, probes, catalogue, findProblem, statusPage } = router;
   return {
     gateway: {
       registry: createRegistry({ version }),
@@ -120,6 +123,7 @@ async function openRemoteRouter(
       probes,
       tls: httpSecurityOf(security, settings).tls,
       statusAddress: undefined,
+      statusPage,
       catalogue,
       findProblem,
     },

@@ -60,12 +60,14 @@ export class Aggregator {
   readonly #probes = new ProbeBoard();
   readonly #metrics: FleetMetrics;
   readonly #parts: readonly FleetPart[];
+  readonly #isTls: boolean;
   /** Why the process is to end (A9 under `refuse`); resolves at most once. */
   readonly refused: Promise<string>;
 
   constructor(options: AggregatorOptions, modules: AggregatorModules) {
     const { clock, logger, random, security, registry, httpSecurity } = modules;
     const { title = 'kv-accord aggregator' } = options;
+    this.#isTls = httpSecurity?.tls !== undefined;
     const frontendId = random.uniqueId();
     this.fleet = new FleetWatch(options.agreement, { ...modules, frontendId });
     const { runner, board } = this.fleet;
@@ -124,7 +126,9 @@ export class Aggregator {
     const grpc = await this.#server.start();
     try {
       const http = await this.#http.start();
-      for (const part of this.#parts) part.start();
+      const scheme = this.#isTls ? 'https' : 'http';
+      const statusPage = http.type === 'tcp' ? `${scheme}://${http.text}` : '';
+      for (const part of this.#parts) part.start(statusPage);
       this.fleet.start();
       return { grpc, http };
     } catch (error) {

@@ -28,8 +28,11 @@ export interface FleetPart extends FleetListener, FleetCompanion {
   readonly routes?: readonly ApiRoute[];
   /** Its streams of events below `/api/v1`. Default none. */
   readonly streams?: readonly EventStreamRoute[];
-  /** Called once, after the ports are taken and before discovery gives its first list. */
-  start(): void;
+  /**
+   * Called once, after the ports are taken and before discovery gives its first list. `statusPage`: the URL of the status
+   * page as the process listens, such as `http://0.0.0.0:9463`; empty where it has none.
+   */
+  start(statusPage: string): void;
   /** Ends all that it does; called after the servers have ended. */
   close(): Promise<void>;
 }

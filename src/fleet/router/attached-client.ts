@@ -13,7 +13,7 @@ import type {
 } from '../../gen/kvaccord/v1/router.js';
 import type { ActiveRoute } from './active-route.js';
 import type { Reservations } from './reservations.js';
-import { type Route, RoutingError, type Usage } from './routing.js';
+import { RoutingError, type Usage } from './routing.js';
 import { toSelection } from './selection-message.js';
 import type { ServedBoard } from './served-board.js';
 import { toReason } from './served-messages.js';
@@ -24,6 +24,9 @@ export const MAX_EVENTS = 256;
 /** Routes that one client may have open: sixteen times what a frontend takes by default. */
 const MAX_ROUTES = 65_536;
 
+/** Ids are whole numbers from 0. */
+const NO_ROUTE = -1;
+
 /** Answers of one message: with the longest reasons they stay below gRPC's 4 MiB. */
 const MAX_ANSWERS = 256;
 
@@ -32,8 +35,8 @@ export interface AttachedClientModules {
   readonly reservations: Reservations;
   /** Decides. Throws a `RoutingError`, or an `RpcError` for a request that is no request. */
   reserve(request: ReserveRequest): ActiveRoute;
-  /** A worker failed a request. */
-  failed(failure: WorkerFailure): void;
+  /** A worker failed a request, that of `route` where it is known. */
+  failed(failure: WorkerFailure, route: ActiveRoute | undefined): void;
   /** Logs what is neither. Returns the error that the client gets. */
   explainFault(error: unknown): string;
 }
@@ -42,7 +45,7 @@ export interface AttachedClientModules {
 export class AttachedClient implements MessageReader<AttachRequest> {
   readonly #stream: ServerStream<AttachResponse>;
   readonly #modules: AttachedClientModules;
-  readonly #routes = new Map<number, Route>();
+  readonly #routes = new Map<number, ActiveRoute>();
   #answers: RouteAnswer[] = [];
   /** The version of what is served that was sent last. */
   #sentParts: ServedBoard['parts'] = [];
@@ -65,7 +68,8 @@ export class AttachedClient implements MessageReader<AttachRequest> {
     if (failures.length > MAX_EVENTS)
       throw invalid(`a message has ${failures.length} failures, at most ${MAX_EVENTS} are taken`);
     // First: what a message reserves goes by them.
-    for (const failure of failures) this.#modules.failed(failure);
+    for (const failure of failures)
+      this.#modules.failed(failure, this.#routes.get(failure.routeId ?? NO_ROUTE));
     for (const { routeId, event } of events) {
       if (event?.$case === 'reserve') this.#reserve(routeId, event.value);
       else {

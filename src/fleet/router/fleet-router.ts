@@ -145,10 +145,14 @@ export class FleetRouter implements Routing {
           select: (group, request) => this.#select(group, request),
           reserve: (group, request) => this.#reserve(group, request),
           results: (group) => this.#results(group),
-          failed: ({ group, target, instanceId, fault }) => {
+          failed: ({ group, target, instanceId, fault }, route) => {
             const kind = faultKindOf(fault?.kind ?? '');
             if (kind === undefined) return;
-            this.#groups.get(group)?.failed(target, instanceId, { kind, detail: fault?.detail ?? '' });
+            const seen = { kind, detail: fault?.detail ?? '' };
+            // A route is believed where the worker is its own: nobody's decision is shown with the fault of another.
+            if (route?.decision.target === target && route.decision.instanceId === instanceId)
+              route.failed(seen);
+            else this.#groups.get(group)?.failed(target, instanceId, seen);
           },
         }),
       },
@@ -217,8 +221,9 @@ export class FleetRouter implements Routing {
     });
   }
 
-  start(): void {
-    // All begins with the first view.
+  /** All else begins with the first view. */
+  start(statusPage = ''): void {
+    this.#board.statusPage = statusPage;
   }
 
   onEffect(effect: AgreementEffect): void {

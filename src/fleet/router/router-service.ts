@@ -57,8 +57,8 @@ export interface RouterServiceModules {
   reserve(group: string, request: GroupRequest): ActiveRoute;
   /** The results of one group, or of all where the name is empty. */
   results(group: string): GroupResults[];
-  /** A worker failed a request. */
-  failed(failure: WorkerFailure): void;
+  /** A worker failed a request, that of `route` where it is known. */
+  failed(failure: WorkerFailure, route: ActiveRoute | undefined): void;
 }
 
 /** How often a silent stream says that the router lives. */
@@ -163,7 +163,7 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
       const promptTokens = request.promptTokens ?? route?.decision.promptTokens;
       if (cachedTokens !== undefined && cachedTokens > (promptTokens ?? cachedTokens))
         throw invalid(`cached_tokens is ${cachedTokens}, more than the ${promptTokens} of prompt_tokens`);
-      if (route !== undefined && fault !== undefined) modules.failed({ ...route.decision, fault });
+      if (route !== undefined && fault !== undefined) modules.failed({ ...route.decision, fault }, route);
       route?.release(promptTokens === undefined ? undefined : { promptTokens, cachedTokens });
       return { wasActive: route !== undefined };
     }),

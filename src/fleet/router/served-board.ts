@@ -31,6 +31,8 @@ interface Version {
 
 /** What is served, for the attached clients: made only while there are any, and not too often. */
 export class ServedBoard {
+  /** Where the status page of this process is: clients get it with what is served next. */
+  statusPage = '';
   readonly #modules: ServedBoardModules;
   readonly #listeners = new Set<() => void>();
   /** Of the newest view that was looked at, and the one that the clients have. */
@@ -92,7 +94,7 @@ export class ServedBoard {
     const catalogue = buildCatalogue(view, NO_URLS);
     this.#latest = {
       view,
-      served: { catalogue, checks: readinessChecks(view) },
+      served: { catalogue, checks: readinessChecks(view), statusPage: this.statusPage },
       urls: new Map(
         catalogue.groups.map(({ group, workers }) => [
           group,

@@ -9,13 +9,15 @@ export interface Served {
   readonly catalogue: Catalogue;
   /** Of `/readyz`. */
   readonly checks: readonly ReadinessCheck[];
+  /** The status page of the router's process as it listens; empty where it has none. */
+  readonly statusPage: string;
 }
 
 /** A part is sent when it has so many bytes: a quarter of the longest message, with room for one more group or model. */
 const PART_BYTES = 1_000_000;
 
 /** What is served as it is sent: one part or more. The last one has `hasMore` false. */
-export function toParts({ catalogue, checks }: Served): readonly ServedFleet[] {
+export function toParts({ catalogue, checks, statusPage }: Served): readonly ServedFleet[] {
   const { groups, models, reasons, conflicts = [] } = catalogue;
   const places = new Map(
     groups.map(({ group, workers }) => [group, new Map(workers.map(({ target }, at) => [target, at]))]),
@@ -45,6 +47,7 @@ export function toParts({ catalogue, checks }: Served): readonly ServedFleet[] {
     reasons: reasons.map(toReason),
     conflicts: conflicts.map(({ name, owner = '', text }) => ({ name, owner, text })),
     checks: checks.map(({ name, ok, text }) => ({ name, ok, text })),
+    statusPage,
   });
   return parts.map((each, at) => ({ ...each, hasMore: at < parts.length - 1 }));
 }
@@ -77,6 +80,7 @@ export function fromParts(parts: readonly ServedFleet[]): Served {
       ...(conflicts.length === 0 ? {} : { conflicts }),
     },
     checks: parts.flatMap((part) => part.checks.map(({ name, ok, text }) => ({ name, ok, text }))),
+    statusPage: parts.at(-1)?.statusPage ?? '',
   };
 }
 

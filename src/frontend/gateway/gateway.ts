@@ -42,6 +42,7 @@ import { answerConnect, answerParserError } from './parser-error.js';
 import { refuse } from './refusal.js';
 import { BodyReader } from './request-body.js';
 import { ResponseHomes } from './response-homes.js';
+import type { RouterPage } from './router-page.js';
 import { pathOf, Routes } from './routes.js';
 import type { SessionAffinity } from './session-hash.js';
 import { welcomePage } from './welcome-page.js';
@@ -90,6 +91,8 @@ export interface GatewayModules {
   readonly probes: ProbeBoard;
   /** Answers `/metrics`. Absent: with what `registry` holds. */
   readonly metricsPage?: Pick<MetricsPage, 'answer'>;
+  /** Where the status page of the router is, where that is another process. Absent: it is not. */
+  readonly statusPage?: () => RouterPage | undefined;
   /** Absent: requests are not traced. */
   readonly tracer?: RequestTracer;
   /** The keys that hold now. Absent: no client is asked for one. */
@@ -243,7 +246,9 @@ export class Gateway {
     open('/livez', probe('livez'));
     open('/readyz', probe('readyz'));
     open('/health', () => this.#pages.health());
-    keyed('/', ({ headers }) => welcomePage(headers.accept, this.#options));
+    keyed('/', ({ headers }) =>
+      welcomePage(headers.accept, { ...this.#options, routerPage: this.#modules.statusPage?.() }),
+    );
     keyed('/metrics', ({ headers }) => metrics.answer(headers.accept));
     keyed('/v1/models', () => this.#pages.listModels());
     // Names have slashes in them, which not every client encodes.

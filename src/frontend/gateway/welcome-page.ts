@@ -1,12 +1,15 @@
 import { type HttpAnswer, jsonAnswer, textAnswer } from '../../edge/http/answer.js';
 import { html } from '../../edge/http/html.js';
 import { APIS } from '../apis/api.js';
+import type { RouterPage } from './router-page.js';
 
 /** What stands on the page. */
 export interface WelcomeContent {
   readonly version?: string;
   /** Where the status page is, as `--http-listen` says: `127.0.0.1:9091`. Absent: there is none. */
   readonly statusAddress?: string;
+  /** Where that of the router is, which is another process. Undefined: there is none, or it is not known. */
+  readonly routerPage?: RouterPage | undefined;
 }
 
 /** All that the OpenAI server answers. */
@@ -25,12 +28,9 @@ const CONTENT_SECURITY_POLICY =
 
 /** The page at `/`: HTML for who asks for it, JSON likewise, else plain text. Nothing of a request stands in it. */
 export function welcomePage(accept: string | undefined, content: WelcomeContent): HttpAnswer {
-  const { version, statusAddress } = content;
+  const { version, statusAddress, routerPage } = content;
   const title = `kv-accord frontend ${version ?? ''}`.trimEnd();
-  const status =
-    statusAddress === undefined
-      ? 'There is no status page.'
-      : `Status page, by --http-listen: ${statusAddress}, path /`;
+  const [status, page] = statusWords(statusAddress, routerPage);
   const answer = formOf(accept);
   if (answer === 'json')
     return varied(
@@ -38,18 +38,23 @@ export function welcomePage(accept: string | undefined, content: WelcomeContent)
         program: 'kv-accord frontend',
         version: version ?? null,
         endpoints: ENDPOINTS.map(([endpoint, what]) => ({ endpoint, what })),
-        status_page: statusAddress ?? null,
+        status_page: statusAddress ?? page ?? null,
       }),
     );
   if (answer === 'text') {
     const width = Math.max(...ENDPOINTS.map(([endpoint]) => endpoint.length));
     const lines = ENDPOINTS.map(([endpoint, what]) => `  ${endpoint.padEnd(width)}  ${what}`);
-    return varied(textAnswer(200, [title, '', ...lines, '', status].join('\n')));
+    return varied(
+      textAnswer(
+        200,
+        [title, '', ...lines, '', page === undefined ? status : `${status} ${page}`].join('\n'),
+      ),
+    );
   }
   const rows = ENDPOINTS.map(
     ([endpoint, what]) => html`<tr><td><code>${endpoint}</code></td><td>${what}</td></tr>`,
   );
-  const page = html`<!doctype html>
+  const document = html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -65,14 +70,27 @@ h1 { font-size: 1.1rem; } td { padding: .2rem 1.5rem .2rem 0; vertical-align: to
 <h1>${title}</h1>
 <p>An OpenAI-compatible server over a fleet of workers.</p>
 <table>${rows}</table>
-<p>${status}</p>
+<p>${status} ${page === undefined ? '' : html`<a href="${page}">${page}</a>`}</p>
 </body>
 </html>
 `;
   return varied(
-    { status: 200, contentType: 'text/html; charset=utf-8', body: page.text },
+    { status: 200, contentType: 'text/html; charset=utf-8', body: document.text },
     { 'content-security-policy': CONTENT_SECURITY_POLICY, 'referrer-policy': 'no-referrer' },
   );
+}
+
+/** What is said of a status page, and its URL where it can be opened from here. */
+function statusWords(
+  address: string | undefined,
+  routerPage: RouterPage | undefined,
+): readonly [words: string, url?: string] {
+  if (address !== undefined) return [`Status page, by --http-listen: ${address}, path /`];
+  if (routerPage === undefined) return ['There is no status page.'];
+  const { url, router, isLocal } = routerPage;
+  return isLocal
+    ? [`Status page of the router (${router}), on its machine alone (its --http-listen): ${url}`]
+    : [`Status page of the router (${router}), with what is routed here:`, url];
 }
 
 function formOf(accept: string | undefined): 'html' | 'json' | 'text' {

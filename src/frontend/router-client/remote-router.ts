@@ -50,7 +50,7 @@ export interface RouterState {
   readonly problem: string | undefined;
 }
 
-const NOTHING: Served = { catalogue: { models: [], groups: [], reasons: [] }, checks: [] };
+const NOTHING: Served = { catalogue: { models: [], groups: [], reasons: [] }, checks: [], statusPage: '' };
 
 /** The router of another process, over `kvaccord.v1.Router/Attach`. It is dialled again for as long as it takes. */
 export class RemoteRouter implements Routing {

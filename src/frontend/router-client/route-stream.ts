@@ -120,7 +120,11 @@ export class RouteStream implements Routing {
     this.#waiting.delete(routeId);
     if (isReserved) {
       waiting.resolve(
-        new StreamRoute(toDecision(answer.value), (event) => this.#report(routeId, event), this.#fail),
+        new StreamRoute(
+          toDecision(answer.value),
+          (event) => this.#report(routeId, event),
+          (decision, fault) => this.#fail(routeId, decision, fault),
+        ),
       );
       return;
     }
@@ -141,11 +145,11 @@ export class RouteStream implements Routing {
   }
 
   /** Goes with the next message: what is decided after it is to know it. */
-  readonly #fail = ({ group, target, instanceId }: Decision, fault: WorkerFault): void => {
+  #fail(routeId: number, { group, target, instanceId }: Decision, fault: WorkerFault): void {
     if (this.#isClosed || this.#failures.length >= MAX_EVENTS) return;
-    this.#failures.push({ group, target, instanceId, fault });
+    this.#failures.push({ group, target, instanceId, fault, routeId });
     this.#sendSoon();
-  };
+  }
 
   #freeId(): number {
     do this.#lastId = (this.#lastId + 1) >>> 0;

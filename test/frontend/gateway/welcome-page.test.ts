@@ -31,6 +31,22 @@ describe('the page at /', () => {
     });
   });
 
+  it('names the page of a router elsewhere, as a link where it can be opened from here', () => {
+    const routerPage = { url: 'http://10.0.0.2:9463/', router: '10.0.0.2:50060', isLocal: false };
+    expect(welcomePage(BROWSER, { routerPage }).body).toContain(
+      '<a href="http://10.0.0.2:9463/">http://10.0.0.2:9463/</a>',
+    );
+    expect(welcomePage(undefined, { routerPage }).body).toContain(
+      'Status page of the router (10.0.0.2:50060), with what is routed here: http://10.0.0.2:9463/',
+    );
+    expect(JSON.parse(welcomePage('application/json', { routerPage }).body)).toMatchObject({
+      status_page: 'http://10.0.0.2:9463/',
+    });
+    const local = { ...routerPage, url: 'http://127.0.0.1:9463/', isLocal: true };
+    expect(welcomePage(BROWSER, { routerPage: local }).body).not.toContain('href=');
+    expect(welcomePage(BROWSER, { routerPage: local }).body).toContain('on its machine alone');
+  });
+
   it('has no status page where there is none', () => {
     expect(welcomePage(undefined, {}).body).toContain('There is no status page.');
     expect(welcomePage(undefined, {}).body).toMatch(/^kv-accord frontend\n/);

@@ -389,7 +389,14 @@ export interface WorkerFailure {
   group: string;
   target: string;
   instanceId: string;
-  fault: SeenFault | undefined;
+  fault:
+    | SeenFault
+    | undefined;
+  /**
+   * The open route of this stream that met it, so that the decision is shown
+   * with it. Absent: none, or a client that does not say.
+   */
+  routeId?: number | undefined;
 }
 
 /** One event in the life of a route. */
@@ -491,6 +498,11 @@ export interface ServedFleet {
   checks: ServedCheck[];
   /** True: more parts follow, and only all of them together count. */
   hasMore: boolean;
+  /**
+   * Where the router's process serves its status page, as it listens:
+   * `http://0.0.0.0:9463`. In the last part; empty where it has none.
+   */
+  statusPage: string;
 }
 
 /** All that serves one model. */
@@ -3475,7 +3487,7 @@ export const SeenFault: MessageFns<SeenFault> = {
 };
 
 function createBaseWorkerFailure(): WorkerFailure {
-  return { group: "", target: "", instanceId: "", fault: undefined };
+  return { group: "", target: "", instanceId: "", fault: undefined, routeId: undefined };
 }
 
 export const WorkerFailure: MessageFns<WorkerFailure> = {
@@ -3491,6 +3503,9 @@ export const WorkerFailure: MessageFns<WorkerFailure> = {
     }
     if (message.fault !== undefined) {
       SeenFault.encode(message.fault, writer.uint32(34).fork()).join();
+    }
+    if (message.routeId !== undefined) {
+      writer.uint32(40).uint32(message.routeId);
     }
     return writer;
   },
@@ -3540,6 +3555,14 @@ export const WorkerFailure: MessageFns<WorkerFailure> = {
             message.fault = SeenFault.decode(reader, reader.uint32());
             continue;
           }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.routeId = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3566,6 +3589,9 @@ export const WorkerFailure: MessageFns<WorkerFailure> = {
     if (message.fault !== undefined) {
       obj.fault = SeenFault.toJSON(message.fault);
     }
+    if (message.routeId !== undefined) {
+      obj.routeId = Math.round(message.routeId);
+    }
     return obj;
   },
 
@@ -3580,6 +3606,7 @@ export const WorkerFailure: MessageFns<WorkerFailure> = {
     message.fault = (object.fault !== undefined && object.fault !== null)
       ? SeenFault.fromPartial(object.fault)
       : undefined;
+    message.routeId = object.routeId ?? undefined;
     return message;
   },
 };
@@ -4333,7 +4360,7 @@ export const NotRouted: MessageFns<NotRouted> = {
 };
 
 function createBaseServedFleet(): ServedFleet {
-  return { groups: [], models: [], reasons: [], conflicts: [], checks: [], hasMore: false };
+  return { groups: [], models: [], reasons: [], conflicts: [], checks: [], hasMore: false, statusPage: "" };
 }
 
 export const ServedFleet: MessageFns<ServedFleet> = {
@@ -4355,6 +4382,9 @@ export const ServedFleet: MessageFns<ServedFleet> = {
     }
     if (message.hasMore !== false) {
       writer.uint32(48).bool(message.hasMore);
+    }
+    if (message.statusPage !== "") {
+      writer.uint32(58).string(message.statusPage);
     }
     return writer;
   },
@@ -4420,6 +4450,14 @@ export const ServedFleet: MessageFns<ServedFleet> = {
             message.hasMore = reader.bool();
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.statusPage = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4452,6 +4490,9 @@ export const ServedFleet: MessageFns<ServedFleet> = {
     if (message.hasMore !== false) {
       obj.hasMore = message.hasMore;
     }
+    if (message.statusPage !== "") {
+      obj.statusPage = message.statusPage;
+    }
     return obj;
   },
 
@@ -4466,6 +4507,7 @@ export const ServedFleet: MessageFns<ServedFleet> = {
     message.conflicts = object.conflicts?.map((e) => ServedConflict.fromPartial(e)) || [];
     message.checks = object.checks?.map((e) => ServedCheck.fromPartial(e)) || [];
     message.hasMore = object.hasMore ?? false;
+    message.statusPage = object.statusPage ?? "";
     return message;
   },
 };

@@ -45,7 +45,7 @@ const PROCESSORS = {
   s390x: 's390x',
 };
 
-/** The lock entry of an optional package that was not looked up; undefined when its name tells no platform. */
+/** The lock entry of an optional package that was not looked up; undefined when no platform is in its name. */
 function entryFor(name, version, owner) {
   const words = name.split(/[-/]/);
   const os = SYSTEMS.find((system) => words.includes(system));
@@ -71,7 +71,7 @@ for (const owner of Object.values(lock.packages)) {
     if (key in lock.packages) continue;
     const entry = entryFor(name, version, owner);
     if (entry === undefined) {
-      console.error(`package-lock.json: ${name} ${version} is missing, and its name tells no platform`);
+      console.error(`package-lock.json: ${name} ${version} is missing, and no platform is in its name`);
       process.exitCode = 1;
     } else {
       missing.push([key, entry]);

@@ -34,7 +34,7 @@ if (process.argv.includes('--check')) {
   const drawn = storyOf(linesOfPicture(readFileSync(file, 'utf8'))).join('\n');
   if (story !== drawn) {
     console.error(
-      `docs/images/demo.svg tells another story than the demo: node scripts/demo-picture.mjs\n\nThe demo:\n${story}\n\nThe picture:\n${drawn}`,
+      `docs/images/demo.svg shows another story than the demo: node scripts/demo-picture.mjs\n\nThe demo:\n${story}\n\nThe picture:\n${drawn}`,
     );
     process.exitCode = 1;
   }

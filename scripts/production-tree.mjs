@@ -28,7 +28,7 @@ import { filesBelow } from './production-tree/files-below.mjs';
 import { leftOut } from './production-tree/left-out.mjs';
 import { loadedFiles } from './production-tree/loaded-files.mjs';
 
-/** When all files were last written, as far as an image tells; npm's packages say this everywhere. */
+/** When all files were last written, as far as an image reports; npm's packages say this everywhere. */
 const WRITTEN = new Date('1985-10-26T08:15:00Z');
 const PROCESSORS = { x64: 'x64', amd64: 'x64', arm64: 'arm64' };
 

@@ -127,7 +127,7 @@ def word(message, field):
 
 
 def optional(message, field, absent="not known"):
-    """An `optional` field that is absent reads as 0, and only HasField tells it from a 0 that the engine said."""
+    """An `optional` field that is absent reads as 0, and only HasField distinguishes it from a 0 that the engine said."""
     return getattr(message, field) if message.HasField(field) else absent
 
 

@@ -9,7 +9,7 @@ import { FakeClock } from '../support/fake-clock.js';
 import { TextRecorder } from '../support/text-recorder.js';
 import { asNode, type Node, nodesOf, type PodTemplate, textsOf } from './manifests.js';
 
-/** What `--print-config --json` tells of a command line: each setting's value. */
+/** What `--print-config --json` prints for a command line: each setting's value. */
 export type Settings = Readonly<Record<string, unknown>>;
 
 /** Whether a container runs kv-accord, by its image or, where a volume holds the program, by its command. */

@@ -7,13 +7,13 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Words of `docs/glossary.md` that are avoided, with those that stand in their place. */
 const AVOIDED: readonly (readonly [RegExp, string])[] = [
-  [/\btold\b/i, 'reported, said, discovered'],
+  [/\b(told|tells)\b/i, 'reported, said, discovered'],
   [/\banew\b/i, 'again'],
   [/\bmend(s|ed|ing)?\b/i, 'fix, correct'],
   [/\bwhoever\b/i, 'anyone who'],
   [/\b(held|hold|holds) against\b/i, 'checked against'],
   [/\bat once\b/i, 'immediately, or together'],
-  [/\bcuts? (every|blocks|KV blocks)\b/i, 'a block size of'],
+  [/\bcuts? (every|blocks|KV blocks|\d+)\b/i, 'a block size of'],
   [/\bstandings?\b/i, 'cache knowledge, engine health'],
   [/\bbags?\b/i, 'unordered set'],
   [/\b(intake|crew|patience|camps)\b/i, 'queue, processes, timeout, value groups'],

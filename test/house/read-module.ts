@@ -53,7 +53,7 @@ interface Node {
 }
 
 /**
- * Parses one TypeScript source and tells what it imports and which platform
+ * Parses one TypeScript source and says what it imports and which platform
  * globals it touches. Throws when the source does not parse.
  *
  * Names are not resolved: a local variable called `process` counts as the

@@ -16,7 +16,7 @@ interface Said {
   readonly args: readonly string[];
 }
 
-/** Tells its pid, sizes and arguments as one line, then each signal as another; SIGTERM ends it with 5. */
+/** Prints its pid, sizes and arguments as one line, then each signal as another; SIGTERM ends it with 5. */
 const STAYS = `
   for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGINT', 'SIGQUIT', 'SIGTERM']) {
     process.on(signal, () => {
@@ -149,7 +149,7 @@ describe('exec', () => {
     ['no-such-program-anywhere', 'not found on PATH'],
     ['/', 'not an executable file'],
     ['/dev/null/x', 'a part of its path is not a folder'],
-  ])('tells that %s cannot be run in one line, with code 2', async (command, words) => {
+  ])('says that %s cannot be run in one line, with code 2', async (command, words) => {
     const exec = new Exec([...workersOf(await open.sidecar('a')), '--log-level', 'error'], [command]);
     expect(await exec.ended()).toBe(2);
     expect(exec.stderr).toBe(`kv-accord exec: cannot run "${command}": ${words}\n`);

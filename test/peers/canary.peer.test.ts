@@ -20,7 +20,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('the canary beside two real vLLMs', ()
   let two: Vllm<LentProgram>;
 
   beforeAll(async () => {
-    // The Rust frontend names the block size nowhere in HTTP: only an event tells it.
+    // The Rust frontend names the block size nowhere in HTTP: only an event reports it.
     [one, two] = await Promise.all([
       borrowVllm({ blockSize: 32 }),
       borrowVllm({ blockSize: 64, frontend: 'rust' }),
@@ -30,7 +30,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('the canary beside two real vLLMs', ()
     await Promise.all([one?.program.stop(), two?.program.stop()]);
   });
 
-  it('passes on each path of an engine, and makes a fresh one tell its block size', async () => {
+  it('passes on each path of an engine, and makes a fresh one show its block size', async () => {
     const sidecar = forThisTest(await startSidecar('worker-1', '--engine', one.url, ...CANARY));
     const { canary } = await sung(sidecar);
     expect(canary).toMatchObject({

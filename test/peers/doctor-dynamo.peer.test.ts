@@ -52,12 +52,12 @@ async function frontendOf(fileKv: string, workers: number): Promise<DynamoFronte
   return frontend;
 }
 
-/** Tells of requests and what became of them. */
+/** Reports requests and what became of them. */
 async function load(frontend: DynamoFrontend, what: string, seed: number): Promise<void> {
   console.log(describeLoad(what, await converse(frontend, { ...LOAD, seed })));
 }
 
-describe.skipIf(lacks('dynamo'))('doctor beside real Dynamo workers that register 16 and cut 32', () => {
+describe.skipIf(lacks('dynamo'))('doctor beside real Dynamo workers that register 16 and use 32', () => {
   const fileKv = dynamoFolder('doctor-publishers');
   const wrong = { model: tinyModel('tiny'), registered: 16, engine: 32, fileKv };
   const workers: DynamoWorker[] = [];
@@ -91,13 +91,13 @@ describe.skipIf(lacks('dynamo'))('doctor beside real Dynamo workers that registe
     expect(page).toMatchObject({ status: 1, causes: ['block_size_mismatch likely'] });
 
     const log = await ask('wrong publishers, log of the frontend', logsOf(frontend));
-    // The same warnings come of lost events and of an early begin; what engines reuse would tell them apart.
+    // The same warnings come of lost events and of an early begin; what engines reuse would distinguish them.
     expect(log).toMatchObject({ status: 1, causes: ['block_size_mismatch possible'] });
     expect(log.headline).not.toMatch(/\b32\b/);
     expect(log.unknowns).toContainEqual(expect.stringMatching(/^What engines really reuse/));
   });
 
-  it('calls it healthy once the workers register what they cut', async () => {
+  it('calls it healthy once the workers register what they use', async () => {
     const right = { ...wrong, registered: 32 };
     for (const [i, worker] of workers.entries()) workers[i] = await restartDynamoWorker(worker, right);
     const frontend = await frontendOf(fileKv, 2);
@@ -265,7 +265,7 @@ describe.skipIf(lacks('dynamo'))('doctor beside real Dynamo mockers with blocks 
 });
 
 describe.skipIf(lacks('dynamo'))('doctor beside real Dynamo workers of two sizes', () => {
-  it('names the worker that the frontend rejected, by its log alone; metrics do not tell', async () => {
+  it('names the worker that the frontend rejected, by its log alone; metrics do not name it', async () => {
     const fileKv = dynamoFolder('doctor-two-sizes');
     const frontend = forThisTest(await beginDynamoFrontend(fileKv));
     const first = forThisTest(await startMocker(tinyModel('tiny'), 16, { fileKv }));

@@ -139,7 +139,7 @@ describe.skipIf(lacks('vllm'))('doctor beside a real vLLM without KV events', ()
       causes: ['events_off likely', 'block_size_mismatch possible'],
     });
     expect(behind.advice).toContain('--kv-events-config');
-    // No page of vLLM tells whether it publishes.
+    // No page of vLLM reports whether it publishes.
     const page = await ask('vLLM without events, metrics', metricsOf(engine));
     expect(page).toMatchObject({ status: 6, causes: [] });
   });

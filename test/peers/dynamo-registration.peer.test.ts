@@ -47,7 +47,7 @@ interface Routed {
 }
 
 describe.skipIf(lacks('dynamo', 'grpcurl'))(
-  'two real Dynamo workers that register 16 while their engines cut 32',
+  'two real Dynamo workers that register 16 while their engines use 32',
   () => {
     let fileKv: string;
     let workers: DynamoWorker[];

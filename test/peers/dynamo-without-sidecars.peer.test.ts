@@ -71,7 +71,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('a real Dynamo fleet without any sid
     expect(figures.hitRateOfRepeats).toBeGreaterThan(0.9);
   });
 
-  it('whose cards are wrong is found out by an aggregator that reads the events, and exec tells of it', async () => {
+  it('whose cards are wrong is found out by an aggregator that reads the events, and exec reports it', async () => {
     await restartAll({ model, registered: 16, engine: 32, fileKv });
     // Workers are named by their system ports, which they keep when they are restarted.
     const sources = workers.map(({ ports, kvEvents }) => `127.0.0.1:${ports.system}=${kvEvents}`).join(',');

@@ -32,7 +32,7 @@ const WORDS = Array.from({ length: 400 }, (_, i) => i);
 const LOAD = { conversations: 6, turns: 4, words: 2_000 };
 
 describe.skipIf(lacks('dynamo', 'grpcurl'))(
-  'a real Dynamo fleet whose cards say 16 while its engines cut 32',
+  'a real Dynamo fleet whose cards say 16 while its engines use 32',
   () => {
     const fileKv = dynamoFolder('dynamo-wrong-card');
     const wrong = { model: tinyModel('tiny'), registered: 16, engine: 32, fileKv };

@@ -50,7 +50,7 @@ describe.skipIf(lacks('dynamo', 'grpcurl'))('beside a real Dynamo mocker with bl
     expect(sizeEvidence(report)?.raw).toContain('32');
   });
 
-  it('a sidecar that may read the folder alone tells the same size', async () => {
+  it('a sidecar that may read the folder alone reports the same size', async () => {
     const sidecar = forThisTest(
       await startSidecar('worker-0', '--engine', 'none', '--dynamo-file-kv', mocker.fileKv),
     );

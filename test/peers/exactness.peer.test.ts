@@ -62,7 +62,7 @@ async function untilOpen(
     for (const sidecar of sidecars)
       await reportThat(
         sidecar,
-        'that tells of the draft model',
+        'that reports the draft model',
         ({ contract }) => contract?.dropsLastHitBlock === true,
       );
   }

@@ -25,7 +25,7 @@ describe.skipIf(lacks('vllm', 'sglang', 'grpcurl'))('a fleet of a real vLLM and 
   let workers: Served[];
   const served: Served[] = [];
 
-  /** Restarts SGLang on the same ports with another page size, and waits until its sidecar tells it. */
+  /** Restarts SGLang on the same ports with another page size, and waits until its sidecar reports it. */
   async function restartSglang(pageSize: number): Promise<void> {
     await sglang.program.end();
     sglang = await startSglang({ model: tinyModel('tiny'), pageSize, ports: sglang.ports });

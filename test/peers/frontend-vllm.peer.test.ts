@@ -58,7 +58,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
         sidecars.push(sidecar);
         await completeReport(sidecar);
       }
-      // 100 concurrent conversations ask an engine on half a core more than it tells in the usual time.
+      // 100 concurrent conversations ask an engine on half a core more than it answers in the usual time.
       const slowEngine = ['--tokenize-timeout', '30s'];
       frontend = await startFrontend('frontend', sidecars, '--decision-headers', ...slowEngine);
       client = clientOf(frontend.url);
@@ -198,7 +198,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       await untilIdle();
     });
 
-    it("tells errors so that the client knows them: the engine's own, and ours", async () => {
+    it("reports errors so that the client knows them: the engine's own, and ours", async () => {
       const ask = (fields: object): Promise<unknown> =>
         client.chat.completions.create({
           model: MODEL,

@@ -61,7 +61,7 @@ async function serveInContainer(
   return served;
 }
 
-/** Ends a container as a kubelet does, and tells how that went. */
+/** Ends a container as a kubelet does, and returns how that went. */
 async function end({ id, program }: Container): Promise<{ status: number; tookMs: number }> {
   const startedMs = performance.now();
   await podman('stop', '--time', '25', id);

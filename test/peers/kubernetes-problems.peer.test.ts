@@ -237,7 +237,7 @@ describe.skipIf(lacks('kube', 'grpcurl') || podNetworkMissing() !== undefined)(
           '{apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["list", "watch"]}',
         );
         expect(await mayDo(missing)).toBe('no');
-        // As the message tells an operator to do.
+        // As the message asks an operator to do.
         await account.allow(RIGHTS);
         expect(await mayDo(missing)).toBe('yes');
         await follows(served, 1);

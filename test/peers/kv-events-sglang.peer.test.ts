@@ -53,7 +53,7 @@ describe.skipIf(lacks('sglang', 'grpcurl'))(
       const startedMs = performance.now();
       aggregator = await startAggregator('aggregator', [sidecar]);
       const now = await truth.settled();
-      // It tells so at its start, before anything was there.
+      // It says so at its start, before anything was there.
       expect(now.cleared).toBe(1);
       const tookMs = await untilExact(aggregator, target, now, startedMs);
       console.log(`an aggregator knew what SGLang holds ${tookMs} ms after its start`);

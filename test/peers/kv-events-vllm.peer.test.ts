@@ -299,11 +299,11 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       expect(await prefill(engine, { tokens: PROMPT })).toBe(0);
     });
 
-    it('empty the index once vLLM tells that its cache was reset', async () => {
+    it('empty the index once vLLM says that its cache was reset', async () => {
       const before = await truth.settled();
       const reset = await fetch(`${engine.url}/reset_prefix_cache`, { method: 'POST' });
       expect(reset.status).toBe(200);
-      // vLLM tells it with the next request that it schedules; this one is too short for a block of its own.
+      // vLLM reports it with the next request that it schedules; this one is too short for a block of its own.
       expect((await truth.settled()).cleared).toBe(before.cleared);
       await untilExact(aggregator, target, before);
       await prefill(engine, { tokens: words(20) });

@@ -254,7 +254,7 @@ describe.skipIf(lacks('kube'))('manifests on a real API server', () => {
   }
 
   test.skipIf(lacks('helm'))(
-    'helm install tells what to look at, and helm uninstall leaves nothing',
+    'helm install says what to look at, and helm uninstall leaves nothing',
     async () => {
       const cluster = ['--kubeconfig', kube.kubeconfig, '--namespace', 'kv'];
       const { status, stdout, stderr } = await helm(['install', 'test', chart, ...cluster]);

@@ -16,7 +16,7 @@ describe.skipIf(lacks('sglang', 'grpcurl'))('a sidecar beside a real SGLang with
     await engine?.program.stop();
   });
 
-  it('tells 32 over HTTP', async () => {
+  it('reports 32 over HTTP', async () => {
     const sidecar = forThisTest(await startSidecar('worker-http', '--engine', engine.url));
     const report = await completeReport(sidecar);
     expect(report).toMatchObject({
@@ -34,7 +34,7 @@ describe.skipIf(lacks('sglang', 'grpcurl'))('a sidecar beside a real SGLang with
     });
   });
 
-  it('tells 32 over its own gRPC', async () => {
+  it('reports 32 over its own gRPC', async () => {
     const flags = ['--engine', 'none', '--engine-grpc', `127.0.0.1:${engine.ports.grpc}`];
     const sidecar = forThisTest(await startSidecar('worker-grpc', ...flags));
     const report = await completeReport(sidecar);

@@ -68,7 +68,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('a sidecar beside a real vLLM', () => 
     });
   });
 
-  it('that was asked for 64 and runs 16, tells 16', async () => {
+  it('that was asked for 64 and runs 16, reports 16', async () => {
     const engine = forThisTest(await startVllm({ model: tinyModel('tiny-mla', 'mla'), blockSize: 64 }));
     expect(engine.program.log).toContain('overriding user-specified block_size=64');
     const sidecar = forThisTest(await startSidecar('worker-0', '--engine', engine.url));

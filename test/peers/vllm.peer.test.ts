@@ -27,7 +27,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('a sidecar beside a real vLLM with blo
     await engine?.program.stop();
   });
 
-  it('tells 32 with the metrics line that says so', () => {
+  it('reports 32 with the metrics line that says so', () => {
     expect(first).toMatchObject({
       workerId: 'worker-0',
       engine: { kind: 'ENGINE_KIND_VLLM', version: '0.32.0', state: 'ENGINE_STATE_READY' },

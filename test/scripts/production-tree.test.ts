@@ -31,7 +31,7 @@ function makeTree(arch: string): string {
   return out;
 }
 
-/** Runs Node in a tree, and tells what it printed. */
+/** Runs Node in a tree, and returns what it printed. */
 function runNode(tree: string, ...args: readonly string[]): string {
   return execFileSync(process.execPath, args, {
     cwd: tree,

@@ -47,7 +47,7 @@ export async function tokensWithMedia(
     : { tokens: prefix, reason: 'media_prefix' };
 }
 
-/** Undefined where there is none, or where one is all of the other: then no word tells where it ends. */
+/** Undefined where there is none, or where one is all of the other: then no word says where it ends. */
 function commonPrefix(a: Uint32Array, b: Uint32Array): Uint32Array | undefined {
   const length = Math.min(a.length, b.length);
   let common = 0;

@@ -1,7 +1,7 @@
 import type { Evidence, Origin } from './evidence.js';
 
 /**
- * Tells what only stands in a manifest. A folder may hold several deployments
+ * Says what only stands in a manifest. A folder may hold several deployments
  * that never meet: what their programs are to each other, `lint` says.
  */
 export function ofManifests(

@@ -33,7 +33,7 @@ export interface FoundPodSpec {
   readonly spec: YAMLMap;
   /** `metadata` beside the spec. */
   readonly metadata: YAMLMap | undefined;
-  /** What tells it from the others of the object: `prefill`, `worker`, `router/scheduler`; undefined for the only one. */
+  /** What distinguishes it from the others of the object: `prefill`, `worker`, `router/scheduler`; undefined for the only one. */
   readonly part: string | undefined;
   /** From the object down: `spec.roles[prefill].template.spec`. */
   readonly path: string;

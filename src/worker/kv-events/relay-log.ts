@@ -136,7 +136,7 @@ export class RelayLog {
     this.#instanceId = instanceId;
   }
 
-  /** Tells every reader the name of the engine start; what it holds stays. */
+  /** Gives every reader the name of the engine start; what it holds stays. */
   sendName(): void {
     this.#append(this.start(true, ''));
   }

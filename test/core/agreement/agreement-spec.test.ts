@@ -73,7 +73,7 @@ describe('before agreement', () => {
     expect(fleet.group().state).toBe('agreed');
   });
 
-  it('A1: with min_workers auto the members of all groups count together, because nobody tells the models apart', () => {
+  it('A1: with min_workers auto the members of all groups count together, because nobody distinguishes the models', () => {
     const fleet = new TestFleet({ minWorkers: 'auto', isStaticDiscovery: true });
     const members = ['a', 'b'].map((target) => ({ target, draining: false }));
     fleet.do({ type: 'listed', members, expected: { count: 2, origin: 'Deployment w' } });
@@ -758,7 +758,7 @@ describe('live verification', () => {
     expect(forgets()).toHaveLength(1);
   });
 
-  it('V4: all declare 16 and their engines cut 32: the first is named, and the fleet follows what most were seen to do', () => {
+  it('V4: all declare 16 and their engines use 32: the first is named, and the fleet follows what most were seen to do', () => {
     const fleet = declaredFleet();
     fleet.mismatched('a', 32);
     expect(fleet.logs('block_size_mismatch')).toEqual([

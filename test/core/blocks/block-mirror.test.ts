@@ -26,7 +26,7 @@ function add(
   return mirror.add(lo, hi, sequence, 0, 0, traitsOf(tokensPerBlock, tiers, hidden));
 }
 
-/** Everything a snapshot tells, as `tier width sequence`. */
+/** Everything a snapshot reports, as `tier width sequence`. */
 function changesOf(mirror: BlockMirror, step: number, between: () => void = () => {}): string[] {
   const pieces = mirrorPieces(mirror, step);
   const all: string[] = [];
@@ -90,7 +90,7 @@ describe('a block mirror', () => {
     expect([mirror.size, mirror.find(99_500, 0), mirror.byteLength]).toEqual([0, -1, empty]);
   });
 
-  it('tells hidden blocks to nobody', () => {
+  it('shows hidden blocks to nobody', () => {
     const mirror = new BlockMirror(100);
     add(mirror, 1, 0, 1);
     add(mirror, 2, 0, 2, { hidden: true });
@@ -197,7 +197,7 @@ describe('a block mirror against a plain map', () => {
     );
   });
 
-  it('tells in a snapshot every block that stays, whatever goes on between its pieces', () => {
+  it('reports in a snapshot every block that stays, whatever goes on between its pieces', () => {
     fc.assert(
       fc.property(
         fc.array(step, { minLength: 100, maxLength: 400 }),

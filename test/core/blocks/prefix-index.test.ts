@@ -29,7 +29,7 @@ function thrownBy(act: () => unknown): unknown {
 }
 
 describe('a prefix index', () => {
-  it('tells of each holder how many leading blocks it has, whatever it has behind a gap', () => {
+  it('reports for each holder how many leading blocks it has, whatever it has behind a gap', () => {
     const index = new PrefixIndex();
     const [whole, half, gap] = [index.addHolder(), index.addHolder(), index.addHolder()];
     const hashes = packedFrom([1n, 2n, 3n, 4n]);

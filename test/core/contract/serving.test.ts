@@ -120,7 +120,7 @@ describe('what else a worker says of how it serves', () => {
     expect(of({ engine: role === undefined ? {} : { role } }).role).toBe(expected);
   });
 
-  it('is what it tells, and absent where it tells nothing', () => {
+  it('is what it reports, and absent where it reports nothing', () => {
     const model = {
       servedNames: ['a', 'b'],
       loraAdapters: ['l'],

@@ -216,7 +216,7 @@ describe('the API', () => {
     expect(JSON.parse(got.body)).toEqual({ group: 'meta/llama', verbose: '1' });
   });
 
-  test('refuses with a reason, and tells nothing of what breaks inside', async () => {
+  test('refuses with a reason, and says nothing of what breaks inside', async () => {
     const { port, logger } = await start();
     const refused = await ask('/api/v1/refused', { port });
     expect(refused.status).toBe(503);
@@ -353,7 +353,7 @@ describe('HTTPS', () => {
     expect(await ask('/livez', { port, tls: { ca } })).toMatchObject({ status: 200, serverName: 'second' });
   });
 
-  test('tells of a certificate that cannot be used', async () => {
+  test('reports a certificate that cannot be used', async () => {
     let material = first;
     const { port, logger } = await start({}, { tls: { current: () => material, clientAuth: 'none' } });
     material = { ...first, key: 'no key' };
@@ -375,7 +375,7 @@ describe('HTTPS', () => {
     }
   });
 
-  test('tells access whether a good certificate was shown', async () => {
+  test('shows access whether a good certificate was shown', async () => {
     const seen: boolean[] = [];
     const access = {
       findCallerProblem: (_: string | undefined, isVerified: boolean) => {

@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 afterEach(() => open.close());
 
-/** A list-watch that runs until the test ends, and what it tells. */
+/** A list-watch that runs until the test ends, and what it reports. */
 class Following {
   readonly sets: string[][] = [];
   readonly errors: string[] = [];

@@ -111,7 +111,7 @@ describe('the logger', () => {
     },
   );
 
-  test('tells an error in one line, and its stack only at debug level', async () => {
+  test('reports an error in one line, and its stack only at debug level', async () => {
     const error = new Error('cannot dial', { cause: new Error('ECONNREFUSED') });
     for (const [level, stack] of [
       ['info', false],

@@ -66,7 +66,7 @@ describe('grpc.health.v1', () => {
     watch.cancel();
   });
 
-  it('tells watchers NOT_SERVING and ends their streams when the server stops', async () => {
+  it('sends watchers NOT_SERVING and ends their streams when the server stops', async () => {
     const { server, client } = await startedServer();
     const watch = collect(client.watch({ service: '' }));
     expect(await watch.next()).toEqual({ status: Serving.SERVING });

@@ -80,7 +80,7 @@ describe('server reflection', () => {
     }
   });
 
-  it('tells maps as the compiler wrote them: a nested entry of the field`s own name', async () => {
+  it('reports maps as the compiler wrote them: a nested entry of the field`s own name', async () => {
     const [health] = await filesOf({
       $case: 'fileContainingSymbol',
       value: 'grpc.health.v1.HealthListResponse',
@@ -94,7 +94,7 @@ describe('server reflection', () => {
     expect(message?.options?.mapEntry ?? false).toBe(false);
   });
 
-  it('tells `optional` and the names of fields as they were written', async () => {
+  it('reports `optional` and the names of fields as they were written', async () => {
     const [file] = await filesOf({ $case: 'fileContainingSymbol', value: 'kvaccord.v1.Contract' });
     const field = file?.messageType.find(({ name }) => name === 'Contract')?.field[0];
     expect(field).toMatchObject({ name: 'tokens_per_block', proto3Optional: true });

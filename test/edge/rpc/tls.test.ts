@@ -123,7 +123,7 @@ describe('TLS', () => {
     );
   });
 
-  it('tells a plaintext client on a TLS port what is wrong', async () => {
+  it('shows a plaintext client on a TLS port what is wrong', async () => {
     const { at } = await serve(await load(files().server));
     const error = await connectError(at, createPlaintextSecurity());
     expect(error.code).toBe('not_http2');
@@ -132,7 +132,7 @@ describe('TLS', () => {
     );
   });
 
-  it('tells a TLS client on a plaintext port what is wrong', async () => {
+  it('shows a TLS client on a plaintext port what is wrong', async () => {
     const { at } = await serve(createPlaintextSecurity());
     const error = await connectError(at, await load({ tlsCa: files().tlsCa }));
     expect(error.code).toBe('tls_failed');

@@ -239,7 +239,7 @@ describe('the native gRPC of a recorded SGLang', () => {
     return Object.assign(modules, { rpc: createEngineRpc({}, modules) });
   };
 
-  it('tells the same as HTTP, with the event sources by rank', async () => {
+  it('reports the same as HTTP, with the event sources by rank', async () => {
     await using engine = await serveGrpc([[SglangServiceService.getServerInfo, { hex }]]);
     const { facts, warnings } = await runProbe(sglangGrpc, { grpcAddress: engine.address }, rpcModules());
     expect(warnings).toEqual([]);

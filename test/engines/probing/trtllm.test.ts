@@ -37,7 +37,7 @@ const HARMLESS = new Set([
 ]);
 
 describe('TensorRT-LLM', () => {
-  it('tells the running size in its gauge, and the configured one in its server info with a warning', async () => {
+  it('reports the running size in its gauge, and the configured one in its server info with a warning', async () => {
     await using engine = await serveRecordings(trtllm);
     const target = { httpBaseUrl: engine.url };
     const metrics = await runProbe(trtllmMetrics, target);
@@ -68,7 +68,7 @@ describe('TensorRT-LLM', () => {
   it.each([
     ['no gauge yet', '# HELP trtllm_num_requests_running x\ntrtllm_num_requests_running 0.0\n'],
     ['a gauge that was never set', 'trtllm_kv_cache_tokens_per_block{model_name="m"} 0.0\n'],
-  ])('with %s tells no size and why', async (_name, text) => {
+  ])('with %s reports no size and why', async (_name, text) => {
     await using engine = await serveRecordings({ ...trtllm, '/prometheus/metrics': text });
     const { facts, warnings } = await runProbe(trtllmMetrics, { httpBaseUrl: engine.url });
     expect(facts).toEqual([]);
@@ -102,7 +102,7 @@ describe("TensorRT-LLM's endpoints that drain or can end it", () => {
       {},
     ],
     [
-      'nothing that tells it apart is there',
+      'nothing that sets it apart is there',
       { '/v1/models': 'no', '/server_info': 'no', '/version': file('version.json') },
       {},
     ],
@@ -134,7 +134,7 @@ describe("TensorRT-LLM's configuration file", () => {
       probeModules({ readFile: async () => text }),
     );
 
-  it('tells what was asked for, and a publisher for each attention-DP rank', async () => {
+  it('says what was asked for, and a publisher for each attention-DP rank', async () => {
     const { facts, warnings } = await read(file('config.yaml'));
     expect(warnings).toEqual([]);
     expect(sizeLines(facts)).toEqual(['requested 32 engine_config contract']);

@@ -25,7 +25,7 @@ const recorded = (method: string): { hex: string } => ({ hex: control.get(`vllm.
 const hex = (bytes: Uint8Array): { hex: string } => ({ hex: Buffer.from(bytes).toString('hex') });
 
 describe('vllm.Control of the recorded Rust frontend', () => {
-  it('tells the effective size, the engine start and where the events are', async () => {
+  it('reports the effective size, the engine start and where the events are', async () => {
     await using engine = await serveGrpc([
       [ControlService.getServerInfo, recorded('GetServerInfo')],
       [ControlService.getModelInfo, recorded('GetModelInfo')],
@@ -139,7 +139,7 @@ function camelFields(path: string): Record<string, never> {
 }
 
 describe('vllm.grpc.engine.VllmEngine', () => {
-  it('as recorded tells its block_size, which is the scheduler unit', async () => {
+  it('as recorded reports its block_size, which is the scheduler unit', async () => {
     const server = camelFields('vllm-0.32.0/smg-grpc/GetServerInfo.json');
     const model = camelFields('vllm-0.32.0/smg-grpc/GetModelInfo.json');
     await using engine = await serveGrpc([

@@ -33,7 +33,7 @@ describe('/kv_event_sources of vLLM', () => {
     ]);
   });
 
-  it('tells one source for each data-parallel rank, and that a publisher which connects is met by binding', async () => {
+  it('reports one source for each data-parallel rank, and that a publisher which connects is met by binding', async () => {
     const ranks = {
       0: {
         enable_kv_cache_events: true,

@@ -164,7 +164,7 @@ describe('bounds', () => {
   });
 });
 
-it('tells nobody who has left', async () => {
+it('informs nobody who has left', async () => {
   let notified = 0;
   const leave = board.watch(() => {
     notified += 1;

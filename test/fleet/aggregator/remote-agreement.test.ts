@@ -85,7 +85,7 @@ class Stage {
   readonly changes = new Changes();
   readonly remote: RemoteAgreement;
   /** How often it reported anything. */
-  tells = 0;
+  calls = 0;
 
   constructor(address: string, group = '') {
     const { clock, logger } = this;
@@ -96,7 +96,7 @@ class Stage {
     const dialer = new RpcDialer({}, { clock, security: createPlaintextSecurity() });
     this.remote = new RemoteAgreement({ address: at, group }, { clock, logger, random, dialer });
     this.remote.watch(() => {
-      this.tells += 1;
+      this.calls += 1;
       this.changes.tell();
     });
     this.remote.start();
@@ -116,7 +116,7 @@ class Stage {
 }
 
 describe('following an aggregator', () => {
-  it('tells what it says and what changes', async () => {
+  it('passes on what it says and what changes', async () => {
     const aggregator = await FakeAggregator.start();
     const stage = new Stage(aggregator.address);
     expect(stage.remote).toMatchObject({ agreements: [], problem: 'not asked yet', refusal: undefined });
@@ -174,7 +174,7 @@ describe('following an aggregator', () => {
     aggregator.greet = () => aggregator.refuse({ code: status.UNAVAILABLE, details: 'draining' });
     const stage = new Stage(aggregator.address);
     for (const [index, pauseMs] of [250, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000].entries()) {
-      await stage.until(() => stage.tells === index + 1);
+      await stage.until(() => stage.calls === index + 1);
       await stage.clock.advanceMs(pauseMs - 1);
       expect(aggregator.asked).toHaveLength(index + 1);
       await stage.clock.advanceMs(1);
@@ -191,7 +191,7 @@ describe('following an aggregator', () => {
     aggregator.greet = refuse;
     const stage = new Stage(aggregator.address);
     for (const [index, pauseMs] of [250, 500, 1_000].entries()) {
-      await stage.until(() => stage.tells === index + 1);
+      await stage.until(() => stage.calls === index + 1);
       if (index === 2) aggregator.greet = () => aggregator.say(agreed(32));
       await stage.clock.advanceMs(pauseMs);
     }
@@ -332,7 +332,7 @@ describe('a fleet of several models', () => {
   });
 });
 
-/** Lets sockets work until `holds`: for what tells nobody that it has come about. */
+/** Lets sockets work until `holds`: for what shows nobody that it has come about. */
 async function settled(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 }

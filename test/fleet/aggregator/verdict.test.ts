@@ -107,7 +107,7 @@ describe('one answer for one frontend', () => {
   });
 });
 
-/** One group as an aggregator tells it. */
+/** One group as an aggregator reports it. */
 function agreementOf(group: string, state: AgreementState, size?: number): Agreement {
   const reasons = state === AgreementState.AGREED ? [] : [{ code: 'x', text: `why ${group}` }];
   const contract = size === undefined ? undefined : { tokensPerBlock: size };

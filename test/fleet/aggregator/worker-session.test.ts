@@ -8,7 +8,7 @@ import { makeWireReport } from '../../support/reports.js';
 import { createPool, findClosedPort, startSidecar } from './session-fixture.js';
 
 describe('a session', () => {
-  it('tells the first report, every change, and heartbeats', async () => {
+  it('passes on the first report, every change, and heartbeats', async () => {
     const sidecar = await startSidecar();
     const { pool, recorder, clock } = createPool();
     pool.setEndpoints([{ target: 'w-1', address: sidecar.address }]);
@@ -362,7 +362,7 @@ describe('a pool', () => {
     expect(recorder.count('broken')).toBe(0);
   });
 
-  it('tells an address that is none', () => {
+  it('recognises an address that is none', () => {
     const { pool, recorder } = createPool();
     pool.setEndpoints([{ target: 'a', address: 'nonsense' }]);
     expect(recorder.events).toEqual(['broken a: "nonsense" must be HOST:PORT, [::1]:PORT or unix:/path']);

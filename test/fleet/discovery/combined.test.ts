@@ -195,7 +195,7 @@ describe('the source of a fleet', () => {
     );
   });
 
-  it('refuses to count the workers that are expected where nothing tells it', async () => {
+  it('refuses to count the workers that are expected where nothing reports it', async () => {
     await expect(
       createDiscoverySource({ workers: ['dns:///w:1'], countsExpected: true }, modules),
     ).rejects.toThrow(

@@ -48,7 +48,7 @@ describe('DNS discovery', () => {
     expect(run.lists).toEqual([['10.0.0.1:50061', '10.0.0.2:50061', '[fd00::1]:50061']]);
   });
 
-  it('asks every five seconds and tells only what changed, not what a name server turned round', async () => {
+  it('asks every five seconds and reports only what changed, not what a name server turned round', async () => {
     const resolver = new ScriptedResolver(['10.0.0.1', '10.0.0.2'], ['10.0.0.2', '10.0.0.1'], ['10.0.0.3']);
     const { clock, run } = start(resolver);
     await clock.advanceMs(5_000);

@@ -220,7 +220,7 @@ describe('the workers that are expected', () => {
     expect(await ask()).toEqual({ expected: { count: 8, origin: 'Deployment worker' }, problems });
   });
 
-  it('of a controller that is gone, or tells no number, are as many as are listed', async () => {
+  it('of a controller that is gone, or names no number, are as many as are listed', async () => {
     expect(await count({}, [owned('a', 'ReplicaSet'), unseen('x-0')])).toEqual({
       expected: { count: 2, origin: 'as many as are listed' },
       problems: [],

@@ -2,7 +2,7 @@ import { afterEach } from 'vitest';
 import type { DiscoverySource, Endpoint } from '../../../src/fleet/discovery/source.js';
 import { Changes } from '../../support/changes.js';
 
-/** Runs a source until the test ends, and keeps what it tells. */
+/** Runs a source until the test ends, and keeps what it reports. */
 export interface RunningSource {
   /** Every list, as `target@address`, `target@address!` when draining, or the address alone where both are the same; `target (discovered)` or `target (pending)` without an address. */
   readonly lists: string[][];

@@ -111,7 +111,7 @@ describe('the report of a worker without a sidecar', () => {
     });
   });
 
-  it('has what discovery tells of it beside its events, and differs from itself where they do', () => {
+  it('has what discovery reports of it beside its events, and differs from itself where they do', () => {
     const discovered = discoveredWith(16);
     expect(readReport(report({ discovered, model: undefined }))).toMatchObject({
       usable: true,

@@ -61,7 +61,7 @@ function evidence(worker: DirectWorker): string {
   return worker.report.evidence.map(({ raw }) => raw).join();
 }
 
-describe('an engine that is read here, and of which discovery tells', () => {
+describe('an engine that is read here, and that discovery reports', () => {
   it('keeps what its events proved when it is discovered for the first time', async () => {
     const { engine, worker, until } = await reading();
     await engine.publish(batchOf(stored(10)));

@@ -129,7 +129,7 @@ describe('a fleet index', () => {
     expect(find(index, [1, 2, 3])).toEqual(['b/0 1,1,3,3', 'a/0 2,2,2,2']);
   });
 
-  it('finds by holder what it finds by name, and tells when holders are other ranks', () => {
+  it('finds by holder what it finds by name, and says when holders are other ranks', () => {
     const { index, sweep } = make();
     const byHolder = (tier: Tier) => {
       const matches = index.match(askedPrompt(pack([1, 2, 3])), tier);

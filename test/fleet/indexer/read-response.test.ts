@@ -29,7 +29,7 @@ describe('a message of a sidecar', () => {
     expect(change?.type === 'stored' && Buffer.from(change.sequenceHashes)).toEqual(pack([1, 2]));
   });
 
-  it('tells when the engine published it', () => {
+  it('says when the engine published it', () => {
     const response = say.stored(1, []);
     if (response.payload?.$case === 'changes') response.payload.value.enginePublishedAt = new Date(1_234.5);
     expect(readResponse(bytesOf(response))).toMatchObject({ publishedAtMs: 1_234 });

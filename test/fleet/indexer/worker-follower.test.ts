@@ -259,7 +259,7 @@ describe('who follows a worker', () => {
     expect([follower.picture.picture, held(), source.openReaders]).toEqual(['exact', [2], 1]);
   });
 
-  it('drops what the old instance held as soon as the stream tells of the next, before any report', async () => {
+  it('drops what the old instance held as soon as the stream names the next, before any report', async () => {
     const { follower, source, held, settle } = follow();
     source.say(start(), part(1), end);
     await settle();

@@ -46,7 +46,7 @@ describe('the log of decisions', () => {
     expect(formulaText(cost({ rank: 3, rankCount: 4 }))).toMatch(/^Formula for w-1\/3 \(worker_1\): /);
   });
 
-  it('tells at info who was chosen', () => {
+  it('says at info who was chosen', () => {
     const logger = new RecordingLogger();
     new DecisionLog({ group: 'tiny', detail: 'chosen' }, { logger }).tellChosen(
       makePrediction({ decision }),
@@ -93,7 +93,7 @@ describe('the log of decisions', () => {
     ]);
   });
 
-  it('tells nothing where nobody would read it', () => {
+  it('says nothing where nobody would read it', () => {
     const logger = new RecordingLogger();
     new DecisionLog({ group: 'tiny', detail: 'none' }, { logger }).tellChosen(
       makePrediction({ decision }),

@@ -203,7 +203,7 @@ describe('a group whose gate is open', () => {
     second.release();
   });
 
-  it('tells prompts of another LoRA adapter or cache salt apart', async () => {
+  it('keeps prompts of another LoRA adapter or cache salt apart', async () => {
     const { routing } = make().agreeOn(4, 'w-1');
     (await routing.route(request(9, { loraName: 'a', cacheSalt: 's' }))).release();
     const cached = async (about: Partial<RouteRequest>): Promise<number> => {
@@ -534,7 +534,7 @@ describe('the traffic of a worker', () => {
 });
 
 describe('the log of a router', () => {
-  it('tells who was chosen at info, and what each would cost at debug', async () => {
+  it('says who was chosen at info, and what each would cost at debug', async () => {
     const made = make({ routing: { decisionLog: 'candidates' } }).agreeOn(4, 'w-1', 'w-2');
     (await made.routing.route(request(9))).release();
     expect(made.logger.messages('debug')).toEqual([

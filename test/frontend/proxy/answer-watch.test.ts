@@ -92,7 +92,7 @@ describe('usage', () => {
       expect(watch(text, false, offsets).usage).toBeUndefined();
   });
 
-  it('is the last one of a stream that tells it with every event, wherever the pieces are cut', () => {
+  it('is the last one of a stream that reports it with every event, wherever the pieces are cut', () => {
     const events = Array.from(
       { length: 5 },
       (_, i) =>

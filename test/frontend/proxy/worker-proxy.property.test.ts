@@ -40,7 +40,7 @@ const clientScripts = fc.record<ClientScript>({
   isSlow: fc.boolean(),
 });
 
-/** The bytes of a whole answer, so that any prefix tells where it ends. */
+/** The bytes of a whole answer, so that any prefix says where it ends. */
 function bodyOf({ pieces }: WorkerScript): Buffer {
   const bytes = Buffer.alloc(pieces.reduce((sum, size) => sum + size, 0));
   for (let at = 0; at < bytes.length; at += 1) bytes[at] = (at * 31 + (at >> 8)) & 0xff;
@@ -115,7 +115,7 @@ interface Received {
   readonly isComplete: boolean;
 }
 
-/** Sends one request as its script says, and tells what came. */
+/** Sends one request as its script says, and returns what came. */
 function ask(port: number, index: number, script: ClientScript, agent: Agent): Promise<Received> {
   return new Promise((resolve) => {
     const pieces: Buffer[] = [];

@@ -121,7 +121,7 @@ describe('a request that is answered', () => {
     });
   });
 
-  it('passes each event of a stream on as it comes, and tells the route of its progress', async () => {
+  it('passes each event of a stream on as it comes, and informs the route of its progress', async () => {
     const sockets: Socket[] = [];
     const worker = await rawWorker((socket) => {
       socket.write(EVENTS);
@@ -173,7 +173,7 @@ describe('a request that is answered', () => {
     expect(heads[1]).not.toMatch(/data-parallel-rank/i);
   });
 
-  it('tells how it was routed when asked to, and never what a worker says of that', async () => {
+  it('says how it was routed when asked to, and never what a worker says of that', async () => {
     const worker = await httpWorker((_, response) =>
       response.setHeader('x-kv-accord-worker', 'somebody else').end(),
     );

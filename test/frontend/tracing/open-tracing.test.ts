@@ -69,7 +69,7 @@ describe('without an endpoint', () => {
 });
 
 describe('the span of a request', () => {
-  it('tells where it went, why, and how it ended, by the names of the conventions', async () => {
+  it('says where it went, why, and how it ended, by the names of the conventions', async () => {
     await using receiver = await openTraceReceiver();
     const logger = new RecordingLogger();
     const tracer = await openTo(receiver, { OTEL_SERVICE_NAME: 'my-frontend' }, logger);

@@ -13,7 +13,7 @@ afterEach(() => open.close());
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';
 
-/** A gateway that tells a receiver of its requests. */
+/** A gateway that informs a receiver of its requests. */
 async function traced(): Promise<{
   harness: GatewayHarness;
   receiver: TraceReceiver;

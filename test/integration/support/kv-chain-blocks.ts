@@ -15,7 +15,7 @@ export interface ChainBlock {
   readonly parent: ChainBlock | undefined;
   readonly tokens: readonly number[];
   readonly sequenceHash: bigint;
-  /** What the engine calls it: of 64 bits, and nothing that the sequence hash tells. */
+  /** What the engine calls it: of 64 bits, and nothing that the sequence hash reports. */
   readonly engineHash: bigint;
 }
 

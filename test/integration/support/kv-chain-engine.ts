@@ -100,7 +100,7 @@ export class RankEngine {
     return this.#moments.get(publishedAtMs);
   }
 
-  /** Does the steps, and tells of them in one batch. */
+  /** Does the steps, and reports them in one batch. */
   publish(steps: readonly CacheStep[]): void {
     const events = steps.flatMap((step) => this.#do(step));
     const publishedAtMs = nextTimeMs();

@@ -270,7 +270,7 @@ async function quiesce(world: ChainWorld, lastReplay: ReplayMode): Promise<void>
   }
   world.report();
   await world.settle();
-  // Where nobody replays only the next batch tells that one was missed.
+  // Where nobody replays only the next batch says that one was missed.
   for (const worker of world.workers) {
     for (const [rank, port] of worker.ports.entries()) {
       port.release();

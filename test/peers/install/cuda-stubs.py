@@ -35,7 +35,7 @@ TELLS_TEXT = re.compile(r"(Error|Status|Result)_?(String|Name)$|^nccl(GetErrorSt
 LAST_ERROR = ("cudaGetLastError", "cudaPeekAtLastError")
 # cudaErrorNoDevice. The other libraries have other lists, where anything but 0 is an error.
 NO_DEVICE = 100
-# Tells our libraries from real ones on a second run.
+# Distinguishes our libraries from real ones on a second run.
 MARK = b"kv_accord_stands_in_for_cuda"
 
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 const PAGE = new URL('../../../docs/kubernetes.md', import.meta.url);
 
-/** Rules of a Role, as the table of rights in `docs/kubernetes.md` tells them for these lines of it, and no others. */
+/** Rules of a Role, as the table of rights in `docs/kubernetes.md` reports them for these lines of it, and no others. */
 export function documentedRights(...lines: readonly string[]): object[] {
   const [, table = ''] = /## Rights\n[\s\S]*?(\|[\s\S]*?)\n\n/.exec(readFileSync(PAGE, 'utf8')) ?? [];
   const rows = table

@@ -48,7 +48,7 @@ class PlayedEngine:
         return hashes
 
     def prefill(self, tokens):
-        """Stores the blocks that are not cached and tells of them; returns the tokens that were."""
+        """Stores the blocks that are not cached and reports them; returns the tokens that were."""
         hashes = self.hashes_of(tokens)
         hit = next((i for i, block in enumerate(hashes) if block not in self.cached), len(hashes))
         width = self.tokens_per_block

@@ -29,7 +29,7 @@ interface MockerOptions {
   readonly fileKv?: string;
 }
 
-/** A worker whose engine may cut other blocks than it registers: see `dynamo-worker.py`. */
+/** A worker whose engine may use another block size than it registers: see `dynamo-worker.py`. */
 export interface DynamoWorkerOptions {
   readonly model: string;
   /** Tokens per block in its card and its publisher. */

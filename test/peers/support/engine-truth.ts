@@ -43,7 +43,7 @@ interface EngineEvent {
   readonly parent_block_hash?: EngineHash | null;
   readonly token_ids?: readonly (number | bigint)[];
   readonly block_size?: number | bigint;
-  /** Of all blocks of a store; SGLang tells it so. */
+  /** Of all blocks of a store; SGLang says so. */
   readonly cache_salt?: string | null;
   readonly lora_name?: string | null;
   /** Of each block: vLLM puts the adapter in each, and then the salt in that of a prompt's first. */
@@ -114,14 +114,14 @@ export class EngineTruth {
     return this.#play(batches);
   }
 
-  /** Subscribes, and tells the time of `performance.now()` at which the next batch is here. */
+  /** Subscribes, and returns the time of `performance.now()` at which the next batch is here. */
   async nextBatch(): Promise<{ readonly arrival: Promise<number> }> {
     const socket = new Subscriber({ linger: 0, receiveTimeout: 60_000 });
     const connected = new Promise<void>((resolve) => socket.events.on('handshake', () => resolve()));
     socket.subscribe();
     socket.connect(`tcp://127.0.0.1:${this.#zmqPort}`);
     await connected;
-    // What is subscribed travels after the handshake, and nothing tells that it has arrived.
+    // What is subscribed travels after the handshake, and nothing shows that it has arrived.
     await sleep(SUBSCRIBE_MS);
     const arrival = socket
       .receive()

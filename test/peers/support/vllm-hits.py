@@ -54,7 +54,7 @@ def hit(case):
         pcp_world_size=1,
         scheduler_block_size=math.lcm(*widths),
         hash_block_size=unit,
-        # Hits within a block are an extension for states, which no event tells of.
+        # Hits within a block are an extension for states, which no event reports.
         allow_partial_hash_hits=False,
     )
     hashes = [i.to_bytes(32, "big") for i in range(1, case["promptTokens"] // unit + 1)]

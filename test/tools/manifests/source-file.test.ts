@@ -48,7 +48,7 @@ describe('a file of manifests', () => {
   it.each([
     ['flow', `${'['.repeat(50_000)}${']'.repeat(50_000)}`],
     ['block', `${'- '.repeat(20_000)}a`],
-  ])('tells of a depth beyond any measure in %s style', (_name, text) => {
+  ])('reports a depth beyond any measure in %s style', (_name, text) => {
     expect(JSON.stringify(problemsOf(text))).toContain('It is nested too deeply to be read');
   });
 

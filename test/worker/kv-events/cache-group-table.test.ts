@@ -12,7 +12,7 @@ const stored = (fields: Partial<EngineEvent>): EngineEvent => eventOf('stored', 
 const removed = (fields: Partial<EngineEvent>): EngineEvent => eventOf('removed', fields);
 
 describe('blocks are followed', () => {
-  it('when their event tells neither group nor kind', () => {
+  it('when their event reports neither group nor kind', () => {
     const table = new CacheGroupTable();
     expect([table.read(stored({})), table.read(removed({}))]).toEqual([undefined, undefined]);
     expect([table.groups, table.mainIndex, table.doubt]).toEqual([[], 0, undefined]);

@@ -109,7 +109,7 @@ describe('a store', () => {
     expect(only(storedArray(...tail))).toMatchObject(expected);
   });
 
-  it('tells where its media stand', () => {
+  it('says where its media stand', () => {
     expect(only(storedArray(infos, 1, 'mamba')).mediaInfosAt).toBeGreaterThan(0);
     expect(only(storedArray([null], 1, 'mamba')).mediaInfosAt).toBe(-1);
   });

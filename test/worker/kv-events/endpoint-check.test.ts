@@ -20,7 +20,7 @@ function check(listener: () => Listener, isWell: () => boolean = () => false) {
 }
 
 describe('the check of endpoints', () => {
-  it('tells at the second look what is wrong, once', async () => {
+  it('says at the second look what is wrong, once', async () => {
     const { clock, lines, check: checked } = check(() => REFUSED);
     checked.watch([SOURCE]);
     await clock.advanceMs(3_000);

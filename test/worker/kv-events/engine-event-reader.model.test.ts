@@ -167,7 +167,7 @@ describe('a reader of events, whatever happens to its engine', () => {
     );
   });
 
-  it('never tells of a block that the engine does not hold, and says when it may lack some', async () => {
+  it('never reports a block that the engine does not hold, and says when it may lack some', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.oneof(...withReplay), { maxLength: 60 }),

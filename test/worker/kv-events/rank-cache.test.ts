@@ -267,7 +267,7 @@ describe('tiers', () => {
     expect(held()).toEqual([]);
   });
 
-  it('get copies by hash alone, as offloading tells them without tokens', () => {
+  it('get copies by hash alone, as offloading reports them without tokens', () => {
     const { apply, held, counted } = setUp();
     apply(store([1, 2], [10, 11, 12, 13]));
     apply(store([1, 2], [], { medium: 'CPU' }), store([1], [], { medium: 'CPU' }));
@@ -320,7 +320,7 @@ describe('LoRA and salt', () => {
     expect(held()).toHaveLength(4);
   });
 
-  it('come down from the parent, as vLLM tells the salt with the first block alone', () => {
+  it('come down from the parent, as vLLM reports the salt with the first block alone', () => {
     const { apply, held, device } = setUp();
     apply(
       store([1], [10, 11], { lora_name: 'adapter', extra_keys: [['adapter', 'tenant']] }),
@@ -441,7 +441,7 @@ describe('LoRA and salt', () => {
 describe('media', () => {
   const ofOne = { mm_objects: [{ mm_hash: 7n, offsets: [[0, 2]] }] };
 
-  it('set blocks apart by their hashes, where the event tells them', () => {
+  it('set blocks apart by their hashes, where the event reports them', () => {
     const { apply, held, device } = setUp();
     apply(
       store([1, 2], [10, 11, 12, 13], {

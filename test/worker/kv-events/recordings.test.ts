@@ -139,7 +139,7 @@ describe.each(RECORDINGS)('the recording %s', (name) => {
     }
   });
 
-  it('tells the width of its first store', () => {
+  it('reports the width of its first store', () => {
     for (const { payload, events } of batches) {
       const { observed } = makeCache().cache.apply(payload);
       const first = events.find((event) => event.type === 'BlockStored');

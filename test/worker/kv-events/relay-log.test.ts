@@ -87,7 +87,7 @@ describe('a relay log', () => {
     expect(inShort(readAll(reader))).toEqual(['changes 2', 'changes 3']);
   });
 
-  it('tells what changed while the snapshot was read after the snapshot, from where it began', () => {
+  it('says what changed while the snapshot was read after the snapshot, from where it began', () => {
     const relay = new RelayUnderTest();
     relay.store(1n, 2n);
     const reader = relay.log.open(undefined, () => {});
@@ -175,7 +175,7 @@ describe('a relay log', () => {
     ]);
   });
 
-  it('tells where ranks stand, and never an older state after a newer one', () => {
+  it('says where ranks stand, and never an older state after a newer one', () => {
     const relay = new RelayUnderTest();
     const reader = relay.log.open(undefined, () => {});
     readAll(reader);
@@ -188,7 +188,7 @@ describe('a relay log', () => {
     expect(inShort(readAll(resumed))).toEqual(['start i-1 stream-1 resumed', 'changes 1', 'changes 2']);
   });
 
-  it('tells another name of the engine start without a new stream', () => {
+  it('reports another name of the engine start without a new stream', () => {
     const relay = new RelayUnderTest();
     relay.store(1n);
     const reader = relay.log.open(undefined, () => {});
@@ -203,7 +203,7 @@ describe('a relay log', () => {
     ]);
   });
 
-  it('tells a reader that was closed nothing more', () => {
+  it('gives a reader that was closed nothing more', () => {
     const relay = new RelayUnderTest();
     let readable = 0;
     const reader = relay.log.open(undefined, () => {

@@ -83,7 +83,7 @@ class Pod {
     const publisher = await FakePublisher.start();
     open.push(() => publisher.stop());
     const { endpoint, topic, replayEndpoint } = publisher.source;
-    // As vLLM tells it where its publisher binds: the host is everybody's.
+    // As vLLM reports it where its publisher binds: the host is everybody's.
     const bound = endpoint.replace('127.0.0.1', '*');
     const named = { '0': { publisher: 'zmq', endpoint: bound, topic, replay_endpoint: replayEndpoint } };
     const publishing = { isOn: true };
@@ -260,7 +260,7 @@ describe('a sidecar that asks no engine', () => {
 });
 
 describe('a sidecar of an engine that publishes KV events', () => {
-  it('has its block size proven by the first event, and tells what the engine holds, then each change', async () => {
+  it('has its block size proven by the first event, and says what the engine holds, then each change', async () => {
     const pod = await Pod.start(4);
     await pod.publisher.publish(batchOf(stored(1), stored(2, 1)));
     const report = await pod.proven();
@@ -289,7 +289,7 @@ describe('a sidecar of an engine that publishes KV events', () => {
     ]);
   });
 
-  it('tells the same over HTTP, and counts it', async () => {
+  it('reports the same over HTTP, and counts it', async () => {
     const pod = await Pod.start(4);
     await pod.publisher.publish(batchOf(stored(1)));
     await pod.proven();
@@ -388,7 +388,7 @@ describe('a sidecar of an engine that publishes KV events', () => {
     await expect(fetch(pod.http)).rejects.toThrow();
   });
 
-  it('keeps subscribers of an engine without events, and tells them as soon as it has some', async () => {
+  it('keeps subscribers of an engine without events, and informs them as soon as it has some', async () => {
     const pod = await Pod.start(4);
     pod.engine.crash();
     pod.publishing.isOn = false;

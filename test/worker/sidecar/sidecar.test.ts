@@ -284,7 +284,7 @@ describe('a sidecar of several frontends', () => {
     return { running: await Running.start('', {}, { locate: async () => location }), urls };
   }
 
-  it('tells one size and all addresses when they agree', async () => {
+  it('reports one size and all addresses when they agree', async () => {
     const { running, urls } = await startBoth(32, 32);
     const report = await running.until(isReady);
     expect(report.contract?.tokensPerBlock).toBe(32);
@@ -292,7 +292,7 @@ describe('a sidecar of several frontends', () => {
     await running.stop();
   });
 
-  it('tells no size when they differ, and names both with their addresses', async () => {
+  it('reports no size when they differ, and names both with their addresses', async () => {
     const { running, urls } = await startBoth(32, 64);
     const report = await running.until(isReady);
     expect(report.contract?.tokensPerBlock).toBeUndefined();
@@ -305,7 +305,7 @@ describe('a sidecar of several frontends', () => {
 });
 
 describe('the HTTP port of a sidecar', () => {
-  it('tells the report as JSON, a page for people, and metrics with the documented names', async () => {
+  it('serves the report as JSON, a page for people, and metrics with the documented names', async () => {
     const engine = await reserve();
     engine.start();
     const running = await Running.start(engine.url);

@@ -275,7 +275,7 @@ describe('placement', () => {
     });
   });
 
-  it('tells nothing where nothing is known', async () => {
+  it('says nothing where nothing is known', async () => {
     expect((await placementReader.read(madeHost({}), never)).topology.placement).toBeUndefined();
   });
 

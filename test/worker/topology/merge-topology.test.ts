@@ -104,7 +104,7 @@ describe('merging', () => {
     expect(notes).toEqual(['GPU-a: NUMA node 6 has no CPUs; 1, which holds its CPU 8, is kept']);
   });
 
-  it('tells a GPU that is cut up by its slices, which take its place in the machine from it', () => {
+  it('knows a GPU that is cut up by its slices, which take its place in the machine from it', () => {
     const { gpus, links } = mergeTopology([
       part('nvidia-smi-query', {
         gpus: [

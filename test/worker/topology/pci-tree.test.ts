@@ -50,7 +50,7 @@ describe('the PCI tree', () => {
       expect(pciPathOf(none)).toBeUndefined();
   });
 
-  it('links AMD GPUs to the adapters beside them, below what amd-smi tells of GPUs', async () => {
+  it('links AMD GPUs to the adapters beside them, below what amd-smi reports of GPUs', async () => {
     const gpu = (at: number): object => ({
       gpu: at,
       asic: {

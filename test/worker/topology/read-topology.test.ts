@@ -45,7 +45,7 @@ describe('reading the topology', () => {
     expect(topology.nics).toHaveLength(6);
   });
 
-  it('tells MIG slices with their profile, and narrows them', async () => {
+  it('reports MIG slices with their profile, and narrows them', async () => {
     const topology = await read(
       recordedHost('a100-mig', { NVIDIA_VISIBLE_DEVICES: 'MIG-a45882f0-9215-5733-a0c1-49286ab31cb5' }),
     );

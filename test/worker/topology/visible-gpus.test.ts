@@ -184,7 +184,7 @@ describe('the rest of the host', () => {
     expect(visibleGpus(cpuOnly, {}).numaNodes).toHaveLength(3);
   });
 
-  it('stays where no GPU tells its node', () => {
+  it('stays where no GPU reports its node', () => {
     const vm = Topology.create({ ...host, gpus: [gpu(0, { numaNode: undefined })] });
     expect(visibleGpus(vm, {}).numaNodes).toHaveLength(3);
   });

@@ -1880,7 +1880,7 @@ export const IndexerService = {
     responseDeserialize: (value: Buffer): DumpResponse => DumpResponse.decode(value),
   },
   /**
-   * Tells where a request was sent. Only an index without KV events
+   * Says where a request was sent. Only an index without KV events
    * (`--no-kv-events`) learns from it.
    */
   recordDecision: {
@@ -1907,7 +1907,7 @@ export interface IndexerServer extends UntypedServiceImplementation {
   /** The whole index of a group, for debugging. */
   dump: handleServerStreamingCall<DumpRequest, DumpResponse>;
   /**
-   * Tells where a request was sent. Only an index without KV events
+   * Says where a request was sent. Only an index without KV events
    * (`--no-kv-events`) learns from it.
    */
   recordDecision: handleUnaryCall<RecordDecisionRequest, RecordDecisionResponse>;
@@ -1939,7 +1939,7 @@ export interface IndexerClient extends Client {
   dump(request: DumpRequest, options?: Partial<CallOptions>): ClientReadableStream<DumpResponse>;
   dump(request: DumpRequest, metadata?: Metadata, options?: Partial<CallOptions>): ClientReadableStream<DumpResponse>;
   /**
-   * Tells where a request was sent. Only an index without KV events
+   * Says where a request was sent. Only an index without KV events
    * (`--no-kv-events`) learns from it.
    */
   recordDecision(

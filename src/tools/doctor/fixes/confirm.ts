@@ -82,7 +82,7 @@ const LONG_PROMPT = '$(yes "The same long prefix for both requests." | head -n 2
 
 /**
  * Two equal prompts, one after the other and nothing beside them: under no
- * memory pressure the second must be found. Tells a router that cannot see
+ * memory pressure the second must be found. Distinguishes a router that cannot see
  * from a cache that is too small.
  */
 export function confirmingTest({ evidence, seen }: Pick<Measurements, 'evidence' | 'seen'>): ProposedFix {

@@ -14,7 +14,7 @@ const TOKENS_PER_BLOCK = 'contract.tokens_per_block';
 const MAX_LOGGED = 1_000;
 
 /**
- * Tells the log what changed from one report to the next: each change once,
+ * Gives the log what changed from one report to the next: each change once,
  * nothing at a round that found the same.
  */
 export class ReportLog {

@@ -225,7 +225,7 @@ describe('a program under a keeper', () => {
     const ended = stage.run();
     const child = await stage.child();
     stage.source.contradict('Worker w-1 declares 32 but its engine uses 64');
-    stage.source.contradict('Worker w-1 and w-2 declare 32 but their engines cut 64');
+    stage.source.contradict('Worker w-1 and w-2 declare 32 but their engines use 64');
     stage.source.say(Agreement.fromPartial({ group: 'tiny', state: AgreementState.COLLECTING }));
     stage.source.contradict('Worker w-2 declares 32 but its engine uses 64');
     expect(stage.logger.messages('error')).toEqual([

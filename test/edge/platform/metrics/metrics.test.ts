@@ -7,7 +7,7 @@ async function read(registry: ReturnType<typeof createRegistry>): Promise<Map<st
   return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]));
 }
 
-test('a process tells of itself under the usual names, as it is at each scrape', async () => {
+test('a process reports itself under the usual names, as it is at each scrape', async () => {
   const registry = createRegistry({ version: '1.2.3' });
   const before = await read(registry);
   expect(before.get('process_resident_memory_bytes')).toBeGreaterThan(10_000_000);

@@ -530,7 +530,7 @@ describe('what is left alone, and said so', () => {
       fixture('graph-v1beta1-flow.yaml'),
       'the manifest does not say its block size',
     ],
-  ])('tells of %s', (_, text, words) => {
+  ])('reports %s', (_, text, words) => {
     expect(notesOf(text)).toContainEqual(expect.stringContaining(words));
   });
 

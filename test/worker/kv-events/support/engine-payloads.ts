@@ -95,7 +95,7 @@ export function makeCache(options: RankCacheOptions = {}): {
   readonly hasher: BlockHasher;
   /** Counted so far as `type result total`. */
   counted(): string[];
-  /** What the snapshot tells: each as `tier width hash`, with `group N` in front unless of the main group; sorted. */
+  /** What the snapshot reports: each as `tier width hash`, with `group N` in front unless of the main group; sorted. */
   held(): string[];
 } {
   const hasher = new BlockHasher();

@@ -56,7 +56,7 @@ class FakeRelay implements Relay {
   }
 }
 
-/** A vLLM that caches prompts, and tells its blocks to a relay. */
+/** A vLLM that caches prompts, and reports its blocks to a relay. */
 class FakeEngine {
   readonly asked: { path: string; body: Record<string, unknown> }[] = [];
   readonly #cached = new Set<string>();
@@ -217,7 +217,7 @@ describe('the canary', () => {
     expect(engine.asked).toEqual([]);
   });
 
-  it('ends the wait for a block size that only an event tells, with prompts of several lengths', async () => {
+  it('ends the wait for a block size that only an event reports, with prompts of several lengths', async () => {
     const { canary, engine, settled } = make();
     engine.width = 1_056;
     canary.follow(reportOf({ size: undefined }), READY);

@@ -70,7 +70,7 @@ describe('what a canary shows', () => {
     expect(judge({ door: CHAT, ownBlocks: 0, otherBlocks: 2 })).toMatchObject({ fault: 'tokens' });
   });
 
-  it('tells too little in the cache from too much', () => {
+  it('distinguishes too little in the cache from too much', () => {
     expect(judge({ counts: { promptTokens: 80, cachedTokens: 0 } })).toMatchObject({
       state: Canary_State.FAILED,
       fault: 'cached_less',

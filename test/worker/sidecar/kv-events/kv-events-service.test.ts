@@ -107,7 +107,7 @@ async function until(condition: () => boolean): Promise<void> {
 const caseOf = ({ $case }: Payload): string => $case;
 
 describe('KvEvents.Subscribe', () => {
-  it('tells who it is, then all that the worker holds, then each change', async () => {
+  it('says who it is, then all that the worker holds, then each change', async () => {
     const { eventReader, connect } = await serve();
     eventReader.ranks = [
       { ...exactRank(0, 2), engineSequence: 7 },
@@ -195,7 +195,7 @@ describe('KvEvents.Subscribe', () => {
     subscription.cancel();
   });
 
-  it('tells the same change to many subscribers, in order, written once', async () => {
+  it('reports the same change to many subscribers, in order, written once', async () => {
     const { eventReader, connect } = await serve();
     const subscriptions = Array.from({ length: 5 }, () => new Subscription(connect()));
     for (const each of subscriptions) await each.take(2);

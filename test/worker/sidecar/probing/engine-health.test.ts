@@ -62,7 +62,7 @@ describe('how an engine stands', () => {
     expect(health.problems[0]).toContain('not ready yet: GET x: status 503');
   });
 
-  it('is starting while it says so itself, whatever else it tells', () => {
+  it('is starting while it says so itself, whatever else it reports', () => {
     const health = after([answered(blockSize(32), statedState(EngineState.STARTING))]);
     expect(health.state).toBe(EngineState.STARTING);
     expect(health.problems[0]).toContain('GET health');

@@ -179,7 +179,7 @@ describe('an engine that goes and comes', () => {
     await bench.stop();
   });
 
-  it('tells nothing of the instance before when it restarted and one source is not up yet', async () => {
+  it('says nothing of the instance before when it restarted and one source is not up yet', async () => {
     const bench = new Bench();
     bench.models.behaviour = { does: 'answer', facts: [servedModel(), startMarker('t=1', 'GET models')] };
     await bench.start();

@@ -131,7 +131,7 @@ describe('an instance of an engine without a start marker', () => {
     expect(ids(steps)).toEqual(['random-1', 'random-2']);
   });
 
-  it('is the same when it only tells more, or for a while less, than before', () => {
+  it('is the same when it only says more, or for a while less, than before', () => {
     const steps = see(
       sighting([], { values: {} }),
       sighting([], { values: { ...SIZE_32, hash_seed: 'x' } }),

@@ -39,7 +39,7 @@ describe('the current report', () => {
     expect(store.current.completeness?.state).toBe(Completeness_State.INCOMPLETE);
   });
 
-  it('keeps its revision and tells nobody when a round finds the same, but was observed later', async () => {
+  it('keeps its revision and informs nobody when a round finds the same, but was observed later', async () => {
     const { store, clock, published } = open();
     const { revision, observedAt } = store.current;
     await clock.advanceMs(10_000);
@@ -49,7 +49,7 @@ describe('the current report', () => {
     expect(published).toEqual([]);
   });
 
-  it('grows its revision by one for each change and tells everybody once', () => {
+  it('grows its revision by one for each change and informs everybody once', () => {
     const { store, published } = open();
     const { revision } = store.current;
     store.setView(readyView([blockSize(64), servedModel()]));
@@ -129,7 +129,7 @@ describe('the current report', () => {
     expect(store.current.engine?.state).toBe(EngineState.DRAINING);
   });
 
-  it('tells a listener nothing more after it has left', () => {
+  it('sends a listener nothing more after it has left', () => {
     const { store } = open();
     let heard = 0;
     const leave = store.subscribe(() => {

@@ -73,7 +73,7 @@ export class FakeEventReader implements EventReader {
     this.isClosed = true;
   }
 
-  /** Tells every reader. */
+  /** Informs every reader. */
   change(...changes: readonly BlockChange[]): void {
     this.#tell({ type: 'changes', sequence: this.#sequence() + 1, rank: 0, changes, publishedAtMs: 1_000.5 });
   }

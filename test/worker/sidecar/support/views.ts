@@ -3,7 +3,7 @@ import { EngineState } from '../../../../src/gen/kvaccord/v1/capabilities.js';
 import type { EngineView } from '../../../../src/worker/sidecar/probing/engine-watch.js';
 import { blockSize, servedModel } from './scripted-probe.js';
 
-/** What is known of a ready engine that tells these facts. */
+/** What is known of a ready engine that reports these facts. */
 export function readyView(facts: readonly Fact[] = [blockSize(32), servedModel()]): EngineView {
   return {
     instanceId: 'i-1',

@@ -25,7 +25,7 @@ const RULE: Rule = {
   id: 'block-size-mismatch',
   severity: 'error',
   summary: 'Sizes differ.',
-  explanation: 'Nothing tells.',
+  explanation: 'Nothing shows it.',
 };
 
 describe('findings as text', () => {

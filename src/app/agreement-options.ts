@@ -12,6 +12,7 @@ export interface AgreementSettings
     | 'topology'
     | 'tokenProbes'
     | 'frontendUses'
+    | 'pairPolicy'
   > {
   /** A block size in tokens that holds whatever the workers report; undefined takes theirs. */
   readonly kvCacheBlockSize: number | undefined;
@@ -39,7 +40,8 @@ export function agreementOptionsOf(
       settings.mismatchedWorkers ?? (kvCacheBlockSize === undefined ? 'quarantine' : 'load-only'),
     topology: settings.topology,
     tokenProbes: settings.tokenProbes,
-    pairPolicy: 'warn',
+    pairPolicy: settings.pairPolicy,
+    checksSideChannels: true,
     frontendUses: settings.frontendUses,
     ...rest,
   };

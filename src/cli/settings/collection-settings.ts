@@ -81,6 +81,13 @@ const ownSettings = {
     group: 'Agreement',
     help: 'Workers that make different tokens from the same prompts (another tokenizer or chat template): keep them out as dissenting, or ignore the difference with a warning and without exact predictions.',
   },
+  'pair-policy': {
+    kind: 'enum',
+    choices: ['require', 'warn', 'report'],
+    default: 'warn',
+    group: 'Agreement',
+    help: 'Pairs of prefill and decode workers that may be used: require those that are known to work, warn also those of which that cannot be said, report all. With report the gate does not wait for pairs.',
+  },
   'mismatched-workers': {
     kind: 'enum',
     choices: ['quarantine', 'load-only'],

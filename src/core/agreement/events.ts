@@ -2,6 +2,7 @@ import type { CacheView } from '../contract/cache-view.js';
 import type { ContractValues } from '../contract/contract-values.js';
 import type { EvidenceSource } from '../contract/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
+import type { ChannelAnswer, ChannelQuestion } from '../pairs/pair-book.js';
 
 /** A member as discovery lists it. */
 export interface ListedMember {
@@ -86,6 +87,13 @@ export type AgreementEvent =
       readonly tokensPerBlock: number;
       readonly count: number;
     }
+  /** P2: a decode worker's sidecar answered about a prefill worker's side channel, or could not be asked. */
+  | {
+      readonly type: 'channel_answer';
+      readonly group: string;
+      readonly question: ChannelQuestion;
+      readonly answer: ChannelAnswer;
+    }
   /** The book of pairs changed by what happened in service (P6). */
   | { readonly type: 'pairs_changed' }
   /** Time has passed. */
@@ -119,7 +127,8 @@ export type LogCode =
   | 'model_changes'
   | 'pair_set_aside'
   | 'pair_back'
-  | 'pair_slow';
+  | 'pair_slow'
+  | 'no_partner';
 
 /** What the runner must do. The reducer itself does nothing. */
 export type AgreementEffect =
@@ -162,6 +171,8 @@ export type AgreementEffect =
       readonly target: string;
       readonly instanceId: string;
     }
+  /** P2: the sidecar beside a decode engine is to be asked; an answer is to come in any case. */
+  | { readonly type: 'ask_channel'; readonly group: string; readonly question: ChannelQuestion }
   | { readonly type: 'group_ended'; readonly group: string }
   /** A9 under `on_change=refuse`: the process is to end with the conflict code. */
   | { readonly type: 'refuse'; readonly group: string; readonly message: string };

@@ -4,11 +4,12 @@ import { EvidenceSource } from '../contract/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import { misreadMessage } from './event-source-messages.js';
 import type { AgreementEffect } from './events.js';
-import { comparedFields, conforms, isLateDissent, rehashedSize } from './judgement.js';
+import { comparedFields, conforms, hasNoPartner, isLateDissent, rehashedSize } from './judgement.js';
 import { memberName } from './member-name.js';
 import { forget } from './members.js';
 import { contradictionMessage, dissentMessage, evidenceText, mismatchMessage } from './messages.js';
 import { isObserved } from './observed.js';
+import { noPartnerMessage } from './pair-messages.js';
 import { rehashMessage } from './rehash-message.js';
 import { countCacheKnowledge } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
@@ -55,6 +56,10 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
     return;
   }
   forget(member, effects);
+  if (hasNoPartner(state, member)) {
+    logNoPartner(group, member, report, effects);
+    return;
+  }
   const log = (
     level: 'warn' | 'error',
     code: 'override_differs' | 'worker_dissents' | 'block_size_mismatch',
@@ -64,7 +69,8 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
   };
   const agreed = phase.values.tokens_per_block;
   const isNews = countDissent(state, group, member, effects);
-  if (isObserved(report) && group.tallies.compared(report.values).tokens_per_block !== agreed) {
+  const judged = group.tallies.judged(report.values, tally.isDecode);
+  if (isObserved(report) && judged.tokens_per_block !== agreed) {
     if (member.mismatchLoggedFor === report.instanceId) return;
     member.mismatchLoggedFor = report.instanceId;
     const isFolded = !phase.isOverride && isTrueToItself(member) && isMismatchLogged(state, group, member);
@@ -87,6 +93,31 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
   } else if (isFirstOfItsKind(state, group, member)) {
     log('error', 'worker_dissents', dissentMessage(member, phase, comparedFields(state.options), loadOnly));
   }
+}
+
+/** P5: an ERROR once for each instance, and one for all that have the same transfer contract. */
+function logNoPartner(
+  group: Group,
+  member: Member,
+  { instanceId }: WorkerReport,
+  effects: AgreementEffect[],
+): void {
+  if (member.noPartnerLoggedFor === instanceId) return;
+  member.noPartnerLoggedFor = instanceId;
+  for (const target of group.pairs.alikeTo(member.target)) {
+    const other = group.members.get(target);
+    if (other !== undefined && other !== member && other.noPartnerLoggedFor === other.report?.instanceId)
+      return;
+  }
+  const message = noPartnerMessage(group, member);
+  effects.push({
+    type: 'log',
+    level: 'error',
+    code: 'no_partner',
+    group: group.name,
+    worker: member.target,
+    message,
+  });
 }
 
 /** A15: an INFO with both sizes for members whose blocks are re-hashed, once per instance and size; one for all that have the same. */

@@ -93,9 +93,30 @@ export function contradictingMembers(group: Group, options: AgreementOptions): M
     .sort((a, b) => (a.target < b.target ? -1 : 1));
 }
 
-/** Whether it fits the running epoch, its own declaration included where the frontend goes by it. */
+/** Whether it fits the running epoch, its own declaration included where the frontend goes by it, and has a partner where it needs one. */
 export function conforms(state: AgreementState, member: Member): boolean {
-  return member.tally?.conforms === true && !contradictsItself(member, state.options);
+  return (
+    member.tally?.conforms === true &&
+    !contradictsItself(member, state.options) &&
+    !hasNoPartner(state, member)
+  );
+}
+
+/** P5: whether workers of the other role are there, and its blocks can go to or come from none of them. */
+export function hasNoPartner({ options }: AgreementState, { group, target, tally }: Member): boolean {
+  if (group === undefined || tally === undefined || options.pairPolicy === 'report') return false;
+  return group.phase.state === 'agreed' && group.pairs.hasNoPartner(target);
+}
+
+/** P1: what its role shares, as far as block sizes go. */
+function isDecode({ report }: Member): boolean {
+  return report?.serving.role === 'decode';
+}
+
+/** P1: whether a decode worker has another block size than most of its role. */
+export function differsFromDecodeWorkers({ group, report, tally }: Member): boolean {
+  if (group === undefined || report === undefined || tally?.isDecode !== true) return false;
+  return group.tallies.hasOtherDecodeSize(report.values);
 }
 
 /** Whether a member gets requests: not at all, without cache knowledge, or fully. */
@@ -104,8 +125,16 @@ export type MemberOffer = 'none' | 'load_only' | 'full';
 /** What a member gets once its group has agreed. A lost one is offered as before for the grace time (G5). */
 export function offerOf(state: AgreementState, member: Member): MemberOffer {
   if (!decides(member)) return 'none';
-  if (conforms(state, member)) return 'full';
+  if (conforms(state, member)) return isOutsideIndex(member) ? 'load_only' : 'full';
+  if (hasNoPartner(state, member)) return 'none';
   return state.options.mismatchedWorkers === 'load-only' ? 'load_only' : 'none';
+}
+
+/** P1: a decode worker whose blocks are of another size than those of the index is offered without cache knowledge. */
+function isOutsideIndex(member: Member): boolean {
+  const { group, report } = member;
+  if (!isDecode(member) || group === undefined || report === undefined) return false;
+  return group.tallies.hasOtherSizeThanIndex(report.values);
 }
 
 /** A15: the size into which its sidecar re-hashes the blocks of a member; undefined where its own are used. */
@@ -119,7 +148,7 @@ export function rehashedSize({ group, report }: Member): number | undefined {
 /** A13, A14: whether a member dissents by what is learned late, and not by its block size. */
 export function isLateDissent(state: AgreementState, { group, report }: Member): boolean {
   if (group === undefined || report === undefined) return false;
-  const compared = group.tallies.compared(report.values);
+  const compared = group.tallies.judged(report.values, report.serving.role === 'decode');
   const field = firstDifference(compared, group.tallies.reference, comparedFields(state.options));
   return field !== undefined && isLateField(field);
 }

@@ -44,7 +44,11 @@ export function recount(state: AgreementState, member: Member): void {
   if (group !== undefined && report !== undefined && decides(member)) {
     const key = state.options.topology === 'require' ? report.topologyKey : report.contractKey;
     const isRehashing = group.tallies.isRehashing && report.values.block_rehash !== undefined;
-    member.tally = group.tallies.add(isRehashing ? `${key} rehash` : key, report.values);
+    member.tally = group.tallies.add(
+      isRehashing ? `${key} rehash` : key,
+      report.values,
+      report.serving.role === 'decode',
+    );
     if (contradictsItself(member, state.options)) group.contradicting += 1;
   } else if (!drains(member)) {
     if (group === undefined) countUnassigned(state, member, 1);
@@ -187,6 +191,7 @@ function openGroup(
     cacheKnowledge: new CacheKnowledgeCounts(),
     misreading: new Set(),
     phase: { state: 'collecting' },
+    partnersVersion: 0,
     mode: 'closed',
     missing: 0,
     contradicting: 0,

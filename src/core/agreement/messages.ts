@@ -8,7 +8,7 @@ import { commonSize, type SizeFacts, type SizeRule, sizeRule, sizeSetting } from
 import { isTokenField, probeOf } from '../contract/token-answers.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import { andMore, clip, joinSome, MAX_NAMES, nameSome } from '../text/lists.js';
-import { decides } from './judgement.js';
+import { decides, differsFromDecodeWorkers } from './judgement.js';
 import { memberName } from './member-name.js';
 import { isMereDeclaration, isObserved } from './observed.js';
 import { rehashAdvice, rehashRefusal } from './rehash-advice.js';
@@ -256,6 +256,17 @@ export function mismatchMessage(member: Member, { values, isOverride }: Agreed):
   ].join('\n');
 }
 
+/** P1: a decode worker whose block size is not that of most of its role. */
+function decodeSizeMessage(group: Group, member: Member, loadOnly: boolean): string {
+  const { report } = member;
+  const common = group.tallies.decodeSize ?? '?';
+  const fate = loadOnly
+    ? 'It is offered without cache knowledge.'
+    : 'It is quarantined: it gets no requests.';
+  const evidence = report === undefined ? '' : ` (${evidenceText(report)})`;
+  return `Worker ${memberName(member)} has ${fieldText('tokens_per_block')} ${report?.values.tokens_per_block ?? '?'}, most decode workers of "${group.name}" have ${common}${evidence}. ${fate} To fix it, restart it with ${settingText(report, Number(common))}.`;
+}
+
 /** A6, A7, V3, V5: what is wrong with a member that differs from the running epoch. */
 export function dissentMessage(
   member: Member,
@@ -266,7 +277,8 @@ export function dissentMessage(
   const { report, group } = member;
   if (report === undefined || group === undefined) return '';
   const { tallies } = group;
-  const compared = tallies.compared(report.values);
+  if (differsFromDecodeWorkers(member)) return decodeSizeMessage(group, member, loadOnly);
+  const compared = tallies.judged(report.values, report.serving.role === 'decode');
   const field = firstDifference(compared, { ...tallies.reference, ...values }, fields);
   if (field === undefined) return `${contradictionMessage(member)}.`;
   if (isTokenField(field)) {

@@ -44,6 +44,8 @@ export interface AgreementOptions {
    * nothing is known to stand against them, `report` all. Default `warn`.
    */
   readonly pairPolicy: PairPolicy;
+  /** P2: whether side channels are checked from where decode engines are; else that is not known. Default false. */
+  readonly checksSideChannels: boolean;
   /** V5: whether the frontend goes by what workers declare. Default `observed`. */
   readonly frontendUses: 'observed' | 'declared';
   /**
@@ -71,6 +73,7 @@ export const DEFAULT_AGREEMENT_OPTIONS: AgreementOptions = {
   topology: 'warn',
   tokenProbes: 'require',
   pairPolicy: 'warn',
+  checksSideChannels: false,
   frontendUses: 'observed',
   kvEvents: 'exact',
   isStaticDiscovery: false,

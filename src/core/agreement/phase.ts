@@ -7,6 +7,7 @@ import { comparedFields, conforms, contradictingMembers } from './judgement.js';
 import { conflictMessage, contradictionsMessage } from './messages.js';
 import { forgetReported, noteMissing, quorumAtMs, waitsForMissing } from './missing.js';
 import { isObserved } from './observed.js';
+import { pairNeed } from './pair-gate.js';
 import { countCacheKnowledge, updateMode } from './routing.js';
 import type { AgreementState, Group, Phase } from './state.js';
 import type { CommonContract } from './tally.js';
@@ -62,6 +63,8 @@ function decide(state: AgreementState, group: Group, nowMs: number): Decision {
   const enough = reported >= asked;
   if (options.overrideTokensPerBlock !== undefined) {
     if (!enough) return { state: 'collecting' };
+    const ofPairs = decideByPairs(state, group);
+    if (ofPairs !== undefined) return ofPairs;
     return {
       state: 'agreed',
       values: { tokens_per_block: options.overrideTokensPerBlock },
@@ -92,7 +95,22 @@ function decide(state: AgreementState, group: Group, nowMs: number): Decision {
   }
   if (!enough || waitsForMissing(state, group, nowMs) || nowMs < settledAtMs(state))
     return { state: 'collecting' };
-  return { state: 'agreed', values, isOverride: false };
+  return decideByPairs(state, group) ?? { state: 'agreed', values, isOverride: false };
+}
+
+/** P3: what stands against opening the gate of a group that splits requests; undefined when nothing does. */
+function decideByPairs(state: AgreementState, group: Group): Decision | undefined {
+  const need = pairNeed(state, group);
+  switch (need.state) {
+    case 'served':
+      return undefined;
+    case 'waiting':
+      return { state: 'collecting' };
+    case 'incompatible': {
+      const { substance, words } = need;
+      return { state: 'conflict', substance, valueGroups: substance, words };
+    }
+  }
 }
 
 /** Brings a group to where its members' reports say that it should be. */
@@ -103,12 +121,22 @@ export function evaluate(
   effects: AgreementEffect[],
 ): void {
   if (group.phase.state === 'agreed') {
-    if (followLateFields(state, group)) judgeMembers(state, group, effects);
+    const isOther = followPartners(state, group);
+    if (followLateFields(state, group) || isOther) judgeMembers(state, group, effects);
     watchForChange(state, group, nowMs, effects);
   }
   if (group.phase.state !== 'agreed') comeToAgree(state, group, nowMs, effects);
   forgetReported(state, group, effects);
   updateMode(state, group, effects);
+}
+
+/** P5: counts members again when others came or went that they could go with; true when that may be so. */
+function followPartners(state: AgreementState, group: Group): boolean {
+  if (group.partnersVersion === group.pairs.partnersVersion) return false;
+  group.partnersVersion = group.pairs.partnersVersion;
+  for (const member of group.members.values()) countCacheKnowledge(state, member);
+  state.version += 1;
+  return true;
 }
 
 /** A13: brings a running epoch up to what most members make of the probes; true when members stand otherwise now. */

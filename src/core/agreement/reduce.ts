@@ -5,6 +5,7 @@ import { change, endGroup, evaluateAll } from './settle-groups.js';
 import type { AgreementState } from './state.js';
 import { takeListing } from './take-listing.js';
 import { takeCacheView, takeDoubt, takeEjection, takeMismatchedEvents } from './take-news.js';
+import { bringPairsBack, noteChange, takeChannelAnswer } from './take-pair-news.js';
 import { markAlive, markBroken, refuseReport, takeReport } from './take-report.js';
 
 /**
@@ -60,9 +61,11 @@ function apply(
     case 'mismatched_events':
       takeMismatchedEvents(state, event, nowMs, effects);
       break;
+    case 'channel_answer':
+      takeChannelAnswer(state, event, nowMs, effects);
+      break;
     case 'pairs_changed':
-      state.version += 1;
-      evaluateAll(state, nowMs, effects);
+      noteChange(state, nowMs, effects);
       break;
     case 'tick':
       break;
@@ -87,14 +90,4 @@ function tick(state: AgreementState, nowMs: number, effects: AgreementEffect[]):
   retryTurnedAway(state, nowMs, effects);
   bringPairsBack(state, nowMs, effects);
   evaluateAll(state, nowMs, effects);
-}
-
-/** P6: pairs whose pause is over are tried again. */
-function bringPairsBack(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
-  for (const { name, pairs } of state.groups.values()) {
-    for (const { level, code, worker, message } of pairs.advance(nowMs)) {
-      state.version += 1;
-      effects.push({ type: 'log', level, code, group: name, worker, message });
-    }
-  }
 }

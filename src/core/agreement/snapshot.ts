@@ -14,6 +14,7 @@ import {
   conforms,
   contradictingMembers,
   drains,
+  hasNoPartner,
   offerOf,
   rehashedSize,
 } from './judgement.js';
@@ -28,6 +29,8 @@ import {
 } from './messages.js';
 import { goOnMessage, missingFrom, partialMessage, waitsForMissing } from './missing.js';
 import { isObserved } from './observed.js';
+import { pairNeed } from './pair-gate.js';
+import { noPartnerMessage } from './pair-messages.js';
 import { reportsAsked } from './phase.js';
 import { cacheViewOf, modeMessage } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
@@ -50,7 +53,9 @@ export type ReasonCode =
   | 'below_min_workers'
   | 'settling'
   | 'conflict'
-  | 'no_worker_offered';
+  | 'no_worker_offered'
+  | 'waiting_for_role'
+  | 'no_pair';
 
 /** Why the answer is no, in words that an operator can act on. */
 export interface Reason {
@@ -165,6 +170,7 @@ function viewGroup(state: AgreementState, group: Group, nowMs: number): GroupVie
   const members = [...group.members.values()].map((member) => viewMember(state, member));
   const offered = members.filter(({ offer }) => offer !== 'none').length;
   const agreed = phase.state === 'agreed';
+  const isServed = pairNeed(state, group).state === 'served';
   // By name, so that the same fleet gives the same words (A11).
   const inexact = [...group.cacheKnowledge.inexact].sort((a, b) => (a.target < b.target ? -1 : 1));
   return {
@@ -172,7 +178,7 @@ function viewGroup(state: AgreementState, group: Group, nowMs: number): GroupVie
     state: phase.state,
     epoch: agreed ? phase.epoch : 0,
     gateOpen: agreed,
-    ready: agreed && offered > 0,
+    ready: agreed && offered > 0 && isServed,
     values: agreed ? phase.values : undefined,
     digest: agreed ? contractDigest(group.name, { ...group.tallies.late, ...phase.values }) : '',
     isOverride: agreed && phase.isOverride,
@@ -195,7 +201,15 @@ function whyNot(
   nowMs: number,
 ): Reason[] {
   const { phase, tallies } = group;
+  const need = pairNeed(state, group);
+  const ofPairs: Reason[] =
+    need.state === 'waiting'
+      ? [{ code: need.code, text: need.text() }]
+      : need.state === 'incompatible'
+        ? [{ code: 'no_pair', text: need.words() }]
+        : [];
   if (phase.state === 'agreed') {
+    if (ofPairs.length > 0) return ofPairs;
     if (offered > 0) return [];
     const named = nameSome(
       members.map(
@@ -214,9 +228,11 @@ function whyNot(
     const field = tallies.union().difference;
     // As it was logged: a member that contradicts itself is to be fixed first (V5).
     const text =
-      contradicting.length > 0 || field === undefined
-        ? contradictionsMessage(contradicting, group.name)
-        : conflictMessage(group, field);
+      contradicting.length === 0 && field === undefined && need.state === 'incompatible'
+        ? need.words()
+        : contradicting.length > 0 || field === undefined
+          ? contradictionsMessage(contradicting, group.name)
+          : conflictMessage(group, field);
     reasons.push({ code: 'conflict', text });
   }
   if (waitsForMissing(state, group, nowMs)) {
@@ -229,6 +245,7 @@ function whyNot(
       state.options.minWorkers === 'auto' ? expectationText(state) : `--min-workers asks for ${asked}`;
     reasons.push({ code: 'below_min_workers', text: `${countOf(reported, 'worker')} reported, ${asks}` });
   }
+  if (phase.state === 'collecting') reasons.push(...ofPairs);
   // G6: whatever else holds a gate shut is the settle time, or its tick that is due now.
   if (reasons.length === 0) {
     reasons.push({
@@ -271,15 +288,17 @@ function viewMember(state: AgreementState, member: Member): MemberView {
     source: report?.evidence?.source ?? EvidenceSource.UNSPECIFIED,
     declaredTokensPerBlock: report?.declared?.tokensPerBlock,
     reason: clip(
-      at === 'dissenting' && epoch !== undefined
-        ? dissentMessage(member, epoch, fields, state.options.mismatchedWorkers === 'load-only')
-        : member.turnedAway !== ''
-          ? member.turnedAway
-          : member.problem === '' && report?.declared !== undefined
-            ? contradictionMessage(member)
-            : member.problem === '' && group !== undefined && report?.misreadEvents !== undefined
-              ? misreadMessage(group, member)
-              : member.problem,
+      at === 'dissenting' && hasNoPartner(state, member) && group !== undefined
+        ? noPartnerMessage(group, member)
+        : at === 'dissenting' && epoch !== undefined
+          ? dissentMessage(member, epoch, fields, state.options.mismatchedWorkers === 'load-only')
+          : member.turnedAway !== ''
+            ? member.turnedAway
+            : member.problem === '' && report?.declared !== undefined
+              ? contradictionMessage(member)
+              : member.problem === '' && group !== undefined && report?.misreadEvents !== undefined
+                ? misreadMessage(group, member)
+                : member.problem,
       MAX_MEMBER_CHARS,
     ),
     picture: cacheView?.level,

@@ -58,6 +58,8 @@ export interface Member {
   mismatchLoggedFor: string;
   /** The instance about which a different topology, or a declaration that contradicts the engine, was already said. */
   remarkLoggedFor: string;
+  /** The instance of which it was already said that it has no partner (P5). */
+  noPartnerLoggedFor: string;
   /** The instance whose other tokens were already warned of (A13). */
   tokensLoggedFor: string;
   /** The instance of which it was already said that its blocks are re-hashed, and into which size (A15). */
@@ -99,6 +101,8 @@ export interface Group {
   /** Its offered members by how much is known of their caches (G7). */
   readonly cacheKnowledge: CacheKnowledgeCounts<Member>;
   phase: Phase;
+  /** What the partners of its members were counted by; see `PairBook.partnersVersion`. */
+  partnersVersion: number;
   /** Members whose events are read elsewhere than their engines say (V6): whose events these are changes with other members. */
   readonly misreading: Set<Member>;
   /** G7, as last logged. */

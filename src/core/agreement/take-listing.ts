@@ -50,6 +50,7 @@ export function takeListing(
         held: '',
         dissentLoggedFor: '',
         mismatchLoggedFor: '',
+        noPartnerLoggedFor: '',
         remarkLoggedFor: '',
         tokensLoggedFor: '',
         eventsLoggedFor: '',

@@ -53,7 +53,15 @@ export function takeReport(
   if (member.group !== undefined && followLateFields(state, member.group))
     judgeMembers(state, member.group, effects);
   else judgeMember(state, member, effects);
+  askChannels(state, member, effects);
   settleGroups(state, before, member.group, nowMs, effects);
+}
+
+/** P2: asks what is to be known of side channels before pairs with this member may be used. */
+function askChannels(state: AgreementState, { group, target }: Member, effects: AgreementEffect[]): void {
+  if (group === undefined || !state.options.checksSideChannels) return;
+  for (const question of group.pairs.openQuestions(target))
+    effects.push({ type: 'ask_channel', group: group.name, question });
 }
 
 /** A8: a new instance is judged as a late joiner; the first one is no restart. */
@@ -115,6 +123,7 @@ export function markAlive(
   if (member === undefined || (member.lostSinceMs === undefined && !member.expired)) return;
   change(state, member, () => revive(state, member, effects));
   judgeMember(state, member, effects);
+  askChannels(state, member, effects);
   settleGroups(state, member.group, member.group, nowMs, effects);
 }
 

@@ -16,6 +16,8 @@ export interface Tally {
   readonly key: string;
   readonly values: ContractValues;
   count: number;
+  /** P1: whether decode workers hold it, who agree on a block size of their own. */
+  readonly isDecode: boolean;
   /** Whether it is compatible with the running epoch; true while there is none. */
   conforms: boolean;
 }
@@ -46,6 +48,12 @@ export class Tallies {
   #union: Union | undefined;
   #deciding = 0;
   #dissenting = 0;
+  /** Members that decide and are no decode workers. */
+  #leading = 0;
+  /** P1: the block size of most decode workers in the running epoch; undefined where none has one. */
+  #decodeSize: number | undefined;
+  /** P1: whether workers that compute prompts gave the running epoch its block size. */
+  #isLedByPrompts = false;
   /** The running epoch's contract; undefined while there is none. */
   #reference: ContractValues | undefined;
   readonly #late = new LateMajority();
@@ -85,22 +93,32 @@ export class Tallies {
     return this.#whole;
   }
 
+  /**
+   * P1: the block size of the decode workers, where it is compared apart from that of the workers that compute prompts.
+   * Undefined without an epoch, where only one of the two is there, and where blocks are re-hashed into one size.
+   */
+  get decodeSize(): number | undefined {
+    return this.#separatesRoles ? this.#decodeSize : undefined;
+  }
+
   /** Distinct contracts, in the order of their keys. */
   distinct(): Tally[] {
     return [...this.#byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
   /** Counts one more member that holds a contract. */
-  add(key: string, values: ContractValues): Tally {
+  add(contractKey: string, values: ContractValues, isDecode = false): Tally {
+    const key = isDecode ? `${contractKey} decode` : contractKey;
     let tally = this.#byKey.get(key);
     if (tally === undefined) {
-      tally = { key, values, count: 0, conforms: this.#conforms(values) };
+      tally = { key, values, count: 0, isDecode, conforms: this.#conforms(values, isDecode) };
       this.#byKey.set(key, tally);
       this.#union = undefined;
     }
     tally.count += 1;
     this.#late.add(values);
     this.#deciding += 1;
+    if (!isDecode) this.#leading += 1;
     if (!tally.conforms) this.#dissenting += 1;
     return tally;
   }
@@ -110,6 +128,7 @@ export class Tallies {
     tally.count -= 1;
     this.#late.remove(tally.values);
     this.#deciding -= 1;
+    if (!tally.isDecode) this.#leading -= 1;
     if (!tally.conforms) this.#dissenting -= 1;
     if (tally.count === 0) {
       this.#byKey.delete(tally.key);
@@ -120,13 +139,17 @@ export class Tallies {
   /** Judges all contracts against a new epoch, or against none. */
   setReference(reference: ContractValues | undefined): void {
     this.#reference = reference;
+    this.#isLedByPrompts = this.#leading > 0;
     this.#late.begin();
+    this.#decodeSize = undefined;
+    this.#followDecodeSize();
     this.#judgeAll();
   }
 
-  /** A13, A14: follows what most members state in late fields; true when that is something else than before. */
+  /** A13, A14, P1: follows what most members state in late fields, and most decode workers of their size; true when that is something else than before. */
   followLateFields(): boolean {
-    if (!this.#late.update()) return false;
+    const isOtherSize = this.#followDecodeSize();
+    if (!this.#late.update() && !isOtherSize) return false;
     this.#judgeAll();
     return true;
   }
@@ -135,7 +158,7 @@ export class Tallies {
     this.#whole = this.#reference === undefined ? {} : { ...this.#late.values, ...this.#reference };
     this.#dissenting = 0;
     for (const tally of this.#byKey.values()) {
-      tally.conforms = this.#conforms(tally.values);
+      tally.conforms = this.#conforms(tally.values, tally.isDecode);
       if (!tally.conforms) this.#dissenting += tally.count;
     }
   }
@@ -149,7 +172,10 @@ export class Tallies {
   #computeUnion(): Union {
     let values: ContractValues = {};
     let difference: ContractField | undefined;
-    for (const own of this.#inOneSize(this.distinct().map((tally) => tally.values))) {
+    const contracts = this.distinct();
+    if (this.#separatesRoles && sizesOf(contracts.filter(({ isDecode }) => isDecode)).size > 1)
+      difference = 'tokens_per_block';
+    for (const own of this.#inOneSize(contracts.map((tally) => this.#ofAllRoles(tally)))) {
       const differs = firstDifference(values, own, this.#fields);
       if (differs !== undefined) {
         // The earliest field in the canonical order names the conflict, whichever pair shows it first.
@@ -175,9 +201,16 @@ export class Tallies {
 
   /** A9: the contract that a strict majority holds although it is not the running epoch's. */
   majorityAgainst(): CommonContract | undefined {
-    if (this.#dissenting * 2 <= this.#deciding) return undefined;
+    // P1: an epoch's block size is that of the workers that compute prompts, where there are any.
+    const leaders = this.#separatesRoles ? this.distinct().filter(({ isDecode }) => !isDecode) : undefined;
+    const voters = leaders === undefined ? this.#deciding : this.#leading;
+    const against =
+      leaders === undefined
+        ? this.#dissenting
+        : leaders.reduce((sum, { conforms, count }) => sum + (conforms ? 0 : count), 0);
+    if (against * 2 <= voters) return undefined;
     // Most widely held first; ties by key, so that the order of arrival never decides.
-    const dissenters = this.distinct()
+    const dissenters = (leaders ?? this.distinct())
       .filter((tally) => !tally.conforms)
       .sort((a, b) => b.count - a.count)
       .slice(0, MAX_DISTINCT_CONTRACTS);
@@ -194,7 +227,7 @@ export class Tallies {
       count += tally.count;
       holders.push(tally);
     }
-    if (count * 2 <= this.#deciding) return undefined;
+    if (count * 2 <= voters) return undefined;
     return this.#common(shared(this.#withoutDisputed(values, holders)), count);
   }
 
@@ -229,10 +262,64 @@ export class Tallies {
     return typeof size === 'number' ? size : undefined;
   }
 
-  #conforms(values: ContractValues): boolean {
-    if (this.#reference === undefined) return true;
-    return firstDifference(this.compared(values), this.#whole, this.#fields) === undefined;
+  /** P1: a contract as it is compared with the running epoch's: decode workers are not measured by the others' block size. */
+  judged(values: ContractValues, isDecode: boolean): ContractValues {
+    const agreed = this.#reference?.tokens_per_block;
+    const isApart = isDecode && this.#separatesRoles && typeof agreed === 'number';
+    return isApart ? withSize(values, agreed) : this.compared(values);
   }
+
+  #conforms(values: ContractValues, isDecode: boolean): boolean {
+    if (this.#reference === undefined) return true;
+    if (isDecode && this.hasOtherDecodeSize(values)) return false;
+    return firstDifference(this.judged(values, isDecode), this.#whole, this.#fields) === undefined;
+  }
+
+  /** P1: whether a decode worker has another block size than most of its role. */
+  hasOtherDecodeSize({ tokens_per_block: own }: ContractValues): boolean {
+    return this.decodeSize !== undefined && own !== undefined && own !== this.decodeSize;
+  }
+
+  /** P1: whether a decode worker's blocks are of another size than the index. */
+  hasOtherSizeThanIndex({ tokens_per_block: own }: ContractValues): boolean {
+    return this.#separatesRoles && own !== undefined && own !== this.#reference?.tokens_per_block;
+  }
+
+  /** P1: with workers that compute prompts beside them, decode workers agree on a size of their own; settled for a whole epoch. */
+  get #separatesRoles(): boolean {
+    if (this.#isRehashing) return false;
+    return this.#reference === undefined
+      ? this.#leading > 0 && this.#leading < this.#deciding
+      : this.#isLedByPrompts;
+  }
+
+  /** What a contract says of all roles together. */
+  #ofAllRoles({ values, isDecode }: Tally): ContractValues {
+    if (!isDecode || !this.#separatesRoles) return values;
+    const { tokens_per_block: _ofItsRole, ...rest } = values;
+    return rest;
+  }
+
+  /** Takes the size that most decode workers have; a tie keeps what it was, else takes the smallest. True when it is another one. */
+  #followDecodeSize(): boolean {
+    const before = this.#decodeSize;
+    const counts = new Map<number, number>();
+    for (const { isDecode, values, count } of this.#byKey.values()) {
+      const size = values.tokens_per_block;
+      if (isDecode && typeof size === 'number') counts.set(size, (counts.get(size) ?? 0) + count);
+    }
+    const most = Math.max(0, ...counts.values());
+    const largest = [...counts].filter(([, count]) => count === most).map(([size]) => size);
+    const isKept = before !== undefined && largest.includes(before);
+    this.#decodeSize = isKept ? before : largest.length === 0 ? undefined : Math.min(...largest);
+    return this.#decodeSize !== before;
+  }
+}
+
+function sizesOf(tallies: readonly Tally[]): ReadonlySet<string | number> {
+  return new Set(
+    tallies.flatMap(({ values: { tokens_per_block: size } }) => (size === undefined ? [] : [size])),
+  );
 }
 
 /** What an epoch fixes of contracts: nothing that is learned late, nor what a sidecar can do. */

@@ -132,13 +132,15 @@ function equalityFaults(prefill: TransferProfile, decode: TransferProfile): Faul
     const [ours, theirs] = [prefill[name], decode[name]];
     if (ours === undefined || theirs === undefined || ours === '' || theirs === '' || ours === theirs)
       return [];
+    // That of the model on both sides: the model's says it.
+    if (name === 'kvCacheDtype' && ours === prefill.dtype && theirs === decode.dtype) return [];
     // Engines of two kinds name theirs each in its own way, and some exchange blocks across backends.
     const weight = name === 'attentionBackend' ? ('may_break' as const) : ('breaks' as const);
     return [{ field, prefillValue: text(ours), decodeValue: text(theirs), weight, why: '' }];
   });
 }
 
-/** P2, P3: judges what one worker says against what another says. */
+/** P2, P4: judges what one worker says against what another says. */
 export function judgeProfiles(prefill: TransferProfile, decode: TransferProfile): ProfileJudgement {
   // What the hash does not cover is judged apart from it.
   const beside = [
@@ -189,7 +191,7 @@ function judged(
   };
 }
 
-/** P3: what decides and is not known; empty where enough is known. */
+/** P4: what decides and is not known; empty where enough is known. */
 function whatIsUnknown(prefill: TransferProfile, decode: TransferProfile, hasHashes: boolean): string {
   const silent = [
     ...(prefill.connector === undefined ? ['the prefill worker'] : []),

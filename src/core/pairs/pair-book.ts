@@ -17,6 +17,18 @@ export type ChannelAnswer =
   /** It could not be asked: an older sidecar, or none. */
   | { readonly state: 'unknown'; readonly reason: string };
 
+/** A question for the sidecar beside a decode engine: can the side channel be connected to from there. */
+export interface ChannelQuestion {
+  readonly prefillTarget: string;
+  readonly prefillInstanceId: string;
+  /** For all decode workers of this class it is asked once. */
+  readonly class: PairClass;
+  /** Who is to be asked. */
+  readonly decodeTarget: string;
+  /** HOST:PORT. */
+  readonly address: string;
+}
+
 /** What is to be written to the log, once. */
 export interface PairRemark {
   readonly level: 'info' | 'warn';
@@ -68,6 +80,8 @@ interface ProfileClass {
   readonly members: Set<Entry>;
   /** By the other role's class. */
   readonly judgements: Map<ProfileClass, ProfileJudgement>;
+  /** Whether a class of the other role goes with it, and by which `partnersVersion` that was looked at. */
+  partners: { readonly version: number; readonly exist: boolean } | undefined;
 }
 
 interface Entry {
@@ -99,7 +113,7 @@ class Role {
     const known = this.classes.get(profile.key);
     if (known !== undefined) return known;
     if (this.classes.size >= MAX_PROFILES_OF_ROLE) return undefined;
-    const made: ProfileClass = { profile, members: new Set(), judgements: new Map() };
+    const made: ProfileClass = { profile, members: new Set(), judgements: new Map(), partners: undefined };
     this.classes.set(profile.key, made);
     return made;
   }
@@ -127,10 +141,21 @@ export class PairBook implements PairLookup {
   #remembered = 0;
   /** Grows with every change that shows in a verdict. */
   version = 0;
+  /** Grows when members of a role come or go whose profile no other one has: who has partners may be another. */
+  partnersVersion = 0;
+  /** A pair over which requests may be sent, as found last. */
+  #usable: { readonly prefill: Entry; readonly decode: Entry } | undefined;
+  /** The version at which none was found. */
+  #noneUsableAt = -1;
 
   constructor(options: { readonly policy: PairPolicy }) {
     this.policy = options.policy;
-    this.#overflow = { profile: OVERFLOW_PROFILE, members: new Set(), judgements: new Map() };
+    this.#overflow = {
+      profile: OVERFLOW_PROFILE,
+      members: new Set(),
+      judgements: new Map(),
+      partners: undefined,
+    };
   }
 
   get prefillTargets(): Iterable<string> {
@@ -161,6 +186,91 @@ export class PairBook implements PairLookup {
       if (asideUntilMs !== undefined && (due === undefined || asideUntilMs < due)) due = asideUntilMs;
     }
     return due;
+  }
+
+  /** P5: whether members of the other role are there and the profiles of all of them are known not to go with this one's. */
+  hasNoPartner(target: string): boolean {
+    const entry = this.#entry(target);
+    if (entry === undefined) return false;
+    const { profileClass } = entry;
+    if (profileClass.partners?.version !== this.partnersVersion) {
+      profileClass.partners = { version: this.partnersVersion, exist: this.#hasPartner(entry) };
+    }
+    return !profileClass.partners.exist;
+  }
+
+  #hasPartner(entry: Entry): boolean {
+    const isPrefill = entry.member.role === 'prefill';
+    const others = isPrefill ? this.#decode : this.#prefill;
+    if (others.entries.size === 0 || this.#overflow.members.size > 0) return true;
+    for (const { members } of others.classes.values()) {
+      for (const other of members) {
+        const { state } = isPrefill ? this.#judgement(entry, other) : this.#judgement(other, entry);
+        if (state !== 'cannot_pair') return true;
+        break; // the others of this class are judged alike
+      }
+    }
+    return false;
+  }
+
+  /** Targets of the members with the profile of this one, itself included. */
+  *alikeTo(target: string): Generator<string> {
+    for (const { member } of this.#entry(target)?.profileClass.members ?? []) yield member.target;
+  }
+
+  /** Why a member has no partner, by the first of the other role that most are alike to; undefined where it is no member. */
+  nearestMiss(target: string): PairVerdict | undefined {
+    const entry = this.#entry(target);
+    if (entry === undefined) return undefined;
+    const isPrefill = entry.member.role === 'prefill';
+    const others = [...(isPrefill ? this.#decode : this.#prefill).classes.values()]
+      .filter(({ members }) => members.size > 0)
+      .map(({ members }) => ({ count: members.size, first: firstByName(members) }))
+      .sort((a, b) => b.count - a.count || (a.first < b.first ? -1 : 1));
+    const other = others[0]?.first;
+    if (other === undefined) return undefined;
+    return isPrefill ? this.verdict(target, other) : this.verdict(other, target);
+  }
+
+  /** A pair of each two profiles, for what is said of them all; at most `max`, by name. */
+  samples(max: number): readonly PairVerdict[] {
+    const verdicts: PairVerdict[] = [];
+    const firsts = ({ classes }: Role): string[] =>
+      [...classes.values()]
+        .filter(({ members }) => members.size > 0)
+        .map(({ members }) => firstByName(members))
+        .sort();
+    for (const prefill of firsts(this.#prefill)) {
+      for (const decode of firsts(this.#decode)) {
+        const verdict = this.verdict(prefill, decode);
+        if (verdict !== undefined) verdicts.push(verdict);
+        if (verdicts.length === max) return verdicts;
+      }
+    }
+    return verdicts;
+  }
+
+  /** P3: whether at least one pair may be used. Constant time while the one that was found last still may. */
+  get hasUsablePair(): boolean {
+    const last = this.#usable;
+    if (last !== undefined && this.#isIn(last.prefill) && this.#isIn(last.decode)) {
+      if (this.#mayUse(last.prefill, last.decode)) return true;
+    }
+    this.#usable = undefined;
+    if (this.#noneUsableAt === this.version) return false;
+    for (const prefill of this.#prefill.entries.values()) {
+      for (const decode of this.#decode.entries.values()) {
+        if (!this.#mayUse(prefill, decode)) continue;
+        this.#usable = { prefill, decode };
+        return true;
+      }
+    }
+    this.#noneUsableAt = this.version;
+    return false;
+  }
+
+  #isIn(entry: Entry): boolean {
+    return this.#entry(entry.member.target) === entry;
   }
 
   /** A member came or changed. What was learned of a pair in service ends with either instance. */
@@ -321,6 +431,60 @@ export class PairBook implements PairLookup {
     return remarks;
   }
 
+  /**
+   * P2: what is to be asked because of a member that came or changed: once for each instance of a prefill worker and class
+   * of its pairs. Until the answer no request goes over these pairs.
+   */
+  openQuestions(target: string): ChannelQuestion[] {
+    const entry = this.#entry(target);
+    if (entry === undefined) return [];
+    const isPrefill = entry.member.role === 'prefill';
+    const questions: ChannelQuestion[] = [];
+    for (const other of (isPrefill ? this.#decode : this.#prefill).entries.values()) {
+      const [prefill, decode] = isPrefill ? [entry, other] : [other, entry];
+      const pairClass = this.#class(prefill, decode);
+      const known = prefill.channel.get(pairClass);
+      if (known !== undefined) continue;
+      const question = this.#question(prefill, decode, pairClass);
+      if (question === undefined) continue;
+      prefill.channel.set(pairClass, { state: 'pending' });
+      this.version += 1;
+      questions.push(question);
+    }
+    return questions;
+  }
+
+  /** The same question again, to another decode worker where there is one; undefined where it is of no use any more. */
+  askAgain({
+    prefillTarget,
+    prefillInstanceId,
+    class: pairClass,
+    decodeTarget,
+  }: ChannelQuestion): ChannelQuestion | undefined {
+    const prefill = this.#prefill.entries.get(prefillTarget);
+    if (prefill?.member.instanceId !== prefillInstanceId) return undefined;
+    let found: ChannelQuestion | undefined;
+    for (const decode of this.#decode.entries.values()) {
+      if (this.#class(prefill, decode) !== pairClass) continue;
+      found = this.#question(prefill, decode, pairClass) ?? found;
+      if (found !== undefined && found.decodeTarget !== decodeTarget) return found;
+    }
+    return found;
+  }
+
+  #question(prefill: Entry, decode: Entry, pairClass: PairClass): ChannelQuestion | undefined {
+    const [first] = prefill.member.sideChannels;
+    if (first === undefined || first.state === 'silent' || first.state === 'unreachable') return undefined;
+    if (this.#judgement(prefill, decode).state === 'cannot_pair') return undefined;
+    return {
+      prefillTarget: prefill.member.target,
+      prefillInstanceId: prefill.member.instanceId,
+      class: pairClass,
+      decodeTarget: decode.member.target,
+      address: first.address,
+    };
+  }
+
   /** What a decode worker of a class found of the side channel of one instance of a prefill worker; holds for its class. */
   setChannel(prefillTarget: string, instanceId: string, pairClass: PairClass, answer: ChannelAnswer): void {
     const prefill = this.#prefill.entries.get(prefillTarget);
@@ -341,6 +505,7 @@ export class PairBook implements PairLookup {
   #insert(entry: Entry): void {
     const { member, profileClass } = entry;
     const role = member.role === 'prefill' ? this.#prefill : this.#decode;
+    if (profileClass.members.size === 0 || role.entries.size === 0) this.partnersVersion += 1;
     role.entries.set(member.target, entry);
     profileClass.members.add(entry);
     this.version += 1;
@@ -352,6 +517,7 @@ export class PairBook implements PairLookup {
       member.role === 'prefill' ? [this.#prefill, this.#decode] : [this.#decode, this.#prefill];
     role.entries.delete(member.target);
     profileClass.members.delete(entry);
+    if (profileClass.members.size === 0) this.partnersVersion += 1;
     if (profileClass.members.size === 0 && profileClass !== this.#overflow) {
       role.classes.delete(profileClass.profile.key);
       for (const { judgements } of other.classes.values()) judgements.delete(profileClass);
@@ -506,6 +672,13 @@ export class PairBook implements PairLookup {
     this.#aside.delete(service);
     this.#remembered -= 1;
   }
+}
+
+/** The target that comes first, so that the order in which workers came does not show. */
+function firstByName(members: ReadonlySet<Entry>): string {
+  let first: string | undefined;
+  for (const { member } of members) if (first === undefined || member.target < first) first = member.target;
+  return first ?? '';
 }
 
 const OVERFLOW_PROFILE = { key: '' } as TransferProfile;

@@ -31,6 +31,8 @@ const REASONS: Readonly<Record<ReasonCode, true>> = {
   settling: true,
   conflict: true,
   no_worker_offered: true,
+  waiting_for_role: true,
+  no_pair: true,
 };
 const REASON_CODES = Object.keys(REASONS) as readonly ReasonCode[];
 

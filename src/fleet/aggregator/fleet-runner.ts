@@ -7,7 +7,7 @@ import type { AgreementState } from '../../core/agreement/state.js';
 import { createAgreement } from '../../core/agreement/state.js';
 import type { CacheView } from '../../core/contract/cache-view.js';
 import { readReport } from '../../core/contract/worker-report.js';
-import type { PairLookup, PairRemark } from '../../core/pairs/pair-book.js';
+import type { ChannelAnswer, ChannelQuestion, PairLookup, PairRemark } from '../../core/pairs/pair-book.js';
 import type { FinishedTransfer } from '../../core/pairs/transfer-cost.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
@@ -184,6 +184,16 @@ export class FleetRunner {
   /** The pairs of a group, to look up; undefined where no group has that name. Ask again after every change of groups. */
   pairsOf(group: string): PairLookup | undefined {
     return this.#state.groups.get(group)?.pairs;
+  }
+
+  /** P2: the decode side answered about a side channel, or could not be asked. */
+  channelAnswered(group: string, question: ChannelQuestion, answer: ChannelAnswer): void {
+    this.#dispatch({ type: 'channel_answer', group, question, answer });
+  }
+
+  /** P2: whom to ask a question again; undefined where it is of no use any more. */
+  questionAgain(group: string, question: ChannelQuestion): ChannelQuestion | undefined {
+    return this.#state.groups.get(group)?.pairs.askAgain(question);
   }
 
   /** P6: a transfer between two workers came to its end; `transfer` is undefined where it is not known what it took. */

@@ -10,6 +10,7 @@ import type { Agreement } from '../../gen/kvaccord/v1/fleet.js';
 import type { DiscoverySource, Endpoint, ExpectedWorkers, SourceHealth } from '../discovery/source.js';
 import { AgreementBoard } from './agreement-board.js';
 import type { AgreementSource } from './agreement-source.js';
+import { ChannelChecker } from './channel-checker.js';
 import type { FleetCompanion } from './fleet-companion.js';
 import { FleetRunner } from './fleet-runner.js';
 import { matchDirectWorkers } from './match-direct-workers.js';
@@ -49,6 +50,7 @@ export class FleetWatch implements AgreementSource {
   #hasHeard = false;
   #running: Promise<void> | undefined;
   readonly #companions: FleetCompanion[] = [];
+  readonly #channelChecker: ChannelChecker;
   /** What companions have heard of their members. */
   readonly #discovered = new Map<string, DiscoveredWorker>();
 
@@ -58,6 +60,9 @@ export class FleetWatch implements AgreementSource {
     this.refusals = new StreamRefusals(modules);
     this.runner = new FleetRunner(options, { clock, logger });
     this.board = new AgreementBoard({ runner: this.runner, clock });
+    this.#channelChecker = new ChannelChecker({ clock, runner: this.runner });
+    this.accompany(this.#channelChecker);
+    this.runner.listen(this.#channelChecker);
     const reported = (target: string, report: CapabilityReport): boolean => {
       this.#hasHeard = true;
       return this.runner.reported(target, report);
@@ -140,6 +145,7 @@ export class FleetWatch implements AgreementSource {
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#running;
+    this.#channelChecker.close();
     this.#pool.close();
     this.board.close();
     this.runner.close();

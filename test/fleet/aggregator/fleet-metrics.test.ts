@@ -90,6 +90,8 @@ it('say nothing of a size before one is agreed, and why', async () => {
     'kv_accord_not_ready_reasons{group="tiny",reason="settling"} 0',
     'kv_accord_not_ready_reasons{group="tiny",reason="conflict"} 0',
     'kv_accord_not_ready_reasons{group="tiny",reason="no_worker_offered"} 0',
+    'kv_accord_not_ready_reasons{group="tiny",reason="waiting_for_role"} 0',
+    'kv_accord_not_ready_reasons{group="tiny",reason="no_pair"} 0',
   ]);
   expect(await stage.series('kv_accord_time_to_agreement_seconds_count')).toEqual([
     'kv_accord_time_to_agreement_seconds_count 0',

@@ -139,7 +139,7 @@ describe.skipIf(lacks('vllm'))('the view of a frontend over two real vLLMs', () 
     const { ports } = other;
     // Prompts that no cache holds go to both, and its sidecar asks it every few seconds alone.
     const running = load(LOAD, LOAD);
-    await other.program.stop();
+    await other.program.kill();
     await running;
     await load(4 * AT_A_TIME, LOAD);
     await shown('ejected');

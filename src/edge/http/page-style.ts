@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 
 /**
  * How a page looks before, and without, the web app: it stands in the page
- * itself, so that the first paint waits for nothing. Its colours differ without
- * colour vision too, and each stands beside a word.
+ * itself, so that the first paint waits for nothing. Its colours differ for those
+ * who see no red or no green, too, and each stands beside a word.
  */
 export const PAGE_STYLE = `
 :root { color-scheme: light dark; --bg: #f5f6f8; --panel: #fff; --ink: #1a1f26; --dim: #59636e; --line: #d5dbe1; --accent: #0a5ea8;
-  --good: #11734f; --warn: #8a5300; --bad: #b42318; --good-bg: #e3f3ec; --warn-bg: #fdf0d0; --bad-bg: #fde8e6; }
+  --good: #11734f; --warn: #8f5a00; --bad: #8c0f1c; --good-bg: #e0f3f5; --warn-bg: #fdf0d0; --bad-bg: #fbdcdc; }
 @media (prefers-color-scheme: dark) { :root:not([data-theme=light]) { --bg: #0e1217; --panel: #161b22; --ink: #e4e9ee; --dim: #98a3af; --line: #2a323c; --accent: #6cb3f9;
-  --good: #4cc791; --warn: #f1b83a; --bad: #ff8078; --good-bg: #12291f; --warn-bg: #2e2410; --bad-bg: #331a19; } }
+  --good: #54d19b; --warn: #f1b83a; --bad: #f5706a; --good-bg: #0f2b2b; --warn-bg: #2e2410; --bad-bg: #331a19; } }
 :root[data-theme=dark] { color-scheme: dark; --bg: #0e1217; --panel: #161b22; --ink: #e4e9ee; --dim: #98a3af; --line: #2a323c; --accent: #6cb3f9;
-  --good: #4cc791; --warn: #f1b83a; --bad: #ff8078; --good-bg: #12291f; --warn-bg: #2e2410; --bad-bg: #331a19; }
+  --good: #54d19b; --warn: #f1b83a; --bad: #f5706a; --good-bg: #0f2b2b; --warn-bg: #2e2410; --bad-bg: #331a19; }
 :root[data-theme=light] { color-scheme: light; }
 * { box-sizing: border-box; }
 body { background: var(--bg); color: var(--ink); font: 14px/1.45 system-ui, sans-serif; margin: 0; }

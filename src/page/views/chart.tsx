@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
+import { CHART_COLORS } from '../model/palette.js';
 import { theme } from './state.js';
 
 /** One line of a chart. */
@@ -25,11 +26,6 @@ export interface ChartProps {
 const HEIGHT = 170;
 const WIDTH = 400;
 
-/** Okabe and Ito's colours, which differ without colour vision too, for light and dark. */
-const COLORS = {
-  light: ['#0072b2', '#d55e00', '#00795a', '#a4478a', '#59636e'],
-  dark: ['#56b4e9', '#f0a030', '#2fc494', '#e08cc0', '#98a3af'],
-} as const;
 const DASHES: readonly (readonly number[])[] = [[], [6, 4], [2, 3], [8, 3, 2, 3], [1, 4]];
 
 /** A chart over time, drawn again when its numbers, its width or the theme change. */
@@ -100,7 +96,7 @@ function optionsOf(
   width: number,
   isDark: boolean,
 ): uPlot.Options {
-  const colors = COLORS[isDark ? 'dark' : 'light'];
+  const colors = CHART_COLORS[isDark ? 'dark' : 'light'];
   const colorOf = (at: number): string => colors[(lines[at - 1]?.color ?? 0) % colors.length] ?? colors[0];
   const axis = {
     stroke: isDark ? '#98a3af' : '#59636e',

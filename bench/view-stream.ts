@@ -54,7 +54,12 @@ const loads: RankLoad[] = candidates.map((candidate) => ({
   activeBlocks: 400,
   prefillingTokens: 900,
 }));
-const group = { traffic, books: new ResultBooks({ clock }), loads: () => loads };
+const group = {
+  traffic,
+  books: new ResultBooks({ clock }),
+  list: { leftOut: new Map() },
+  loads: () => loads,
+};
 const board = new ViewBoard(
   { title: 'bench', version: '0.0.0', processId: 'bench' },
   {

@@ -91,8 +91,8 @@ export interface ViewWorker {
   readonly tone: ViewTone;
   /** Smaller is worse; sorts a table so that what a person has to act on comes first. */
   readonly rank: number;
-  /** `yes`, `load only`, `tries`, `no`. */
-  readonly requests: 'yes' | 'load only' | 'tries' | 'no';
+  /** Whether it gets requests; `none here`: the agreement offers it, and the router of this process sends it none. */
+  readonly requests: 'yes' | 'load only' | 'tries' | 'none here' | 'no';
   /** What is wrong, and what to do; empty when nothing is. At most 1,000 characters. */
   readonly why: string;
   readonly tokensPerBlock?: number;

@@ -208,7 +208,9 @@ export class ViewBoard implements FleetListener {
     const { fleet, history, router, indexOf } = this.#modules;
     const { view } = fleet;
     const { nowMs } = history;
-    const { changed, gone } = this.workers.update(view);
+    const { changed, gone } = this.workers.update(view, (group, target) =>
+      router?.groups.get(group)?.list.leftOut.get(target),
+    );
     const { idOf } = this.workers;
     const loads = this.#loads.update(
       [...(router?.groups.values() ?? [])].flatMap((group) => loadRows(group, idOf)),

@@ -6,6 +6,7 @@ import {
   type ViewLoadRow,
 } from '../../core/view/view-document.js';
 import type { GroupIndex } from '../indexer/group-index.js';
+import type { LeftOut } from '../router/candidate-list.js';
 import type { ResultBooks } from '../router/results/result-books.js';
 import type { GroupTraffic } from '../router/traffic/worker-traffic.js';
 import type { RankLoad } from '../router/worker-selector.js';
@@ -14,6 +15,8 @@ import type { RankLoad } from '../router/worker-selector.js';
 export interface RoutedGroup {
   readonly traffic: GroupTraffic;
   readonly books: ResultBooks;
+  /** Its candidates; those that are left out get no requests although the agreement offers them. */
+  readonly list: { readonly leftOut: ReadonlyMap<string, LeftOut> };
   loads(): readonly RankLoad[];
 }
 

@@ -10,6 +10,7 @@ import {
   EngineKind,
   EngineRole,
 } from '../../gen/kvaccord/v1/capabilities.js';
+import type { LeftOut } from '../router/candidate-list.js';
 
 /** Characters of raw evidence that are shown; the report has more. */
 const MAX_EVIDENCE_CHARS = 200;
@@ -35,6 +36,13 @@ const OFFERS: Readonly<
   none: { text: 'no', rank: 0 },
   load_only: { text: 'load only', rank: 1 },
   full: { text: 'yes', rank: 2 },
+};
+
+/** Why the router of this process sends a worker nothing that the agreement offers. */
+const LEFT_OUT: Readonly<Partial<Record<LeftOut, string>>> = {
+  role: 'The router here sends it no requests: it serves only prefill or only decode.',
+  unreachable:
+    'The router here sends it no requests: no address of its OpenAI server is known. Let its sidecar ask the engine (--engine), or name the address with --worker-urls.',
 };
 
 /** Ranks of one state that its offers take. */
@@ -71,8 +79,12 @@ interface Known {
   reported: Reported;
   member: MemberView;
   group: string;
+  leftOut: LeftOut | undefined;
   view: ViewWorker;
 }
+
+/** Why the router of a group leaves a worker out; undefined where it does not. */
+type LeftOutOf = (group: string, target: string) => LeftOut | undefined;
 
 /** Where the reports of members are; `FleetRunner` is one. */
 export interface ReportSource {
@@ -116,14 +128,14 @@ export class ViewWorkers {
     return this.#known.get(this.#targets.get(id) ?? '')?.view;
   }
 
-  /** Takes the fleet as it is now. */
-  update(view: FleetView): WorkerChanges {
+  /** Takes the fleet as it is now; `leftOutOf` has who gets no requests here although the agreement offers it. */
+  update(view: FleetView, leftOutOf: LeftOutOf = () => undefined): WorkerChanges {
     const changed: ViewWorker[] = [];
     const left = new Set(this.#known.keys());
     for (const { group, members } of [...view.groups, { group: '', members: view.unassigned }])
       for (const member of members) {
         left.delete(member.target);
-        const news = this.#take(group, member);
+        const news = this.#take(group, member, leftOutOf(group, member.target));
         if (news !== undefined) changed.push(news);
       }
     const gone: number[] = [];
@@ -137,7 +149,7 @@ export class ViewWorkers {
   }
 
   /** The worker where something of it is new. */
-  #take(group: string, member: MemberView): ViewWorker | undefined {
+  #take(group: string, member: MemberView, leftOut: LeftOut | undefined): ViewWorker | undefined {
     const { target } = member;
     const data = this.#reports.reportDataOf(target);
     const known = this.#known.get(target);
@@ -146,17 +158,18 @@ export class ViewWorkers {
       const id = this.#nextId;
       this.#nextId += 1;
       const reported = readReported(data);
-      const view = viewOf(id, group, member, reported);
-      this.#known.set(target, { id, data, reported, member, group, view });
+      const view = viewOf(id, group, member, reported, leftOut);
+      this.#known.set(target, { id, data, reported, member, group, leftOut, view });
       this.#targets.set(id, target);
       return view;
     }
-    if (known.member === member && known.data === data) return undefined;
+    if (known.member === member && known.data === data && known.leftOut === leftOut) return undefined;
     if (known.data !== data) known.reported = readReported(data);
     known.data = data;
     known.member = member;
     known.group = group;
-    const view = viewOf(known.id, group, member, known.reported);
+    known.leftOut = leftOut;
+    const view = viewOf(known.id, group, member, known.reported, leftOut);
     if (isSame(view, known.view)) return undefined;
     known.view = view;
     return view;
@@ -168,9 +181,16 @@ export function isFault({ offer, state, ejectedReason }: MemberView): boolean {
   return ejectedReason !== '' || (offer === 'none' && state !== 'draining');
 }
 
-function viewOf(id: number, group: string, member: MemberView, reported: Reported): ViewWorker {
+function viewOf(
+  id: number,
+  group: string,
+  member: MemberView,
+  reported: Reported,
+  leftOut: LeftOut | undefined,
+): ViewWorker {
   const { state, offer, ejectedReason, reason, pictureReason, picture, source } = member;
   const isEjected = ejectedReason !== '';
+  const whyLeftOut = leftOut === undefined ? '' : (LEFT_OUT[leftOut] ?? '');
   const { tokensPerBlock, rehashedTokensPerBlock, declaredTokensPerBlock } = member;
   return {
     id,
@@ -181,8 +201,8 @@ function viewOf(id: number, group: string, member: MemberView, reported: Reporte
     shown: isEjected ? 'ejected' : state,
     tone: isEjected ? 'bad' : (TONES.get(state) ?? 'plain'),
     rank: isEjected ? 0 : (RANKS.get(state) ?? 0) * OFFER_RANKS + OFFERS[offer].rank,
-    requests: isEjected ? 'tries' : OFFERS[offer].text,
-    why: shownText(ejectedReason || reason || pictureReason, VIEW_LIMITS.whyChars),
+    requests: isEjected ? 'tries' : leftOut === undefined ? OFFERS[offer].text : 'none here',
+    why: shownText(ejectedReason || reason || whyLeftOut || pictureReason, VIEW_LIMITS.whyChars),
     ...(tokensPerBlock === undefined ? {} : { tokensPerBlock }),
     ...(rehashedTokensPerBlock === undefined ? {} : { rehashedTokensPerBlock }),
     ...(declaredTokensPerBlock === undefined ? {} : { declaredTokensPerBlock }),

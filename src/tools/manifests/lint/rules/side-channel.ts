@@ -92,7 +92,7 @@ function isOneHost(a: PairFacts, b: PairFacts): boolean {
 const hostRule: Rule = {
   id: 'side-channel-host',
   severity: 'error',
-  summary: 'A prefill worker tells decode workers of other pods to ask localhost for its KV blocks.',
+  summary: 'A prefill worker sends decode workers of other pods to localhost for its KV blocks.',
   explanation:
     "vLLM hands out VLLM_NIXL_SIDE_CHANNEL_HOST as the address of its side channel, localhost where it is not set. A decode worker in another pod then asks its own pod, finds nobody or another engine's name, and each request that is divided fails or is computed again.",
 };

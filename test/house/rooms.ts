@@ -125,6 +125,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'frontend/apis',
       'frontend/engine-access',
       'frontend/errors',
+      'frontend/json',
     ],
   },
   'frontend/tracing': { mayImport: ['core', 'edge', 'fleet/router', 'frontend/proxy'] },

@@ -1,5 +1,6 @@
 import {
   type CapabilityReport,
+  EngineKind,
   EngineRole,
   EvidenceSource,
   ServingAddress_Protocol,
@@ -12,6 +13,25 @@ import { MAX_COUNTS, MAX_NAME_CHARS } from './report-limits.js';
  * `other` is a part that a newer peer names and this version has no word for.
  */
 export type ServingRole = 'aggregated' | 'prefill' | 'decode' | 'other';
+
+/**
+ * How requests are sent to two engines of which one computes the prompt and the other goes on from its KV blocks:
+ * - `nixl`: first to the prefill engine, whose answer has what the decode engine needs (vLLM's `kv_transfer_params`);
+ * - `bootstrap`: to both at the same time, with an address at which they meet (SGLang's `bootstrap_host`).
+ */
+export const TRANSFER_PROTOCOLS = ['nixl', 'bootstrap'] as const;
+
+/** One of `TRANSFER_PROTOCOLS`. */
+export type TransferProtocol = (typeof TRANSFER_PROTOCOLS)[number];
+
+/** What a sender of requests has to know of an engine that computes a part of them. */
+export interface SplitServing {
+  readonly protocol: TransferProtocol;
+  /** For `bootstrap`: HOST:PORT at which decode engines ask a rank of a prefill worker; empty where none is known. */
+  readonly bootstrapAddresses: ReadonlyMap<number, string>;
+  /** Of the KV blocks, in bytes for each token; undefined where the report does not say what they are made of. */
+  readonly bytesPerToken: number | undefined;
+}
 
 /** What a sender of requests has to know of a worker. */
 export interface Serving {
@@ -26,6 +46,8 @@ export interface Serving {
   readonly servedNames: readonly string[];
   readonly loraAdapters: readonly string[];
   readonly role: ServingRole;
+  /** How a part of a request is sent to it; undefined for a worker that computes all, and where its way is not known here. */
+  readonly split?: SplitServing | undefined;
   /** API paths that its engine has; absent where that is not known. */
   readonly apis?: readonly string[];
   /** Longest context in tokens; undefined where the engine does not report it. */
@@ -58,6 +80,7 @@ export function servingOf(report: CapabilityReport): Serving {
     servedNames: [...(model?.servedNames ?? [])],
     loraAdapters: (model?.loraAdapters ?? []).filter(isName),
     role: ROLES[engine?.role ?? EngineRole.UNSPECIFIED] ?? 'other',
+    split: splitOf(report),
     ...(engine === undefined || engine.apis.length === 0 ? {} : { apis: [...engine.apis] }),
     // 0 holds no prompt at all: a report of it says nothing.
     maxModelLen: model?.maxModelLen || undefined,
@@ -82,6 +105,43 @@ function ranksOf({ parallelism, kvEventSources, evidence }: CapabilityReport): r
   const length = Math.min(Math.max(dataParallelSizeLocal ?? size ?? 0, least), MAX_COUNTS.kvEventSources);
   return distinct([...named, ...Array.from({ length }, (_, rank) => first + rank)]);
 }
+
+function splitOf(report: CapabilityReport): SplitServing | undefined {
+  const { engine, transfer } = report;
+  if (engine?.role !== EngineRole.PREFILL && engine?.role !== EngineRole.DECODE) return undefined;
+  const protocol = protocolOf(engine.kind, transfer?.connector ?? '');
+  if (protocol === undefined) return undefined;
+  const bootstrapAddresses = new Map<number, string>();
+  for (const { dataParallelRank, address } of transfer?.sideChannels ?? [])
+    if (protocol === 'bootstrap' && !bootstrapAddresses.has(dataParallelRank))
+      bootstrapAddresses.set(dataParallelRank, address);
+  return { protocol, bootstrapAddresses, bytesPerToken: bytesPerToken(transfer) };
+}
+
+/** Of a connector that is not named it shows with the first request whether it is that of its engine. */
+function protocolOf(kind: EngineKind, connector: string): TransferProtocol | undefined {
+  if (kind === EngineKind.SGLANG) return 'bootstrap';
+  return kind === EngineKind.VLLM && (connector === '' || connector === 'nixl') ? 'nixl' : undefined;
+}
+
+/** Widths of numbers in a KV cache, by the last part of the engine's word for them. */
+const WIDTHS: readonly (readonly [RegExp, number])[] = [
+  [/^(fp8|int8|e4m3|e5m2|float8)/, 1],
+  [/^(float32|fp32)/, 4],
+  [/^(bfloat16|float16|half|bf16|fp16)/, 2],
+];
+
+/** Keys and values of all layers and heads; undefined where one of the numbers is missing or none can be. */
+function bytesPerToken(transfer: CapabilityReport['transfer']): number | undefined {
+  const { layerCount = 0, kvHeadCount = 0, headSize = 0, dtype = '', kvCacheDtype = '' } = transfer ?? {};
+  const word = kvCacheDtype === '' || kvCacheDtype === 'auto' ? dtype : kvCacheDtype;
+  const width = WIDTHS.find(([pattern]) => pattern.test(word))?.[1];
+  const bytes = 2 * layerCount * kvHeadCount * headSize * (width ?? 0);
+  return bytes > 0 && bytes <= MAX_BYTES_PER_TOKEN ? bytes : undefined;
+}
+
+/** 64 MiB: a thousand times what the largest models have. */
+const MAX_BYTES_PER_TOKEN = 64 * 1024 * 1024;
 
 function distinct(ranks: readonly number[]): readonly number[] {
   return [...new Set(ranks)].sort((a, b) => a - b).slice(0, MAX_COUNTS.kvEventSources);

@@ -30,6 +30,8 @@ export interface CatalogueGroup {
   readonly epoch: number;
   readonly tokensPerBlock: number | undefined;
   readonly workers: readonly CatalogueWorker[];
+  /** True where requests may be split between a prefill and a decode worker. Default false. */
+  readonly hasPairs?: boolean | undefined;
 }
 
 /** A name that a request may ask for. */
@@ -183,6 +185,12 @@ function firstReachable(reported: readonly string[], target: string): string | u
   return undefined;
 }
 
+function hasPairs(members: readonly MemberView[]): boolean {
+  const has = (role: Serving['role']): boolean =>
+    members.some(({ serving }) => serving?.role === role && serving.split !== undefined);
+  return has('prefill') && has('decode');
+}
+
 function groupOf(group: GroupView, given: GivenUrls): CatalogueGroup {
   return {
     group: group.group,
@@ -190,6 +198,7 @@ function groupOf(group: GroupView, given: GivenUrls): CatalogueGroup {
     reasons: group.reasons,
     epoch: group.epoch,
     tokensPerBlock: group.values?.tokens_per_block as number | undefined,
+    ...(hasPairs(group.members) ? { hasPairs: true } : {}),
     workers: group.members.map((member) => ({
       target: member.target,
       workerId: member.workerId,

@@ -5,7 +5,7 @@ import type { Reservation } from './reserved-request.js';
 import type { Amendment, Reported } from './results/compare.js';
 import type { Prediction } from './results/prediction.js';
 import type { Stored } from './results/store-gauge.js';
-import type { Decision, Route, Usage } from './routing.js';
+import type { Decision, Route, SeenTransfer, Usage } from './routing.js';
 import type { Due, Settled } from './settling.js';
 
 /** How a request ended. */
@@ -31,6 +31,8 @@ export interface RouteListener {
   onAnswered(route: ActiveRoute): void;
   /** Its worker failed the request. */
   onFailed(fault: WorkerFault, route: ActiveRoute): void;
+  /** What became of the blocks between its two workers; called at most once. */
+  onTransferred(seen: SeenTransfer, route: ActiveRoute): void;
 }
 
 /** A request on its way. */
@@ -54,6 +56,9 @@ export class ActiveRoute implements Route, UnorderedMember, Settled {
   parked: Reported | undefined;
   /** What is shown of it; undefined where it is not shown. */
   note: DecisionNote | undefined;
+  /** The part of the worker that computes its prompt; it ends with this one at the latest. */
+  prefill: ActiveRoute | undefined;
+  #isTransferred = false;
   /** Calls its holder, when it ends. */
   onEnded: (() => void) | undefined;
 
@@ -80,6 +85,7 @@ export class ActiveRoute implements Route, UnorderedMember, Settled {
   release(usage?: Usage): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
+    this.prefill?.release();
     if (usage !== undefined) this.#computed();
     if (!this.#isComputed) this.#land();
     this.#stop();
@@ -87,6 +93,12 @@ export class ActiveRoute implements Route, UnorderedMember, Settled {
       { prediction: this.#prediction, hadFirstToken: this.#hadFirstToken, usage },
       this,
     );
+  }
+
+  transferred(seen: SeenTransfer): void {
+    if (this.prefill === undefined || this.#isTransferred) return;
+    this.#isTransferred = true;
+    this.#listener.onTransferred(seen, this);
   }
 
   failed(fault: WorkerFault): void {
@@ -157,6 +169,7 @@ export class ActiveRoute implements Route, UnorderedMember, Settled {
   #stop(): void {
     if (!this.#isActive) return;
     this.#isActive = false;
+    this.prefill?.end();
     this.#reservation.release();
     this.#listener.onEnded(this);
     this.onEnded?.();

@@ -6,6 +6,7 @@ import type {
   AttachRequest,
   AttachResponse,
   NotRouted,
+  ReservePairRequest,
   ReserveRequest,
   RouteAnswer,
   RouteUsage,
@@ -14,7 +15,7 @@ import type {
 import type { ActiveRoute } from './active-route.js';
 import type { Reservations } from './reservations.js';
 import { RoutingError, type Usage } from './routing.js';
-import { toSelection } from './selection-message.js';
+import { fromRouteTransfer, toPairSelection, toSelection } from './selection-message.js';
 import type { ServedBoard } from './served-board.js';
 import { toReason } from './served-messages.js';
 
@@ -34,7 +35,7 @@ export interface AttachedClientModules {
   readonly board: ServedBoard;
   readonly reservations: Reservations;
   /** Decides. Throws a `RoutingError`, or an `RpcError` for a request that is no request. */
-  reserve(request: ReserveRequest): ActiveRoute;
+  reserve(request: ReserveRequest, pair?: ReservePairRequest): ActiveRoute;
   /** A worker failed a request, that of `route` where it is known. */
   failed(failure: WorkerFailure, route: ActiveRoute | undefined): void;
   /** Logs what is neither. Returns the error that the client gets. */
@@ -72,6 +73,7 @@ export class AttachedClient implements MessageReader<AttachRequest> {
       this.#modules.failed(failure, this.#routes.get(failure.routeId ?? NO_ROUTE));
     for (const { routeId, event } of events) {
       if (event?.$case === 'reserve') this.#reserve(routeId, event.value);
+      else if (event?.$case === 'reservePair') this.#reservePair(routeId, event.value);
       else {
         const route = this.#routes.get(routeId);
         if (route === undefined) throw invalid(`route ${routeId} is not open`);
@@ -81,6 +83,15 @@ export class AttachedClient implements MessageReader<AttachRequest> {
             break;
           case 'outputTokens':
             route.progress(event.value);
+            break;
+          case 'prefillRelease':
+            route.prefill?.release(usageOf(event.value));
+            break;
+          case 'prefillFirstToken':
+            route.prefill?.prefillDone();
+            break;
+          case 'transfer':
+            route.transferred?.(fromRouteTransfer(event.value));
             break;
           case 'release':
             this.#routes.delete(routeId);
@@ -94,7 +105,13 @@ export class AttachedClient implements MessageReader<AttachRequest> {
     void this.#send();
   }
 
-  #reserve(routeId: number, request: ReserveRequest): void {
+  #reservePair(routeId: number, pair: ReservePairRequest): void {
+    if (pair.request === undefined)
+      throw invalid(`the pair of route ${routeId} is asked for without a request`);
+    this.#reserve(routeId, pair.request, pair);
+  }
+
+  #reserve(routeId: number, request: ReserveRequest, pair?: ReservePairRequest): void {
     if (this.#routes.has(routeId)) throw invalid(`route ${routeId} is open already`);
     const { board, reservations } = this.#modules;
     const { fullMessage } = reservations;
@@ -108,15 +125,23 @@ export class AttachedClient implements MessageReader<AttachRequest> {
     }
     let route: ActiveRoute;
     try {
-      route = this.#modules.reserve(request);
+      route = this.#modules.reserve(request, pair);
     } catch (error) {
       this.#refuse(routeId, this.#notRouted(error));
       return;
     }
     reservations.addAttached(route);
     this.#routes.set(routeId, route);
-    board.prepareFor(route.decision);
-    this.#answers.push({ routeId, answer: { $case: 'selection', value: toSelection(route.decision) } });
+    const { decision } = route;
+    board.prepareFor(decision);
+    if (decision.pair !== undefined) board.prepareFor(decision.pair.prefill);
+    this.#answers.push({
+      routeId,
+      answer:
+        pair === undefined
+          ? { $case: 'selection', value: toSelection(decision) }
+          : { $case: 'pair', value: toPairSelection(decision) },
+    });
   }
 
   #refuse(routeId: number, value: NotRouted): void {

@@ -1,8 +1,14 @@
 import type { MemberView } from '../../core/agreement/snapshot.js';
-import type { Candidate } from './candidates.js';
+import type { Serving } from '../../core/contract/serving.js';
+import { AGGREGATED_PARTS, type Candidate, PARTS } from './candidates.js';
 
-/** Why a member that the agreement offers gets no requests here. */
-export type LeftOut = 'role' | 'unreachable';
+/**
+ * Why a member that the agreement offers gets no requests here:
+ * - `role`: it serves a part of requests, and how that is sent to its engine is not known;
+ * - `alone`: it serves a part of requests, and no worker serves the other one;
+ * - `unreachable`: no address of it is known.
+ */
+export type LeftOut = 'role' | 'alone' | 'unreachable';
 
 export interface CandidateListModules {
   /** Whether requests can be sent to it; default: to every worker. */
@@ -15,6 +21,8 @@ export class CandidateList {
   #members: readonly MemberView[] = [];
   #candidates: readonly Candidate[] = [];
   readonly #leftOut = new Map<string, LeftOut>();
+  /** Whether there are workers of both parts of a request. */
+  hasPairs = false;
   /** Targets of candidates by the LoRA adapters that they have; made when a request asks for one. */
   #byAdapter: ReadonlyMap<string, ReadonlySet<string>> | undefined;
 
@@ -39,8 +47,18 @@ export class CandidateList {
       return false;
     this.#leftOut.clear();
     this.#byAdapter = undefined;
-    this.#candidates = members.flatMap((member) => this.#candidatesOf(member));
+    const found = members.flatMap((member) => this.#candidatesOf(member));
+    const hasPart = (part: number): boolean => found.some(({ parts = 0 }) => (parts & part) !== 0);
+    this.hasPairs = hasPart(PARTS.prefill) && hasPart(PARTS.decode);
+    this.#candidates = this.hasPairs ? found : found.filter((one) => this.#isOfUseAlone(one));
     return true;
+  }
+
+  /** Where no worker has the other part, only those that can compute whole requests are of use. */
+  #isOfUseAlone({ target, parts = AGGREGATED_PARTS }: Candidate): boolean {
+    if ((parts & PARTS.whole) !== 0) return true;
+    this.#leftOut.set(target, 'alone');
+    return false;
   }
 
   /**
@@ -74,7 +92,8 @@ export class CandidateList {
   #candidatesOf(member: MemberView): Candidate[] {
     const { target, workerId, instanceId, offer, serving } = member;
     if (offer === 'none' || member.state === 'draining' || serving === undefined) return [];
-    if (serving.role !== 'aggregated') {
+    const parts = partsOf(serving);
+    if (parts === 0) {
       this.#leftOut.set(target, 'role');
       return [];
     }
@@ -83,8 +102,25 @@ export class CandidateList {
       return [];
     }
     const rankCount = serving.ranks.length;
-    return serving.ranks.map((rank) => ({ target, workerId, instanceId, rank, rankCount, offer }));
+    const { split } = serving;
+    const about = { target, workerId, instanceId, rankCount, offer };
+    return serving.ranks.map((rank) =>
+      split === undefined ? { ...about, rank } : { ...about, rank, parts, split },
+    );
   }
+}
+
+/**
+ * What of requests a worker computes, bits of `PARTS`; 0 for nothing that can be sent to it. An engine that fetches blocks
+ * when it is told to computes a prompt that comes without; one that both engines meet for (`bootstrap`) refuses it.
+ */
+function partsOf({ role, split }: Serving): number {
+  if (role === 'aggregated') return AGGREGATED_PARTS;
+  if (split === undefined) return 0;
+  if (role === 'prefill')
+    return split.protocol === 'bootstrap' && split.bootstrapAddresses.size === 0 ? 0 : PARTS.prefill;
+  if (role !== 'decode') return 0;
+  return split.protocol === 'nixl' ? PARTS.decode | PARTS.whole : PARTS.decode;
 }
 
 /** Whether nothing of it differs that a candidate is made of; `serving` is the same object until a report changes. */

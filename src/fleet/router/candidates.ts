@@ -1,4 +1,20 @@
 import type { MemberOffer } from '../../core/agreement/judgement.js';
+import type { SplitServing } from '../../core/contract/serving.js';
+
+/** Parts of requests that a worker can compute, as bits. */
+export const PARTS = {
+  /** All of a request. */
+  whole: 1,
+  /** Its prompt, whose blocks another worker goes on from. */
+  prefill: 2,
+  /** What follows the prompt, from the blocks of another worker. */
+  decode: 4,
+  /** All of it, as a worker that does nothing else. */
+  aggregated: 8,
+} as const;
+
+/** What a worker computes that has no part of its own. */
+export const AGGREGATED_PARTS: number = PARTS.whole | PARTS.aggregated;
 
 /** One rank of one worker that may be chosen. */
 export interface Candidate {
@@ -10,6 +26,10 @@ export interface Candidate {
   readonly rankCount: number;
   /** `load_only`: nothing is expected of its cache (A6, A7). */
   readonly offer: Exclude<MemberOffer, 'none'>;
+  /** What of a request it can compute, bits of `PARTS`. Default `AGGREGATED_PARTS`. */
+  readonly parts?: number | undefined;
+  /** How a part of a request is sent to it; absent for a worker that computes whole ones. */
+  readonly split?: SplitServing | undefined;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Logger } from '../../edge/platform/logger.js';
 import type { Candidate, CandidateCost } from './candidates.js';
 import type { Prediction } from './results/prediction.js';
 import type { Result } from './results/result-books.js';
-import type { Decision, RouterMode } from './routing.js';
+import type { Decision, PairDecision, RouterMode } from './routing.js';
 
 /** What of decisions is logged: nothing, who was chosen (info), or also what each candidate would cost (debug). */
 export type DecisionLogDetail = 'none' | 'chosen' | 'candidates';
@@ -40,14 +40,34 @@ export class DecisionLog {
   tellChosen(prediction: Prediction, { candidate, logit }: CandidateCost, routerMode: RouterMode): void {
     if (this.detail === 'none') return;
     const { decision, bestBlocks, lostReason, inFlightBlocks } = prediction;
-    const { cachedBlocks, promptBlocks, routingMode } = decision;
+    const { cachedBlocks, promptBlocks, routingMode, pair, unsplit } = decision;
+    if (pair !== undefined) {
+      this.#logger.info({}, pairText(decision, pair, logit, routerMode));
+      return;
+    }
+    const alone = unsplit === undefined ? '' : `, unsplit: ${unsplit}`;
     const flying = inFlightBlocks > cachedBlocks ? `, on_their_way: ${inFlightBlocks}` : '';
     const lost = lostReason === undefined ? '' : `, best: ${bestBlocks}, lost to: ${lostReason}`;
     this.#logger.info(
       {},
-      `Selected worker: ${nameOf(candidate)} (cached_blocks: ${cachedBlocks} of ${promptBlocks}${flying}${lost}, mode: ${routerMode}, ${routingMode}, logit: ${logit.toFixed(1)})`,
+      `Selected worker: ${nameOf(candidate)} (cached_blocks: ${cachedBlocks} of ${promptBlocks}${flying}${lost}, mode: ${routerMode}, ${routingMode}, logit: ${logit.toFixed(1)}${alone})`,
     );
   }
+}
+
+/** `Selected pair: prefill-1 (10.0.0.1:50061) → decode-1 (10.0.0.2:50061) (cached_blocks: 3 of 20, …)`. */
+function pairText(
+  decision: Decision,
+  { prefill, protocol, pairClass, expectedTransferMs, transferredTokens }: PairDecision,
+  logit: number,
+  routerMode: RouterMode,
+): string {
+  const transfer =
+    expectedTransferMs === undefined
+      ? 'not known'
+      : `${transferredTokens} tokens in ${expectedTransferMs.toFixed(1)} ms`;
+  const cached = `cached_blocks: ${prefill.cachedBlocks} of ${prefill.promptBlocks}, at the decode worker: ${decision.cachedBlocks}`;
+  return `Selected pair: ${nameOf(prefill)} → ${nameOf(decision)} (${cached}, class: ${pairClass}, transfer: ${transfer}, by: ${protocol}, mode: ${routerMode}, ${prefill.routingMode}, decode cost: ${logit.toFixed(1)})`;
 }
 
 /** `Result of worker_1: 256 of 320 prompt tokens cached, 256 predicted`, and what contradicts that. */

@@ -17,6 +17,8 @@ import type { CandidateListModules, LeftOut } from './candidate-list.js';
 import { DecisionLog, type DecisionLogDetail } from './decision-log.js';
 import { EjectionReports } from './ejection-reports.js';
 import { type GroupRequest, GroupRouter, type GroupRouterOptions, type Selected } from './group-router.js';
+import type { PairKnowledge } from './pairs/pair-knowledge.js';
+import { TransferLog } from './pairs/transfer-log.js';
 import { type ReservationLimits, Reservations } from './reservations.js';
 import {
   type Amendment,
@@ -37,6 +39,7 @@ import {
   type RouteRequest,
   type Routing,
   RoutingError,
+  type SeenTransfer,
   type Usage,
 } from './routing.js';
 import { ServedBoard } from './served-board.js';
@@ -60,6 +63,10 @@ export interface FleetRouterModules extends CandidateListModules {
   readonly indexes: IndexDirectory;
   /** Takes what pages and terminals show; default one that nobody looks at. */
   readonly history?: FleetHistory;
+  /** What is known of the pairs of a group; undefined for none. Default: nothing is, and every pair may be used. */
+  pairsOf?(group: string): PairKnowledge | undefined;
+  /** Takes what became of transfers. Absent: nobody does. */
+  onTransfer?(transfer: FinishedPairTransfer): void;
   /** The agreement; `FleetRunner` is one. */
   readonly fleet: {
     readonly view: FleetView;
@@ -82,6 +89,18 @@ interface ResultsRoute {
 /** Prompts that are looked back at in a second: 2 % of a processor with 1,000 workers and 10,000 tokens. */
 const MAX_LOOKS_PER_SECOND = 100;
 
+/** A transfer between the two workers of a request. */
+export interface FinishedPairTransfer {
+  readonly group: string;
+  readonly prefillTarget: string;
+  readonly decodeTarget: string;
+  /** What was moved, by the tokens and what reports say of the blocks; undefined where they do not. */
+  readonly sizeBytes: number | undefined;
+  readonly durationMs: number;
+  /** Why it failed, or the prompt was computed again; undefined where it came over. */
+  readonly failure: string | undefined;
+}
+
 /** What an operator does about a doubt. */
 const DOUBT_TODO =
   'Its cache counts for less until its results agree again. Fix the likeliest cause that is named; kv-accord status --routing shows the numbers.';
@@ -90,7 +109,9 @@ const DOUBT_TODO =
 const MAX_NAMED = 10;
 
 const LEFT_OUT_WORDS: Readonly<Record<LeftOut, string>> = {
-  role: 'serve only prefill or only decode: disaggregated serving is out of scope here, and they get no requests',
+  role: 'serve only prefill or only decode, and get no requests: how their engines exchange KV blocks is not known, or is none of what this version speaks (NIXL of vLLM, the bootstrap server of SGLang)',
+  alone:
+    'serve only prefill or only decode, and get no requests: no worker of the model serves the other part',
   unreachable:
     'get no requests: no address of their OpenAI server is known. Let their sidecars ask the engine (--engine), or name the address with --worker-urls',
 };
@@ -117,6 +138,7 @@ export class FleetRouter implements Routing {
   readonly #reservations: Reservations;
   readonly #board: ServedBoard;
   readonly #ejections: EjectionReports;
+  readonly #transfers: TransferLog;
   readonly #groups = new Map<string, GroupRouter>();
   /** The workers that were logged as left out, by group and target. */
   readonly #loggedLeftOut = new Map<string, Set<string>>();
@@ -132,6 +154,7 @@ export class FleetRouter implements Routing {
       groups: this.#groups,
       expired: () => this.#reservations.expired,
     });
+    this.#transfers = new TransferLog(modules);
     this.#ejections = new EjectionReports({ ...modules, history: this.#history });
     this.services = [
       {
@@ -143,6 +166,7 @@ export class FleetRouter implements Routing {
           board: this.#board,
           view: () => fleet.view,
           select: (group, request) => this.#select(group, request),
+          selectPair: (group, request) => this.#timed(() => this.#open(group).selectPair(request)),
           reserve: (group, request) => this.#reserve(group, request),
           results: (group) => this.#results(group),
           failed: ({ group, target, instanceId, fault }, route) => {
@@ -196,6 +220,7 @@ export class FleetRouter implements Routing {
       sessionHash,
       excluded,
       fallbacks,
+      pairing,
     } = request;
     if (tokens === undefined)
       return this.#reserve(group, {
@@ -206,6 +231,7 @@ export class FleetRouter implements Routing {
         sessionHash,
         excluded,
         fallbacks,
+        pairing,
       });
     const prompt = { tokens, loraName, cacheSalt, media, isPrefix };
     const problem = tooLongMessage(prompt);
@@ -218,6 +244,7 @@ export class FleetRouter implements Routing {
       sessionHash,
       excluded,
       fallbacks,
+      pairing,
     });
   }
 
@@ -281,6 +308,8 @@ export class FleetRouter implements Routing {
       history: this.#history,
       onReleased: (end, route) => this.#released(end, route),
       onSettled: (route) => this.#settled(route),
+      onTransferred: (seen, decision) => this.#transferred(seen, decision),
+      pairs: () => this.#modules.pairsOf?.(name),
       onEjection: (change) => {
         if (change.type === 'ejected') group.recorder.ejected(group.traffic.of(change.target));
         this.#ejections.report(name, change);
@@ -297,7 +326,7 @@ export class FleetRouter implements Routing {
 
   #reserve(group: string, request: GroupRequest): ActiveRoute {
     try {
-      return this.#timed(() => this.#open(group).reserve(request));
+      return this.#timed(() => this.#open(group).reservePair(request));
     } catch (error) {
       this.#groups.get(group)?.recorder.refused();
       throw error;
@@ -326,13 +355,23 @@ export class FleetRouter implements Routing {
     // The group ended meanwhile, and its series with it.
     if (routed === undefined) return;
     const { tally, books, traffic, recorder } = routed;
+    if (prediction.part === 'decode') {
+      // What it reports as cached is what the prefill worker found, or what came from there: neither is of its own cache.
+      if (usage !== undefined)
+        traffic.of(prediction.decision.target)?.countUsage({ ...usage, promptTokens: 0 });
+      recorder.released(route, {
+        outputTokens: readReported(usage?.outputTokens ?? 0, 0)?.promptTokens,
+      });
+      return;
+    }
     if (usage !== undefined) traffic.of(prediction.decision.target)?.countUsage(usage);
     if (hadFirstToken || usage !== undefined) this.#countHits(routed, prediction, usage);
     const reported = usage === undefined ? undefined : books.read(prediction.decision, usage);
-    recorder.released(route, {
-      cachedTokens: reported?.cachedTokens,
-      outputTokens: readReported(usage?.outputTokens ?? 0, 0)?.promptTokens,
-    });
+    if (prediction.part !== 'prefill')
+      recorder.released(route, {
+        cachedTokens: reported?.cachedTokens,
+        outputTokens: readReported(usage?.outputTokens ?? 0, 0)?.promptTokens,
+      });
     if (reported === undefined) {
       // Who never came to a first token found nothing cached anywhere.
       if (hadFirstToken && promptBlocks > 0)
@@ -348,6 +387,25 @@ export class FleetRouter implements Routing {
     else if (route.isSettled) this.#record(routed, prediction, reported, route.amendment());
     // Events of others who were there first may still be on their way.
     else route.parked = reported;
+  }
+
+  /** What became of the blocks between the two workers of a request. */
+  #transferred(seen: SeenTransfer, decision: Decision): void {
+    const { group, target, pair } = decision;
+    const routed = this.#groups.get(group);
+    if (routed === undefined || pair === undefined) return;
+    routed.tally.pairs.countTransfer(seen);
+    this.#transfers.seen(seen, decision);
+    const { transferredTokens, recomputedTokens, durationMs, failure } = seen;
+    const bytesPerToken = routed.bytesPerTokenOf(target);
+    this.#modules.onTransfer?.({
+      group,
+      prefillTarget: pair.prefill.target,
+      decodeTarget: target,
+      sizeBytes: bytesPerToken === undefined ? undefined : transferredTokens * bytesPerToken,
+      durationMs,
+      failure: failure ?? (recomputedTokens > 0 ? recomputedWords(seen) : undefined),
+    });
   }
 
   /** What caches held for a request that was computed. */
@@ -428,7 +486,7 @@ export class FleetRouter implements Routing {
     const leftOut = this.#groups.get(group)?.list.leftOut ?? new Map<string, LeftOut>();
     const logged = this.#loggedLeftOut.get(group) ?? new Set<string>();
     for (const target of logged) if (!leftOut.has(target)) logged.delete(target);
-    for (const why of ['role', 'unreachable'] as const) {
+    for (const why of ['role', 'alone', 'unreachable'] as const) {
       const news = [...leftOut].flatMap(([target, its]) =>
         its === why && !logged.has(target) ? [target] : [],
       );
@@ -442,6 +500,10 @@ export class FleetRouter implements Routing {
     }
     this.#loggedLeftOut.set(group, logged);
   }
+}
+
+function recomputedWords({ recomputedTokens, transferredTokens }: SeenTransfer): string {
+  return `the decode worker computed ${recomputedTokens} of ${recomputedTokens + transferredTokens} prompt tokens again`;
 }
 
 /** What of that the chosen engine did not find after all. */

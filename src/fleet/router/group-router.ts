@@ -15,14 +15,30 @@ import { ActiveRoute, type RouteEnd, type RouteListener } from './active-route.j
 import { CandidateList, type CandidateListModules } from './candidate-list.js';
 import type { CandidateCost } from './candidates.js';
 import type { DecisionLog } from './decision-log.js';
-import type { Decided } from './reserved-request.js';
+import {
+  choosePair,
+  DEFAULT_PAIR_OPTIONS,
+  type PairChoice,
+  type PairModules,
+  type PairOptions,
+} from './pairs/choose-pair.js';
+import { EVERY_PAIR, type PairKnowledge } from './pairs/pair-knowledge.js';
+import type { Decided, Reservation } from './reserved-request.js';
 import type { Amendment, Reported } from './results/compare.js';
 import type { Prediction } from './results/prediction.js';
 import { type Result, ResultBooks } from './results/result-books.js';
 import type { Stored } from './results/store-gauge.js';
 import type { Recorded } from './results/worker-book.js';
 import { RouterTally } from './router-tally.js';
-import { type CacheUse, type Decision, RoutingError } from './routing.js';
+import {
+  type CacheUse,
+  type Decision,
+  type PairDecision,
+  type Pairing,
+  RoutingError,
+  type SeenTransfer,
+  type UnsplitReason,
+} from './routing.js';
 import { Settling } from './settling.js';
 import { TrafficRecorder } from './traffic/traffic-recorder.js';
 import { GroupTraffic } from './traffic/worker-traffic.js';
@@ -50,6 +66,8 @@ export interface GroupRequest {
   readonly excluded: readonly string[];
   /** See `RouteRequest`. */
   readonly fallbacks?: number | undefined;
+  /** See `RouteRequest`. */
+  readonly pairing?: Pairing | undefined;
 }
 
 /** Who was chosen, and what each candidate would cost, the cheapest first. */
@@ -61,6 +79,8 @@ export interface Selected {
 export interface GroupRouterOptions extends WorkerSelectorOptions {
   /** When workers are ejected. Default `DEFAULT_EJECTION_OPTIONS`. */
   readonly ejection?: EjectionOptions;
+  /** How requests are split between two workers. Default `DEFAULT_PAIR_OPTIONS`. */
+  readonly pairs?: PairOptions;
 }
 
 export interface GroupRouterModules extends WorkerSelectorModules, CandidateListModules {
@@ -71,6 +91,10 @@ export interface GroupRouterModules extends WorkerSelectorModules, CandidateList
   /** A worker is ejected, or gets requests again. */
   onEjection(change: EjectionChange): void;
   onReleased(end: RouteEnd, route: ActiveRoute): void;
+  /** What is known of the pairs of the group. Absent: nothing, and every pair may be used. */
+  readonly pairs?: (() => PairKnowledge | undefined) | undefined;
+  /** What became of the blocks between the two workers of a request. */
+  onTransferred(seen: SeenTransfer, decision: Decision): void;
   /** The index must have heard of a request whose result it did not explain. */
   onSettled(route: ActiveRoute): void;
 }
@@ -82,6 +106,13 @@ interface Excluded {
   readonly lacking: readonly string[];
   /** Those of them that are ejected, or wait for the try of an ejected one. */
   readonly barred: readonly string[];
+}
+
+/** What of a request a worker computes, and with whom. */
+interface AboutPart {
+  readonly part?: 'prefill' | 'decode';
+  readonly pair?: PairDecision;
+  readonly unsplit?: UnsplitReason;
 }
 
 const NOBODY: readonly string[] = [];
@@ -130,7 +161,8 @@ export class GroupRouter {
       onAnswered: (route) => {
         const { decision, decidedMs } = route;
         const nowMs = modules.clock.monotonicMs();
-        this.recorder.answered(route, nowMs - decidedMs);
+        // What a client waits for ends with the first token of the decode worker.
+        if (route.prediction.part !== 'prefill') this.recorder.answered(route, nowMs - decidedMs);
         const traffic = this.traffic.of(decision.target);
         if (traffic !== undefined) {
           traffic.firstTokens += 1;
@@ -144,6 +176,7 @@ export class GroupRouter {
         if (route.isFollowed) this.#settling.computed(route);
       },
       onSettled: modules.onSettled,
+      onTransferred: (seen, { decision }) => modules.onTransferred(seen, decision),
       onEnded: (route) => {
         this.#routes.delete(route);
         if (route.decision.isTrial === true) this.ejections.tried(route.decision.target);
@@ -174,6 +207,11 @@ export class GroupRouter {
   /** The worker id of a target; empty where none is known. */
   readonly workerIdOf = (target: string): string =>
     this.#open?.view.members.find((member) => member.target === target)?.workerId ?? '';
+
+  /** Of the KV blocks of a worker; undefined where its report does not say. */
+  bytesPerTokenOf(target: string): number | undefined {
+    return this.list.candidates.find((one) => one.target === target)?.split?.bytesPerToken;
+  }
 
   /** What is active on each rank. */
   loads(): readonly RankLoad[] {
@@ -255,6 +293,79 @@ export class GroupRouter {
     return { decision: this.#predict(open, request, decided).decision, costs };
   }
 
+  /** Chooses one worker or two, and counts nothing. Throws a `RoutingError`. */
+  selectPair(request: GroupRequest): Decision {
+    const open = this.#ready();
+    const { pairing } = request;
+    if (!this.list.hasPairs || pairing === undefined) return this.select(request).decision;
+    const { chosen } = this.#choosePair(open, request, pairing);
+    if (chosen.type === 'whole')
+      return this.#predict(open, request, chosen.choice.decided, { unsplit: chosen.unsplit }).decision;
+    const prefill = this.#predict(open, request, chosen.prefill.decided, { part: 'prefill' }).decision;
+    return this.#predict(open, request, chosen.decode.decided, {
+      part: 'decode',
+      pair: this.#pairDecision(chosen, prefill),
+    }).decision;
+  }
+
+  /**
+   * Chooses one worker or two, and counts the request on each: what comes back is the part of the worker that answers the
+   * client. Throws a `RoutingError`.
+   */
+  reservePair(request: GroupRequest): ActiveRoute {
+    const { pairing } = request;
+    const open = this.#ready();
+    if (!this.list.hasPairs || pairing === undefined) return this.reserve(request);
+    const { chosen, prompt } = this.#choosePair(open, request, pairing);
+    if (chosen.type === 'whole') {
+      const { choice, unsplit } = chosen;
+      return this.#begin(open, request, this.#router.count(choice, prompt), { unsplit });
+    }
+    // Both before anything else looks: what was found of the prompt is good for one moment.
+    const reservations = [
+      this.#router.count(chosen.prefill, prompt),
+      this.#router.count(chosen.decode, prompt, true),
+    ] as const;
+    const prefill = this.#begin(open, request, reservations[0], { part: 'prefill' });
+    const pair = this.#pairDecision(chosen, prefill.decision);
+    const decode = this.#begin(open, request, reservations[1], { part: 'decode', pair });
+    decode.prefill = prefill;
+    return decode;
+  }
+
+  #choosePair(
+    open: OpenEpoch,
+    request: GroupRequest,
+    pairing: Pairing,
+  ): { readonly chosen: PairChoice; readonly prompt: RoutedPrompt | undefined } {
+    const { excluded, lacking, barred } = this.#excludedFor(request);
+    const { tokenCount, sessionHash } = request;
+    const prompt = this.#promptOf(open, request);
+    const about = { lacking, barred, sessionHash };
+    const chosen = choosePair({ prompt, tokenCount, excluded, about, pairing }, this.#pairModules());
+    if (chosen === undefined) throw this.#router.noWorker(excluded);
+    return { chosen, prompt };
+  }
+
+  #pairModules(): PairModules {
+    return {
+      selector: this.#router,
+      pairs: this.#pairs,
+      options: this.#options.pairs ?? DEFAULT_PAIR_OPTIONS,
+    };
+  }
+
+  get #pairs(): PairKnowledge {
+    return this.#modules.pairs?.() ?? EVERY_PAIR;
+  }
+
+  #pairDecision(chosen: Extract<PairChoice, { type: 'pair' }>, prefill: Decision): PairDecision {
+    const { protocol, bootstrapAddress, expectedTransferMs, transferredTokens } = chosen;
+    const { target } = chosen.decode.decided.candidate;
+    const pairClass = this.#pairs.classOf(prefill.target, target);
+    return { prefill, protocol, bootstrapAddress, pairClass, expectedTransferMs, transferredTokens };
+  }
+
   /** Chooses, and counts the request as active there. Throws a `RoutingError`. */
   reserve(request: GroupRequest): ActiveRoute {
     const open = this.#ready();
@@ -268,14 +379,20 @@ export class GroupRouter {
       sessionHash: request.sessionHash,
       fallbacks: request.fallbacks,
     });
+    return this.#begin(open, request, reservation, {});
+  }
+
+  /** What was reserved on one worker becomes a request on its way. */
+  #begin(open: OpenEpoch, request: GroupRequest, reservation: Reservation, about: AboutPart): ActiveRoute {
     const { target } = reservation.decided.candidate;
     const isTrial = this.ejections.hasAny && this.ejections.chosen(target);
-    const prediction = this.#predict(open, request, reservation.decided, isTrial);
+    const prediction = this.#predict(open, request, reservation.decided, { ...about, isTrial });
     const decidedMs = this.#modules.clock.monotonicMs();
     const route = new ActiveRoute(prediction, reservation, decidedMs, this.#listener);
     const traffic = this.traffic.of(target);
     if (traffic !== undefined) traffic.decisions += 1;
-    this.recorder.decided(route, reservation.decided, this.#router);
+    // A request that two workers share was decided once; its end is the decode worker's.
+    if (about.part !== 'prefill') this.recorder.decided(route, reservation.decided, this.#router);
     this.#routes.add(route);
     if (reservation.flight !== undefined) route.due = this.#settling.sent(route);
     return route;
@@ -352,7 +469,7 @@ export class GroupRouter {
     { view, index }: OpenEpoch,
     { tokenCount, cacheUse = 'plain' }: GroupRequest,
     decided: Decided,
-    isTrial = false,
+    { isTrial = false, part, pair, unsplit }: AboutPart & { readonly isTrial?: boolean } = {},
   ): Prediction {
     const { candidate, cost, cachedBlocks, sharedBlocks, flyingBlocks, isDoubted } = decided;
     const { tokensPerBlock } = index;
@@ -361,7 +478,7 @@ export class GroupRouter {
     const knownTokens = decided.promptTokens ?? tokenCount;
     const promptTokens = isPrefix ? undefined : knownTokens;
     const heldView =
-      isPromptKnown && candidate.offer === 'full'
+      isPromptKnown && candidate.offer === 'full' && part !== 'decode'
         ? index.cacheViewOfRank(candidate.target, candidate.rank)
         : 'none';
     // Of what follows, the engine may have more than is known.
@@ -384,19 +501,26 @@ export class GroupRouter {
       isTrial: isTrial ? true : undefined,
       fallbacks: decided.fallbacks,
       neighbour: decided.neighbour,
+      pair,
+      unsplit,
     };
-    this.tally.countDecision(decision.routingMode);
+    if (part !== 'prefill') {
+      this.tally.countDecision(decision.routingMode);
+      this.tally.pairs.countDecision(decision);
+    }
     const prediction: Prediction = {
       decision,
       deviceBlocks: cost.cachedBlocks[0] ?? 0,
       inFlightBlocks: Math.max(sharedBlocks, flyingBlocks),
-      bestBlocks: decided.bestBlocks,
+      bestBlocks: Math.max(decided.bestBlocks, pair?.prefill.cachedBlocks ?? 0),
       lostReason: decided.lostReason,
       view: rankView,
       cacheUse,
       prefixTokens: isPrefix ? knownTokens : undefined,
+      part,
     };
-    this.#modules.log.tellChosen(prediction, cost, this.#options.mode);
+    // Of two workers one line is written, when both are known.
+    if (part !== 'prefill') this.#modules.log.tellChosen(prediction, cost, this.#options.mode);
     return prediction;
   }
 }

@@ -1,6 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import { LeanHistogram } from '../../edge/platform/metrics/histogram.js';
+import { registerPairMetrics } from './pairs/pair-metrics.js';
 import { LOST_REASONS } from './results/lost-hits.js';
 import type { ResultBooks } from './results/result-books.js';
 import { registerResultMetrics } from './results/results-metrics.js';
@@ -94,6 +95,7 @@ export class RouterMetrics {
       },
     });
     registerResultMetrics(registry, groups);
+    registerPairMetrics(registry, groups);
     registerTrafficMetrics(registry, groups);
     new Counter({
       name: 'kv_accord_router_best_cached_tokens_total',

@@ -1,4 +1,5 @@
 import type { FleetView } from '../../core/agreement/snapshot.js';
+import { TRANSFER_PROTOCOLS, type TransferProtocol } from '../../core/contract/serving.js';
 import { onAbort } from '../../edge/platform/time/on-abort.js';
 import { RpcError, toRpcError } from '../../edge/rpc/errors.js';
 import { type RpcEdge, wrapDuplexStream, wrapUnary } from '../../edge/rpc/handlers.js';
@@ -16,9 +17,13 @@ import type {
   ProgressResponse,
   ReleaseRequest,
   ReleaseResponse,
+  ReservePairRequest,
+  ReservePairResponse,
   ReserveRequest,
   ReserveResponse,
   RouterServer,
+  SelectPairRequest,
+  SelectPairResponse,
   SelectWorkerRequest,
   SelectWorkerResponse,
   WorkerFailure,
@@ -30,8 +35,8 @@ import { AttachedClient } from './attached-client.js';
 import type { CandidateCost } from './candidates.js';
 import type { GroupRequest, Selected } from './group-router.js';
 import type { Reservations } from './reservations.js';
-import { type CacheUse, RoutingError } from './routing.js';
-import { toSelection } from './selection-message.js';
+import { type CacheUse, type Decision, type Pairing, RoutingError } from './routing.js';
+import { toPairSelection, toSelection } from './selection-message.js';
 import type { ServedBoard } from './served-board.js';
 
 const DEFAULT_LEASE_SECONDS = 600;
@@ -54,6 +59,7 @@ export interface RouterServiceModules {
   /** The fleet as last prepared. */
   view(): FleetView;
   select(group: string, request: GroupRequest): Selected;
+  selectPair(group: string, request: GroupRequest): Decision;
   reserve(group: string, request: GroupRequest): ActiveRoute;
   /** The results of one group, or of all where the name is empty. */
   results(group: string): GroupResults[];
@@ -81,7 +87,7 @@ interface AskedRequest {
 export function createRouterService(modules: RouterServiceModules): RouterServer {
   const { edge, reservations } = modules;
   let attached = 0;
-  const toGroupRequest = (request: AskedRequest, maxExcluded: number): GroupRequest => {
+  const toGroupRequest = (request: AskedRequest, maxExcluded: number, pairing?: Pairing): GroupRequest => {
     const { prompt, excludedTargets: excluded } = request;
     if (excluded.length > maxExcluded)
       throw invalid(`excluded_targets has ${excluded.length} entries, at most ${maxExcluded} are taken`);
@@ -92,10 +98,15 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
       cacheUse: cacheUseOf(request),
       sessionHash: request.sessionHash,
       excluded,
+      ...(pairing === undefined ? {} : { pairing }),
     };
   };
-  const asked = <T>(request: AskedRequest, answer: (group: string, request: GroupRequest) => T): T => {
-    const groupRequest = toGroupRequest(request, MAX_EXCLUDED);
+  const asked = <T>(
+    request: AskedRequest,
+    answer: (group: string, request: GroupRequest) => T,
+    pairing?: Pairing,
+  ): T => {
+    const groupRequest = toGroupRequest(request, MAX_EXCLUDED, pairing);
     const view = findAskedGroup(modules.view(), request.group);
     const { group } = view;
     try {
@@ -129,26 +140,24 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
       return { selection: toSelection(decision), candidates: costs.map(costOf) };
     }),
     reserve: wrapUnary(edge, (request: ReserveRequest): ReserveResponse => {
-      const { leaseSeconds = DEFAULT_LEASE_SECONDS } = request;
-      if (leaseSeconds < 1 || leaseSeconds > MAX_LEASE_SECONDS)
-        throw invalid(`lease_seconds is ${leaseSeconds}, it must be from 1 to ${MAX_LEASE_SECONDS}`);
-      const { fullMessage } = reservations;
-      if (fullMessage !== undefined)
-        throw new RpcError('too_many_calls', fullMessage, { reason: 'too_many_reservations' });
-      const route = asked(request, modules.reserve);
-      return {
-        reservationId: reservations.add(route, leaseSeconds),
-        selection: toSelection(route.decision),
-      };
+      const { reservationId, route } = reserveFor(request);
+      return { reservationId, selection: toSelection(route.decision) };
     }),
-    selectPair: wrapUnary(edge, () => {
-      throw new RpcError('unavailable', 'pairs are not chosen yet');
+    selectPair: wrapUnary(edge, (request: SelectPairRequest): SelectPairResponse => {
+      const pairing = { protocols: protocolsOf(request.transferProtocols) };
+      return { selection: toPairSelection(asked(request, modules.selectPair, pairing)) };
     }),
-    reservePair: wrapUnary(edge, () => {
-      throw new RpcError('unavailable', 'pairs are not chosen yet');
+    reservePair: wrapUnary(edge, (message: ReservePairRequest): ReservePairResponse => {
+      if (message.request === undefined)
+        throw invalid('request is missing: it says for what a pair is asked');
+      const { reservationId, route } = reserveFor(message.request, pairingOf(message));
+      return { reservationId, selection: toPairSelection(route.decision) };
     }),
     prefillDone: wrapUnary(edge, ({ reservationId }: PrefillDoneRequest): PrefillDoneResponse => {
-      open(reservationId).prefillDone();
+      const route = open(reservationId);
+      route.prefill?.prefillDone();
+      route.prefill?.release();
+      route.prefillDone();
       return {};
     }),
     progress: wrapUnary(edge, ({ reservationId, outputTokens }: ProgressRequest): ProgressResponse => {
@@ -190,8 +199,9 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
         return new AttachedClient(stream, {
           board: modules.board,
           reservations,
-          reserve: (request) => {
-            const groupRequest = toGroupRequest(request, MAX_EXCLUDED_ATTACHED);
+          reserve: (request, pairMessage) => {
+            const pairing = pairMessage === undefined ? undefined : pairingOf(pairMessage);
+            const groupRequest = toGroupRequest(request, MAX_EXCLUDED_ATTACHED, pairing);
             // An adapter's name may come without tokens: then load alone decides among those that have it.
             const isLoadOnly = request.prompt?.form === undefined;
             return modules.reserve(
@@ -206,10 +216,33 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
     ),
   };
 
+  function reserveFor(
+    request: ReserveRequest,
+    pairing?: Pairing,
+  ): { readonly reservationId: string; readonly route: ActiveRoute } {
+    const { leaseSeconds = DEFAULT_LEASE_SECONDS } = request;
+    if (leaseSeconds < 1 || leaseSeconds > MAX_LEASE_SECONDS)
+      throw invalid(`lease_seconds is ${leaseSeconds}, it must be from 1 to ${MAX_LEASE_SECONDS}`);
+    const { fullMessage } = reservations;
+    if (fullMessage !== undefined)
+      throw new RpcError('too_many_calls', fullMessage, { reason: 'too_many_reservations' });
+    const route = asked(request, modules.reserve, pairing);
+    return { reservationId: reservations.add(route, leaseSeconds), route };
+  }
+
   /** An empty name stands for the only group that there is. */
   function onlyGroup(name: string): string {
     return name === '' ? findAskedGroup(modules.view(), name).group : name;
   }
+}
+
+/** The protocols that a caller speaks; none named are all. */
+function protocolsOf(words: readonly string[]): readonly TransferProtocol[] {
+  return words.length === 0 ? TRANSFER_PROTOCOLS : TRANSFER_PROTOCOLS.filter((one) => words.includes(one));
+}
+
+function pairingOf({ transferProtocols, unsplit }: ReservePairRequest): Pairing {
+  return { protocols: protocolsOf(transferProtocols), isUnsplit: unsplit };
 }
 
 function cacheUseOf({ prefixCacheUnread, severalAnswers }: AskedRequest): CacheUse {

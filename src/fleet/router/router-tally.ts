@@ -1,4 +1,5 @@
 import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
+import { PairTally } from './pairs/pair-tally.js';
 import { CacheHits, type LostReason } from './results/lost-hits.js';
 
 /** What came of the requests of one group since it is there. Plain numbers, read when asked. */
@@ -6,6 +7,7 @@ export class RouterTally {
   predictedCachedTokens = 0;
   actualCachedTokens = 0;
   readonly hits: CacheHits;
+  readonly pairs: PairTally = new PairTally();
   readonly #decisions = new Map<RoutingMode, number>();
 
   /** `onLost`: see `CacheHits`. */

@@ -1,7 +1,9 @@
 import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import type { Reason } from '../../core/agreement/snapshot.js';
 import type { MediaItem } from '../../core/blocks/media-identity.js';
+import type { TransferProtocol } from '../../core/contract/serving.js';
 import type { WorkerFault } from '../../core/health/worker-fault.js';
+import type { PairClass } from './pairs/pair-knowledge.js';
 
 /** How a worker is chosen: by cost, in turn, by lot, or where the fewest requests are active. */
 export type RouterMode = 'kv' | 'round-robin' | 'random' | 'least-loaded';
@@ -35,6 +37,57 @@ export interface RouteRequest {
   readonly excluded: readonly string[];
   /** How many further workers are named, for who sends the request: see `Decision.fallbacks`. Default 0. */
   readonly fallbacks?: number | undefined;
+  /** How it may be split between two workers. Absent: it goes to one. */
+  readonly pairing?: Pairing | undefined;
+}
+
+/** How a request may be split between a prefill and a decode worker. */
+export interface Pairing {
+  /** In which ways whoever sends it can do that; none where this request cannot be split. */
+  readonly protocols: readonly TransferProtocol[];
+  /** Whether a prefill worker failed it before, so that one worker is to compute it all where one can. Default false. */
+  readonly isUnsplit?: boolean | undefined;
+}
+
+/**
+ * Why a request of a model with prefill and decode workers goes to one worker alone. A closed list, and the values of a
+ * metric's label:
+ * - `short`: its prompt has fewer tokens than are worth a transfer;
+ * - `cached`: so few of its prompt's tokens are to be computed where it goes;
+ * - `aggregated`: a worker that serves whole requests costs less;
+ * - `fallback`: a prefill worker failed it before;
+ * - `request`: it cannot be split;
+ * - `no_pair`: no pair of workers can be used.
+ */
+export const UNSPLIT_REASONS = ['short', 'cached', 'aggregated', 'fallback', 'request', 'no_pair'] as const;
+
+/** One of `UNSPLIT_REASONS`. */
+export type UnsplitReason = (typeof UNSPLIT_REASONS)[number];
+
+/** The other worker of a request that two share, and how they are spoken to. Plain data. */
+export interface PairDecision {
+  /** The worker that computes the prompt. */
+  readonly prefill: Decision;
+  readonly protocol: TransferProtocol;
+  /** For `bootstrap`: HOST:PORT at which both meet; else empty. */
+  readonly bootstrapAddress: string;
+  readonly pairClass: PairClass;
+  /** What the transfer is expected to take, in milliseconds; undefined where the prompt's length is not known. */
+  readonly expectedTransferMs: number | undefined;
+  /** Tokens of the prompt that the decode worker is expected to receive; undefined likewise. */
+  readonly transferredTokens: number | undefined;
+}
+
+/** What became of the blocks between two workers, as whoever sent the request saw it. Plain data. */
+export interface SeenTransfer {
+  /** Prompt tokens whose blocks the decode worker received. */
+  readonly transferredTokens: number;
+  /** Prompt tokens that it should have received, and computed again. */
+  readonly recomputedTokens: number;
+  /** From the request to the decode worker to its first token. */
+  readonly durationMs: number;
+  /** Why it failed, for an operator; absent where it did not. */
+  readonly failure?: string | undefined;
 }
 
 /** A rank of another worker that holds more of a prompt. */
@@ -74,6 +127,10 @@ export interface Decision {
   readonly neighbour?: Neighbour | undefined;
   /** Whether the worker is ejected, and this request its try. Absent: it is not. */
   readonly isTrial?: boolean | undefined;
+  /** The worker that computes the prompt, where that is another one: this one goes on from its blocks. Absent: one computes all. */
+  readonly pair?: PairDecision | undefined;
+  /** Why one computes all, of a model that has workers for either part; absent for other models. */
+  readonly unsplit?: UnsplitReason | undefined;
 }
 
 /** What an engine says of a request that it has computed. */
@@ -94,6 +151,10 @@ export interface Route {
   progress(outputTokens: number): void;
   /** It is over, however it ended; may be called again. */
   release(usage?: Usage): void;
+  /** The part of the worker that `decision.pair` names; it ends with this route at the latest. Absent: one worker computes all. */
+  readonly prefill?: Route | undefined;
+  /** What became of the blocks between the two; for a route with `prefill` alone, and at most once. */
+  transferred?(seen: SeenTransfer): void;
   /** Its worker failed the request; also when it was released before, once it is known that the request is not to blame. */
   failed(fault: WorkerFault): void;
 }

@@ -106,6 +106,7 @@ function toGroup(group: CatalogueGroup): ServedGroup {
     reasons: group.reasons.map(toReason),
     epoch: BigInt(group.epoch),
     tokensPerBlock: group.tokensPerBlock,
+    hasPairs: group.hasPairs === true,
     workers: group.workers.map(({ target, workerId, instanceId, baseUrl = '', isOffered, ...worker }) => ({
       target,
       workerId,
@@ -126,6 +127,7 @@ function fromGroup(group: ServedGroup): CatalogueGroup {
     reasons: group.reasons.map(fromReason),
     epoch: Number(group.epoch),
     tokensPerBlock: group.tokensPerBlock,
+    ...(group.hasPairs ? { hasPairs: true } : {}),
     workers: group.workers.map(({ target, workerId, instanceId, baseUrl, isOffered, ...worker }) => ({
       target,
       workerId,

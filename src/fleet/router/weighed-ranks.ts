@@ -1,5 +1,6 @@
 import type { Random } from '../../edge/platform/random.js';
 import type { ActiveBlocks } from './active-blocks.js';
+import { AGGREGATED_PARTS, type Candidate, PARTS } from './candidates.js';
 import { draw, weighCheapest, weighEvenly, weighSoftly } from './choose.js';
 import type { RankTable } from './rank-table.js';
 import type { RouterMode } from './routing.js';
@@ -16,6 +17,19 @@ function excluding(targets: readonly string[]): ((target: string) => boolean) | 
   const all = new Set(targets);
   return (target) => all.has(target);
 }
+
+/** Which ranks a choice is made of. */
+export interface ChoiceScope {
+  /** What they have to compute, bits of `PARTS`, one of which is enough. */
+  readonly parts: number;
+  /** Whether one of them may be chosen. Default: each. */
+  readonly mayUse?: ((candidate: Candidate) => boolean) | undefined;
+  /** With `--router-mode kv`: what the request costs at a place of the table. Default: its logit. */
+  readonly costAt?: ((place: number) => number) | undefined;
+}
+
+/** Those that can compute a whole request. */
+export const WHOLE_REQUESTS: ChoiceScope = { parts: PARTS.whole };
 
 /** How chances follow from costs. */
 export interface WeighedRanksOptions {
@@ -43,6 +57,7 @@ export class WeighedRanks {
   #weights = new Float64Array(0);
   /** Of the weights. */
   #sum = 0;
+  #costAt: ChoiceScope['costAt'];
 
   constructor(options: WeighedRanksOptions, { ranks, survey }: WeighedRanksModules) {
     this.#options = options;
@@ -65,8 +80,20 @@ export class WeighedRanks {
     return (this.#weights[at] as number) / this.#sum;
   }
 
-  /** Weighs those that are not excluded (targets); none is left before an epoch's `active` is there. */
-  weigh(excluded: readonly string[], active: ActiveBlocks | undefined, isPromptKnown: boolean): void {
+  /** What the request costs at one of those that are left, with `--router-mode kv`. */
+  costAt(at: number): number {
+    return this.#costOfPlace(this.placeAt(at));
+  }
+
+  /** Weighs those of a scope that are not excluded (targets); none is left before an epoch's `active` is there. */
+  weigh(
+    excluded: readonly string[],
+    active: ActiveBlocks | undefined,
+    isPromptKnown: boolean,
+    scope: ChoiceScope = WHOLE_REQUESTS,
+  ): void {
+    const { parts, mayUse, costAt } = scope;
+    this.#costAt = costAt;
     this.#leftCount = 0;
     this.#sum = 0;
     if (active === undefined) return;
@@ -74,7 +101,9 @@ export class WeighedRanks {
     const isExcluded = excluding(excluded);
     const { length } = this.#ranks.all;
     for (let place = 0; place < length; place += 1) {
-      if (isExcluded?.(this.#ranks.at(place).candidate.target)) continue;
+      const { candidate } = this.#ranks.at(place);
+      if (((candidate.parts ?? AGGREGATED_PARTS) & parts) === 0) continue;
+      if (isExcluded?.(candidate.target) || mayUse?.(candidate) === false) continue;
       this.#left[this.#leftCount] = place;
       this.#leftCount += 1;
     }
@@ -145,8 +174,7 @@ export class WeighedRanks {
     const weights = this.#weights;
     switch (mode) {
       case 'kv':
-        for (let at = 0; at < count; at += 1)
-          costs[at] = this.#survey.logits[this.#left[at] as number] as number;
+        for (let at = 0; at < count; at += 1) costs[at] = this.#costOfPlace(this.#left[at] as number);
         if (temperature > 0) return weighSoftly(costs, count, temperature, weights);
         if (isPromptKnown) {
           // Of those that cost the same the one that computes least: load is even again when a request ends, a copy of a prefix stays.
@@ -165,6 +193,10 @@ export class WeighedRanks {
       case 'random':
         return weighEvenly(count, weights);
     }
+  }
+
+  #costOfPlace(place: number): number {
+    return this.#costAt === undefined ? (this.#survey.logits[place] as number) : this.#costAt(place);
   }
 
   #countRequests(active: ActiveBlocks, counts: Float64Array): void {

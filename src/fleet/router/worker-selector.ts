@@ -3,7 +3,7 @@ import { workerName } from '../../core/text/worker-name.js';
 import type { Random } from '../../edge/platform/random.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
 import { ActiveBlocks } from './active-blocks.js';
-import type { Candidate, CandidateCost } from './candidates.js';
+import { AGGREGATED_PARTS, type Candidate, type CandidateCost, PARTS } from './candidates.js';
 import type { CostWeights } from './cost.js';
 import { Evictions, Flight } from './flight.js';
 import { type KnownRank, RankTable } from './rank-table.js';
@@ -11,7 +11,7 @@ import { type Decided, type Reservation, Reserved } from './reserved-request.js'
 import type { LostReason } from './results/lost-hits.js';
 import { RoutingError } from './routing.js';
 import { blocksOf, type RoutedPrompt, Survey, type SurveyedEpoch } from './survey.js';
-import { WeighedRanks, type WeighedRanksOptions } from './weighed-ranks.js';
+import { type ChoiceScope, WeighedRanks, type WeighedRanksOptions, WHOLE_REQUESTS } from './weighed-ranks.js';
 
 /** How a group's requests are spread. */
 export interface WorkerSelectorOptions extends WeighedRanksOptions {
@@ -39,6 +39,12 @@ export interface AboutRequest {
 }
 
 const NOTHING_KNOWN: AboutRequest = {};
+
+/** One rank that was chosen, by its place in the table. */
+export interface Choice {
+  readonly place: number;
+  readonly decided: Decided;
+}
 
 /** What is active on one rank. */
 export interface RankLoad {
@@ -150,7 +156,40 @@ export class WorkerSelector {
     excluded: readonly string[],
     about: AboutRequest = NOTHING_KNOWN,
   ): Decided {
-    return this.#decided(this.#choose(prompt, excluded, about.sessionHash), prompt, about);
+    return this.#choose(prompt, excluded, about).decided;
+  }
+
+  /** Looks at what a prompt costs on each rank, for the choices of `chooseIn` that follow. */
+  look(prompt: RoutedPrompt | undefined): void {
+    if (this.#epoch !== undefined) this.#survey.take(prompt, this.#epoch);
+  }
+
+  /** Chooses among the ranks of a scope, by the last `look` for the same prompt; undefined where none is left. Counts nothing. */
+  chooseIn(
+    scope: ChoiceScope,
+    prompt: RoutedPrompt | undefined,
+    excluded: readonly string[],
+    about: AboutRequest = NOTHING_KNOWN,
+  ): Choice | undefined {
+    this.#weighed.weigh(excluded, this.#epoch?.active, prompt !== undefined, scope);
+    if (this.#weighed.count === 0) return undefined;
+    const at = this.#weighed.draw(this.#random, about.sessionHash);
+    return { place: this.#weighed.placeAt(at), decided: this.#decided(at, prompt, about, scope) };
+  }
+
+  /** Blocks of the prompt of the last `look` that a rank does not hold, those that are on their way there counted as held. */
+  missingBlocks(place: number): number {
+    return this.#survey.prefillBlocks(place);
+  }
+
+  /** Active blocks of a rank with those of the prompt of the last `look` added. */
+  activeBlocks(place: number): number {
+    return this.#survey.activeBlocks(place);
+  }
+
+  /** Who stands at a place, until the candidates are others. */
+  candidateAt(place: number): Candidate {
+    return this.#ranks.at(place).candidate;
   }
 
   /**
@@ -162,11 +201,26 @@ export class WorkerSelector {
     excluded: readonly string[],
     about: AboutRequest = NOTHING_KNOWN,
   ): Reservation {
-    const at = this.#choose(prompt, excluded, about.sessionHash);
-    const decided = this.#decided(at, prompt, about);
+    return this.#count(this.#choose(prompt, excluded, about), prompt, false);
+  }
+
+  /**
+   * Counts a request as active where `chooseIn` sends it, to be called before the next `look`. `isReceived`: its prompt is
+   * computed elsewhere, and nothing of it there.
+   */
+  count(choice: Choice, prompt: RoutedPrompt | undefined, isReceived = false): Reservation {
+    this.#takeTurn(choice);
+    return this.#count(choice, prompt, isReceived);
+  }
+
+  #takeTurn({ place }: Choice): void {
+    this.#decisions += 1;
+    this.#ranks.at(place).lastTurn = this.#decisions;
+  }
+
+  #count({ place, decided }: Choice, prompt: RoutedPrompt | undefined, isReceived: boolean): Reservation {
     const epoch = this.#epoch as Epoch;
     const { index, active, tokensPerBlock } = epoch;
-    const place = this.#weighed.placeAt(at);
     const rank = this.#ranks.at(place);
     if (prompt === undefined)
       return new Reserved(decided, active.add(rank.active, undefined), undefined, NOTHING_FOUND);
@@ -175,7 +229,7 @@ export class WorkerSelector {
       sequenceHashes,
       tokenCount,
       sharedBlocks: this.#survey.sharedBlocks(place),
-      prefillTokens: Math.round(decided.cost.potentialPrefillBlocks * tokensPerBlock),
+      prefillTokens: isReceived ? 0 : Math.round(decided.cost.potentialPrefillBlocks * tokensPerBlock),
     });
     const { target, rank: number, offer } = rank.candidate;
     const isFollowed =
@@ -205,7 +259,8 @@ export class WorkerSelector {
 
   /** What each candidate would cost, and how likely it is to be chosen; the cheapest first. Draws nothing. */
   explain(prompt: RoutedPrompt | undefined, excluded: readonly string[]): CandidateCost[] {
-    this.#look(prompt, excluded);
+    this.look(prompt);
+    this.#weighed.weigh(excluded, this.#epoch?.active, prompt !== undefined);
     const costs = Array.from({ length: this.#weighed.count }, (_, at) => this.#costOf(at));
     return costs.sort((a, b) => a.logit - b.logit || b.probability - a.probability);
   }
@@ -256,33 +311,28 @@ export class WorkerSelector {
     }));
   }
 
-  /** Looks at all, draws one, and takes note of its turn; its place among those that are left. */
-  #choose(
-    prompt: RoutedPrompt | undefined,
-    excluded: readonly string[],
-    sessionHash: number | undefined,
-  ): number {
-    this.#look(prompt, excluded);
-    if (this.#weighed.count === 0) throw new RoutingError('no_worker', this.#whyNoWorker(excluded));
-    const at = this.#weighed.draw(this.#random, sessionHash);
-    this.#decisions += 1;
-    this.#ranks.at(this.#weighed.placeAt(at)).lastTurn = this.#decisions;
-    return at;
-  }
-
-  /** What the request would cost on each candidate that is left, and how likely each is. */
-  #look(prompt: RoutedPrompt | undefined, excluded: readonly string[]): void {
-    if (this.#epoch !== undefined) this.#survey.take(prompt, this.#epoch);
-    this.#weighed.weigh(excluded, this.#epoch?.active, prompt !== undefined);
+  /** Looks at all that can compute a whole request, and draws one. */
+  #choose(prompt: RoutedPrompt | undefined, excluded: readonly string[], about: AboutRequest): Choice {
+    this.look(prompt);
+    const choice = this.chooseIn(WHOLE_REQUESTS, prompt, excluded, about);
+    if (choice === undefined) throw this.noWorker(excluded);
+    this.#takeTurn(choice);
+    return choice;
   }
 
   /** What the best of all workers held, and why it was not chosen. */
-  #lost(at: number, about: AboutRequest): Pick<Decided, 'bestBlocks' | 'lostReason' | 'neighbour'> {
+  #lost(
+    at: number,
+    about: AboutRequest,
+    { parts }: ChoiceScope,
+  ): Pick<Decided, 'bestBlocks' | 'lostReason' | 'neighbour'> {
     const survey = this.#survey;
     const chosen = this.#weighed.placeAt(at);
     let best = chosen;
-    for (let place = 0; place < this.#ranks.all.length; place += 1)
-      if (survey.heldBlocks(place) > survey.heldBlocks(best)) best = place;
+    for (let place = 0; place < this.#ranks.all.length; place += 1) {
+      if (survey.heldBlocks(place) <= survey.heldBlocks(best)) continue;
+      if (((this.#ranks.at(place).candidate.parts ?? AGGREGATED_PARTS) & parts) !== 0) best = place;
+    }
     const bestBlocks = Math.max(survey.heldBlocks(best), survey.outsideBlocks);
     if (survey.heldBlocks(chosen) >= bestBlocks)
       return { bestBlocks, lostReason: undefined, neighbour: undefined };
@@ -315,10 +365,10 @@ export class WorkerSelector {
     return (logits[chosen] as number) > least ? 'temperature' : 'load';
   }
 
-  #decided(at: number, prompt: RoutedPrompt | undefined, about: AboutRequest): Decided {
+  #decided(at: number, prompt: RoutedPrompt | undefined, about: AboutRequest, scope: ChoiceScope): Decided {
     const cost = this.#costOf(at);
     const place = this.#weighed.placeAt(at);
-    const { bestBlocks, lostReason, neighbour } = this.#lost(at, about);
+    const { bestBlocks, lostReason, neighbour } = this.#lost(at, about, scope);
     return {
       candidate: cost.candidate,
       cost,
@@ -341,7 +391,7 @@ export class WorkerSelector {
     const survey = this.#survey;
     return {
       candidate: this.#ranks.at(place).candidate,
-      logit: survey.logits[place] as number,
+      logit: this.#weighed.costAt(at),
       overlapScoreWeight: this.#options.weights.overlapScoreWeight,
       potentialPrefillBlocks: survey.prefillBlocks(place),
       potentialActiveBlocks: survey.activeBlocks(place),
@@ -350,10 +400,17 @@ export class WorkerSelector {
     };
   }
 
+  /** Why no worker is left to choose. */
+  noWorker(excluded: readonly string[]): RoutingError {
+    return new RoutingError('no_worker', this.#whyNoWorker(excluded));
+  }
+
   #whyNoWorker(excluded: readonly string[]): string {
     const { length } = this.#ranks.all;
     if (this.#epoch === undefined) return 'no worker can be given a request: no epoch has begun';
     if (length === 0) return 'no worker can be given a request: none is offered';
+    if (!this.#ranks.all.some(({ candidate: { parts = AGGREGATED_PARTS } }) => (parts & PARTS.whole) !== 0))
+      return 'no worker can be given a whole request: all that are offered compute a part, and whoever asks cannot send it to two of them';
     const names = new Map(this.#ranks.all.map(({ candidate }) => [candidate.target, workerName(candidate)]));
     return `no worker can be given a request: all ${length} ranks that are offered are excluded, or were tried before (${nameSome(excluded.map((target) => names.get(target) ?? target))})`;
   }

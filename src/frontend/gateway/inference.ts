@@ -20,6 +20,7 @@ import {
   routeRequest,
 } from './request-reader.js';
 import { ResponseIdWatch } from './response-homes.js';
+import { splitBodies } from './split-request.js';
 
 /** What sends requests to workers and the answers back. */
 export interface Forwarding {
@@ -66,7 +67,8 @@ export class Inference {
   /** Answers a request. Never rejects. */
   answer(open: OpenRequest, request: IncomingMessage, body: ReadBody): Promise<void> {
     const path = open.api.path + queryOf(request.url);
-    return this.#send(open, request, { method: 'POST', path, body: body.bytes }, () =>
+    const split = open.api.prompt === undefined ? undefined : splitBodies(body, open.api);
+    return this.#send(open, request, { method: 'POST', path, body: body.bytes, split }, () =>
       this.#reader.read(open, request.headers, body),
     );
   }
@@ -86,7 +88,7 @@ export class Inference {
   async #send(
     open: OpenRequest,
     request: IncomingMessage,
-    sent: Pick<ProxiedRequest, 'method' | 'path' | 'body'>,
+    sent: Pick<ProxiedRequest, 'method' | 'path' | 'body' | 'split'>,
     prepare: () => ReadRequest | Promise<ReadRequest>,
   ): Promise<void> {
     const { clock, proxy, tracer } = this.#modules;
@@ -96,7 +98,7 @@ export class Inference {
       span = tracer?.start(request.headers, api.path);
       const preparing = prepare();
       // Awaited only where there is something to wait for: turns of the event loop cost more than all that is done in them.
-      const { found, route } = preparing instanceof Promise ? await preparing : preparing;
+      const { found, route, protocols } = preparing instanceof Promise ? await preparing : preparing;
       const trace = span === undefined ? undefined : new PickTrace(span, found.model.name);
       const servedMs = clock.monotonicMs();
       const outcome = await proxy.serve(
@@ -111,9 +113,11 @@ export class Inference {
           onPiece: api === RESPONSES ? this.#rememberId() : undefined,
           group: open.group,
           mayBeRefused: route.loraName !== '' || !isEverywhere(api),
-          pick: (failed) => {
+          split: sent.split,
+          pick: (failed, isUnsplit) => {
             const excluded = failed.length === 0 ? found.excluded : [...found.excluded, ...failed];
-            const picking = this.#reader.pick(routeRequest(route, excluded));
+            const pairing = protocols === undefined ? undefined : { protocols, isUnsplit };
+            const picking = this.#reader.pick(routeRequest(route, excluded, pairing));
             return trace === undefined ? picking : picking.then((picked) => trace.follow(picked));
           },
         },

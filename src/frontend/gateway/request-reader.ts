@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type RouteRequest, type Routing, RoutingError } from '../../fleet/router/routing.js';
+import type { TransferProtocol } from '../../core/contract/serving.js';
+import { type Pairing, type RouteRequest, type Routing, RoutingError } from '../../fleet/router/routing.js';
 import { type Api, RESPONSES } from '../apis/api.js';
 import { notRoutedError } from '../errors/openai-error.js';
 import type { Picked } from '../proxy/proxied-request.js';
@@ -12,6 +13,7 @@ import type { FoundModel, Models } from './models.js';
 import { type AskedBody, parseBody, type ReadBody } from './request-body.js';
 import type { Home, ResponseHomes } from './response-homes.js';
 import { type SessionAffinity, sessionHashOf } from './session-hash.js';
+import { splitProtocols } from './split-request.js';
 
 export interface RequestReaderOptions {
   /** Whether prompts' tokens are asked for, because workers are chosen by them. */
@@ -49,6 +51,8 @@ export interface ClientWatch {
 export interface ReadRequest {
   readonly found: FoundModel;
   readonly route: Omit<RouteRequest, 'excluded'>;
+  /** In which ways it can be split between two workers. Absent: it goes to one. */
+  readonly protocols?: readonly TransferProtocol[] | undefined;
 }
 
 /** What is read of a request before a worker is chosen, for every way to send it there: model, group, tokens. */
@@ -111,7 +115,11 @@ export class RequestReader {
       cacheUse: cacheUseOf(asked.value),
       sessionHash,
     };
-    const prepared: ReadRequest = { found, route };
+    const prepared: ReadRequest = {
+      found,
+      route,
+      ...(found.group.hasPairs === true ? { protocols: splitProtocols(open.api, asked) } : {}),
+    };
     const continued = open.api === RESPONSES ? continuedFrom(asked.value) : undefined;
     if (continued !== undefined) return this.#atHome(prepared, continued);
     if (kind === undefined || !this.#options.wantsTokens) return prepared;
@@ -127,11 +135,12 @@ export class RequestReader {
     const { homes, metrics } = this.#modules;
     const home = await homes.find(id, [found.group], collection, param);
     if (this.#options.wantsTokens) metrics.withoutTokens(route.group, 'continued');
+    // It goes to the worker that keeps what it goes on from, and to no other.
     return { found: { ...found, excluded: othersOf(found, home) }, route };
   }
 
   async #addTokens(
-    { found, route }: ReadRequest,
+    { found, route, ...rest }: ReadRequest,
     kind: Prompt['kind'],
     asked: AskedBody,
     open: AskedRequest,
@@ -149,28 +158,37 @@ export class RequestReader {
     if (reason !== undefined && !gone.aborted) this.#modules.metrics.withoutTokens(group.group, reason);
     const media = made.reason === undefined ? made.media : undefined;
     const isPrefix = reason === 'media_prefix' ? true : undefined;
-    return { found, route: { ...route, tokens, media, isPrefix } };
+    return { found, route: { ...route, tokens, media, isPrefix }, ...rest };
   }
 
   /** Chooses a worker whose address is known, and counts the request there. Rejects with a `RoutingError`. */
   async pick(request: RouteRequest): Promise<Picked> {
     const route = await this.#modules.routing.route(request);
-    const { target } = route.decision;
-    const baseUrl = this.#modules.models().baseUrlOf(request.group, target);
-    if (baseUrl !== undefined) return { route, baseUrl };
+    const { target, pair } = route.decision;
+    const models = this.#modules.models();
+    const baseUrl = models.baseUrlOf(request.group, target);
+    const prefillBaseUrl =
+      pair === undefined ? undefined : models.baseUrlOf(request.group, pair.prefill.target);
+    if (baseUrl !== undefined && (pair === undefined || prefillBaseUrl !== undefined))
+      return { route, baseUrl, prefillBaseUrl };
     // It has left, or moved, since it was chosen.
     route.release();
-    if (request.excluded.includes(target))
+    const unknown = baseUrl === undefined || pair === undefined ? target : pair.prefill.target;
+    if (request.excluded.includes(unknown))
       throw new RoutingError(
         'no_worker',
         `no worker of "${request.group}" has an address that is known here`,
       );
-    return this.pick({ ...request, excluded: [...request.excluded, target] });
+    return this.pick({ ...request, excluded: [...request.excluded, unknown] });
   }
 }
 
 /** What is asked of the router, as one shape of object for all requests: whatever reads it is compiled for that. */
-export function routeRequest(route: ReadRequest['route'], excluded: readonly string[]): RouteRequest {
+export function routeRequest(
+  route: ReadRequest['route'],
+  excluded: readonly string[],
+  pairing?: Pairing,
+): RouteRequest {
   return {
     group: route.group,
     tokens: route.tokens,
@@ -181,6 +199,7 @@ export function routeRequest(route: ReadRequest['route'], excluded: readonly str
     cacheUse: route.cacheUse,
     sessionHash: route.sessionHash,
     excluded,
+    pairing,
   };
 }
 

@@ -21,6 +21,8 @@ export type State =
   | { readonly type: 'picking' }
   /** One was chosen, and its address is looked up. */
   | { readonly type: 'chosen'; readonly route: Route }
+  /** A worker computes its prompt, and the one that was chosen to go on waits for that. */
+  | { readonly type: 'prefilling'; readonly route: Route; readonly endpoint: WorkerEndpoint }
   /** It waits for a connection, then for the first byte of an answer. */
   | { readonly type: 'connecting' | 'waiting'; readonly current: Try }
   /** An error of the worker comes in, which is passed on only if no other worker answers. */
@@ -39,5 +41,5 @@ export type State =
 /** The route that a state holds. */
 export function routeOf(state: State): Route | undefined {
   if ('current' in state) return state.current.route;
-  return state.type === 'chosen' ? state.route : undefined;
+  return 'route' in state ? state.route : undefined;
 }

@@ -3,8 +3,9 @@ import type { WorkerFault } from '../../core/health/worker-fault.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { UnorderedMember } from '../../edge/platform/data/unordered-set.js';
+import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import { type Route, RoutingError } from '../../fleet/router/routing.js';
+import { type Decision, type PairDecision, type Route, RoutingError } from '../../fleet/router/routing.js';
 import { sendError } from '../errors/api-shapes.js';
 import { drainingError } from '../errors/gateway-errors.js';
 import { OpenAiError } from '../errors/openai-error.js';
@@ -16,10 +17,21 @@ import type { FailureLog } from './failure-log.js';
 import { decisionHeaders, forwardedHeaders, passedHeaders } from './headers.js';
 import { HeldAnswer } from './held-answer.js';
 import { type AnswerHead, PassedAnswer } from './passed-answer.js';
-import type { Picked, ProxiedRequest, ProxyOutcome } from './proxied-request.js';
+import { type Prefilled, PrefillLeg, type PrefillListener } from './prefill-leg.js';
+import type { Picked, ProxiedRequest, ProxyOutcome, SplitBodies } from './proxied-request.js';
 import type { ProxyOptions } from './proxy-options.js';
 import { cutError, notAnsweredError, notPickedError, tooLateError } from './refusals.js';
 import { type Silence, SilenceWatch, seconds } from './silence-watch.js';
+import {
+  beginsWithError,
+  bootstrapRoom,
+  type HeldHead,
+  hostAndPort,
+  isPairsFault,
+  reportsPrefillCount,
+  type SplitTry,
+  seenTransfer,
+} from './split-try.js';
 import { StallWatch } from './stall-watch.js';
 import { faultOf, Suspects, suspicionOf } from './suspicion.js';
 import type { WorkerEndpoint, WorkerPools } from './worker-pools.js';
@@ -52,7 +64,7 @@ const NO_TARGETS: readonly string[] = [];
 const HOLDING_MS = 2_000;
 
 /** One request on its way from a client to a worker, and its answer on the way back. */
-export class Exchange implements AttemptListener, UnorderedMember {
+export class Exchange implements AttemptListener, PrefillListener, UnorderedMember {
   place = -1;
   readonly #request: ProxiedRequest;
   readonly #response: ServerResponse;
@@ -78,6 +90,10 @@ export class Exchange implements AttemptListener, UnorderedMember {
   #lastRoute: Route | undefined;
   /** The last error that came in whole. */
   #held: HeldAnswer | undefined;
+  /** The try at two workers that is under way. */
+  #split: SplitTry | undefined;
+  /** Whether one worker is to compute it all, because two could not. */
+  #isUnsplit = false;
   /** 0 while none was sent. */
   #status = 0;
   #firstByteMs: number | undefined;
@@ -111,12 +127,14 @@ export class Exchange implements AttemptListener, UnorderedMember {
   /** Ends what has taken too long. */
   check(nowMs: number): void {
     const { options } = this.#modules;
+    this.#split?.leg.check(nowMs);
     const state = this.#state;
     const isTooOld = nowMs - this.#startedMs >= options.totalTimeoutMs;
     const elapsedMs = nowMs - this.#sinceMs;
     switch (state.type) {
       case 'picking':
       case 'chosen':
+      case 'prefilling':
       case 'connecting':
         if (isTooOld) this.#refuseLate(routeOf(state));
         break;
@@ -168,7 +186,23 @@ export class Exchange implements AttemptListener, UnorderedMember {
   #stalled(current: Try, isWithin: boolean, nowMs: number): Silence | undefined {
     if (this.#request.api.isAnsweredByServer === true) return undefined;
     this.#stall ??= new StallWatch(this.#modules.options, this.#request, this.#modules);
-    return this.#stall.check(current, isWithin, this.#sinceMs, nowMs);
+    return this.#stall.check(this.#asAlone(current), isWithin, this.#sinceMs, nowMs);
+  }
+
+  /** A decode worker that waits for blocks shows no work: that is the pair's fault, and not its own. */
+  #asAlone(current: Try): Try {
+    const { route } = current;
+    if (route.prefill === undefined) return current;
+    const failed = ({ detail }: WorkerFault): void => this.#failPair(detail);
+    return { ...current, route: { ...silentRoute(route), failed } };
+  }
+
+  /** What a prefill worker computed did not come over. */
+  #failPair(failure: string): void {
+    const split = this.#split;
+    if (split === undefined) return;
+    split.route.transferred?.({ transferredTokens: 0, recomputedTokens: 0, durationMs: 0, failure });
+    this.#isUnsplit = this.#modules.options.fallsBack;
   }
 
   /** It waited as long as a request may; a full engine is no fault as long as it answers others. */
@@ -248,19 +282,48 @@ export class Exchange implements AttemptListener, UnorderedMember {
     const { headers, isHtml, isEventStream, hasLength, isPlain } = passedHeaders(rawHeaders);
     if (this.#modules.options.decisionHeaders) headers.push(...decisionHeaders(route.decision));
     const fault = suspicionOf({ status, isHtml });
+    const head = { status, isEventStream, hasLength, isPlain };
+    const split = this.#split;
+    if (split?.route === route && status < 300 && isEventStream && isPlain && this.#mayRetry) {
+      // An engine begins its stream before it knows that nothing comes over: the first event shows it.
+      const { current } = state;
+      split.heldHead = { headers, pass: () => this.#passHead(current, head, headers) };
+      return;
+    }
     if (fault !== undefined && this.#mayRetry) {
       const coming = new HeldAnswer(status, headers);
       this.#become({ type: 'holding', current: state.current, coming, fault });
       return;
     }
     if (fault === undefined && status < 300) this.#suspects.blame();
-    this.#passHead(state.current, { status, isEventStream, hasLength, isPlain }, headers);
+    this.#passHead(state.current, head, headers);
+  }
+
+  /** The first piece of a stream whose head was held: what it begins with shows whether it is an answer. */
+  #onFirstPiece(current: Try, split: SplitTry, heldHead: HeldHead, piece: Buffer): void {
+    split.heldHead = undefined;
+    if (!beginsWithError(piece)) {
+      this.#suspects.blame();
+      heldHead.pass();
+      this.onData(piece);
+      return;
+    }
+    const held = new HeldAnswer(200, heldHead.headers);
+    held.add(piece);
+    this.#held = held;
+    const detail = 'an error in place of the first token';
+    this.#retry('error', current, { kind: 'server_error', detail });
   }
 
   onData(piece: Buffer): void {
     const state = this.#state;
     if (state.type === 'holding') {
       if (!state.coming.add(piece)) this.#retryHeld(state.current, state.coming, state.fault);
+      return;
+    }
+    const split = this.#split;
+    if (state.type === 'waiting' && split?.heldHead !== undefined) {
+      this.#onFirstPiece(state.current, split, split.heldHead, piece);
       return;
     }
     const response = this.#response;
@@ -270,6 +333,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
     this.#sinceMs = this.#modules.clock.monotonicMs();
     current.endpoint.worker.life.answer(this.#sinceMs);
     if (!answer.hasData) this.#firstByteMs = this.#sinceMs - this.#startedMs;
+    if (split !== undefined) split.firstByteMs ??= this.#sinceMs;
     const passed = answer.onData(piece, current.route);
     if (answer.showsWork) current.endpoint.worker.work.worked(this.#sinceMs);
     this.#request.onPiece?.(piece, current.route.decision);
@@ -281,6 +345,13 @@ export class Exchange implements AttemptListener, UnorderedMember {
     if (state.type === 'holding') {
       this.#held = state.coming;
       this.#retryHeld(state.current, state.coming, state.fault);
+      return;
+    }
+    if (state.type === 'waiting' && this.#split?.heldHead !== undefined) {
+      const { heldHead } = this.#split;
+      this.#split.heldHead = undefined;
+      heldHead.pass();
+      this.onEnd();
       return;
     }
     if (state.type !== 'passing') return;
@@ -325,8 +396,11 @@ export class Exchange implements AttemptListener, UnorderedMember {
     if ('current' in old && !('current' in next && next.current.attempt === old.current.attempt))
       old.current.attempt.leave();
     const route = routeOf(old);
-    if (route !== undefined && route !== routeOf(next))
+    if (next.type === 'picking' || next.type === 'over') this.#split?.leg.leave();
+    if (route !== undefined && route !== routeOf(next)) {
       this.#release(route, 'answer' in old ? old.answer : undefined);
+      if (next.type === 'picking') this.#split = undefined;
+    }
   }
 
   #pick(): void {
@@ -339,13 +413,13 @@ export class Exchange implements AttemptListener, UnorderedMember {
 
   #ask(excluded: readonly string[]): Promise<Picked> {
     try {
-      return this.#request.pick(excluded);
+      return this.#request.pick(excluded, this.#isUnsplit);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  #onPicked({ route, baseUrl }: Picked): void {
+  #onPicked({ route, baseUrl, prefillBaseUrl }: Picked): void {
     if (this.#state.type !== 'picking') {
       // It ended while it waited.
       route.release();
@@ -364,7 +438,125 @@ export class Exchange implements AttemptListener, UnorderedMember {
       this.#retry('unreachable', { route, isSecond: false }, fault);
       return;
     }
-    this.#dispatch(route, endpoint, false);
+    const { pair } = route.decision;
+    if (pair === undefined || route.prefill === undefined || this.#request.split === undefined)
+      this.#dispatch(route, endpoint, false);
+    else this.#beginSplit(route, route.prefill, pair, endpoint, prefillBaseUrl ?? '');
+  }
+
+  /** Two workers were chosen: the prompt is computed first, or both begin and meet. */
+  #beginSplit(
+    route: Route,
+    prefill: Route,
+    pair: PairDecision,
+    endpoint: WorkerEndpoint,
+    prefillBaseUrl: string,
+  ): void {
+    const { options, pools, clock } = this.#modules;
+    const split = this.#request.split as SplitBodies;
+    const meeting = pair.protocol === 'bootstrap' ? hostAndPort(pair.bootstrapAddress) : undefined;
+    let prefillEndpoint: WorkerEndpoint;
+    try {
+      if (pair.protocol === 'bootstrap' && meeting === undefined)
+        throw new TypeError(`"${pair.bootstrapAddress}" is no address of a bootstrap server`);
+      prefillEndpoint = pools.of(prefillBaseUrl);
+    } catch (error) {
+      const detail = describeError(error);
+      this.#modules.logger.warn(
+        { worker_id: pair.prefill.workerId, worker: pair.prefill.target, error },
+        `Prefill worker ${workerName(pair.prefill)} cannot be asked: ${detail}`,
+      );
+      this.#failPrefill(route, prefill, 'unreachable', { kind: 'unreachable', detail });
+      return;
+    }
+    const both =
+      meeting === undefined
+        ? undefined
+        : split.withBootstrap(meeting.host, meeting.port, bootstrapRoom(pair.prefill));
+    const leg = new PrefillLeg(
+      {
+        route: prefill,
+        endpoint: prefillEndpoint,
+        path: this.#request.path,
+        headers: this.#headersFor(prefill.decision, prefillBaseUrl),
+        body: both ?? split.forPrefill(),
+      },
+      this.#request,
+      { options, clock },
+      this,
+    );
+    this.#split = {
+      route,
+      pair,
+      leg,
+      body: both,
+      promptTokens: undefined,
+      reportsPrefill: false,
+      sentMs: clock.monotonicMs(),
+      firstByteMs: undefined,
+      heldHead: undefined,
+    };
+    this.#become({ type: 'prefilling', route, endpoint });
+    leg.start();
+    if (both !== undefined && this.#state.type === 'prefilling') this.#dispatch(route, endpoint, false);
+  }
+
+  onPrefilled({ parameters, usage }: Prefilled): void {
+    const split = this.#split;
+    const { route, pair } = split ?? {};
+    if (split === undefined || route?.prefill === undefined || pair === undefined) return;
+    route.prefill.prefillDone();
+    route.prefill.release(usage);
+    split.promptTokens = usage?.promptTokens;
+    // One that meets its partner has nothing more to say.
+    const state = this.#state;
+    if (pair.protocol === 'bootstrap' || state.type !== 'prefilling') return;
+    if (parameters === undefined) {
+      this.#failPair(
+        'the prefill worker answered without kv_transfer_params: its engine hands out no blocks',
+      );
+      this.#excluded.push(pair.prefill.target);
+      this.#tryWithout('error', route);
+      return;
+    }
+    split.body = (this.#request.split as SplitBodies).withTransfer(parameters);
+    split.reportsPrefill = reportsPrefillCount(parameters);
+    split.sentMs = this.#modules.clock.monotonicMs();
+    this.#dispatch(route, state.endpoint, false);
+  }
+
+  onPrefillFailed(failure: AttemptFailure, fault: WorkerFault | undefined, held?: HeldAnswer): void {
+    const { route } = this.#split ?? {};
+    if (route?.prefill === undefined) return;
+    const { type } = this.#state;
+    // Its partner has what it needs, or says itself what it lacks.
+    if (type === 'passing' || type === 'flushing' || type === 'over') {
+      if (fault !== undefined) route.prefill.failed(fault);
+      route.prefill.release();
+      return;
+    }
+    this.#held = held ?? this.#held;
+    this.#failPrefill(route, route.prefill, failure, fault);
+  }
+
+  /** A prefill worker is out: one worker computes all, or another pair is asked for. */
+  #failPrefill(route: Route, prefill: Route, failure: AttemptFailure, fault: WorkerFault | undefined): void {
+    const { options, failures } = this.#modules;
+    if (fault?.kind === 'unreachable') prefill.failed(fault);
+    else if (fault !== undefined) this.#suspects.add(prefill, fault);
+    if (failure === 'closed' || failure === 'error') this.#endings += 1;
+    this.#excluded.push(prefill.decision.target);
+    this.#isUnsplit = options.fallsBack;
+    failures.prefillFailed(prefill.decision, fault?.detail ?? failure, options.fallsBack);
+    this.#tryWithout(failure, route);
+  }
+
+  #tryWithout(failure: AttemptFailure, route: Route): void {
+    this.#lastRoute = route;
+    this.#failure = failure;
+    if (this.#mayRetry || (this.#isUnsplit && this.#excluded.length <= this.#modules.options.maxRetries))
+      this.#pick();
+    else this.#giveUp(failure);
   }
 
   #onNotPicked(error: unknown): void {
@@ -384,20 +576,9 @@ export class Exchange implements AttemptListener, UnorderedMember {
       this.#retry('busy', { route, isSecond });
       return;
     }
-    const { method, path, headers, body } = this.#request;
-    const { socket } = this.#response;
-    const caller = {
-      address: socket?.remoteAddress,
-      isEncrypted: socket !== null && 'encrypted' in socket,
-    };
-    // Asked only where there is a key: a refusal is logged.
-    const hasKey =
-      options.engineApiKey !== undefined ||
-      (options.passesAuthorization &&
-        (headers.authorization !== undefined || headers['x-api-key'] !== undefined));
-    const mayHaveKeys = hasKey && options.mayHaveKeys(decision, baseUrl);
-    const { cacheSourceOf } = this.#request;
-    const source = cacheSourceOf === undefined ? undefined : (cacheSourceOf(decision) ?? 'none');
+    const { method, path } = this.#request;
+    const body = this.#split?.body ?? this.#request.body;
+    const headers = this.#headersFor(decision, baseUrl);
     const attempt = new Attempt(worker, this);
     if (!isSecond) {
       this.#silence.restart();
@@ -410,11 +591,30 @@ export class Exchange implements AttemptListener, UnorderedMember {
       {
         method,
         path: pathPrefix + path,
-        headers: forwardedHeaders(headers, caller, options, decision, mayHaveKeys, source),
+        headers,
         body: body.length === 0 ? null : body,
       },
       attempt,
     );
+  }
+
+  /** The headers of the request as one worker gets them. */
+  #headersFor(decision: Decision, baseUrl: string): string[] {
+    const { options } = this.#modules;
+    const { headers, cacheSourceOf } = this.#request;
+    const { socket } = this.#response;
+    const caller = {
+      address: socket?.remoteAddress,
+      isEncrypted: socket !== null && 'encrypted' in socket,
+    };
+    // Asked only where there is a key: a refusal is logged.
+    const hasKey =
+      options.engineApiKey !== undefined ||
+      (options.passesAuthorization &&
+        (headers.authorization !== undefined || headers['x-api-key'] !== undefined));
+    const mayHaveKeys = hasKey && options.mayHaveKeys(decision, baseUrl);
+    const source = cacheSourceOf === undefined ? undefined : (cacheSourceOf(decision) ?? 'none');
+    return forwardedHeaders(headers, caller, options, decision, mayHaveKeys, source);
   }
 
   #isRightlyRefused({ kind }: WorkerFault): boolean {
@@ -432,8 +632,11 @@ export class Exchange implements AttemptListener, UnorderedMember {
     { route, isSecond }: Pick<Try, 'route' | 'isSecond'>,
     fault?: WorkerFault,
   ): void {
+    // What it was to receive may be to blame, and then it can compute the prompt itself.
+    const isPairs = this.#split?.route === route && fault !== undefined && isPairsFault(fault);
+    if (isPairs) this.#failPair(fault.detail);
     // That no connection can be made is no fault of any request.
-    if (fault?.kind === 'unreachable') route.failed(fault);
+    else if (fault?.kind === 'unreachable') route.failed(fault);
     else if (fault !== undefined && !this.#isRightlyRefused(fault)) this.#suspects.add(route, fault);
     // One that closed the connection and cannot be reached any more has ended, too.
     if (failure === 'closed' || failure === 'error' || (failure === 'unreachable' && isSecond))
@@ -441,7 +644,7 @@ export class Exchange implements AttemptListener, UnorderedMember {
     this.#lastRoute = route;
     const mayRetry = this.#mayRetry && failure !== 'bad_request';
     this.#failure = failure;
-    this.#excluded.push(route.decision.target);
+    if (!isPairs || !this.#isUnsplit) this.#excluded.push(route.decision.target);
     if (mayRetry) this.#pick();
     else this.#giveUp(failure);
   }
@@ -536,12 +739,22 @@ export class Exchange implements AttemptListener, UnorderedMember {
 
   #release(route: Route, answer: PassedAnswer | undefined): void {
     try {
+      const split = this.#split?.route === route ? this.#split : undefined;
+      if (split !== undefined && answer !== undefined) {
+        const seen = seenTransfer(split, route.decision, answer, this.#modules.clock);
+        if (seen !== undefined) route.transferred?.(seen);
+      }
       route.release(answer?.usage);
     } catch (error) {
       // Whatever is wrong there, this request ends here.
       this.#modules.logger.error({ error }, 'A route could not be released');
     }
   }
+}
+
+/** A route of which nothing but its worker is asked. */
+function silentRoute({ decision }: Route): Route {
+  return { decision, prefillDone: ignore, progress: ignore, release: ignore, failed: ignore };
 }
 
 /** What is written to a client that has just gone fails; its `close` says so. */

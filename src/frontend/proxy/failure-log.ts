@@ -46,6 +46,17 @@ export class FailureLog {
     );
   }
 
+  /** A prefill worker failed a request, which goes to another worker, or to another pair. */
+  prefillFailed(decision: Decision, detail: string, fallsBack: boolean): void {
+    const { group, workerId, target } = decision;
+    const next = fallsBack ? 'one worker computes the whole prompt' : 'another pair is asked';
+    this.#warn(
+      `prefill ${group} ${target}`,
+      { group, worker_id: workerId, worker: target },
+      `Prefill worker ${workerName(decision)} failed a request (${onOneLine(detail, MAX_DETAIL_CHARS)}), and ${next}`,
+    );
+  }
+
   #warn(key: string, fields: Readonly<Record<string, string>>, sentence: string): void {
     const { clock, logger } = this.#modules;
     const nowMs = clock.monotonicMs();

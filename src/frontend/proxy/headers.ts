@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Decision } from '../../fleet/router/routing.js';
+import type { Decision, PairDecision } from '../../fleet/router/routing.js';
 import type { CacheSource } from './proxied-request.js';
 import type { ProxyOptions } from './proxy-options.js';
 
@@ -43,7 +43,11 @@ const NOT_PASSED: ReadonlySet<string> = new Set([
   'access-control-expose-headers',
   'access-control-max-age',
   'x-kv-accord-cached-blocks',
+  'x-kv-accord-pair',
+  'x-kv-accord-prefill-worker',
+  'x-kv-accord-prefill-worker-address',
   'x-kv-accord-routing-mode',
+  'x-kv-accord-unsplit',
   'x-kv-accord-worker',
   'x-kv-accord-worker-address',
 ]);
@@ -162,7 +166,10 @@ export function passedHeaders(raw: readonly (Buffer | string)[]): PassedHeaders 
 }
 
 /** Headers that show a client how its request was routed. */
-export function decisionHeaders({ workerId, target, cachedBlocks, routingMode }: Decision): string[] {
+export function decisionHeaders(decision: Decision): string[] {
+  const { workerId, target, routingMode, pair, unsplit } = decision;
+  // Of two workers the one that computes the prompt is asked for what is cached.
+  const { cachedBlocks } = pair?.prefill ?? decision;
   return [
     'x-kv-accord-worker',
     workerId === '' ? target : workerId,
@@ -172,7 +179,27 @@ export function decisionHeaders({ workerId, target, cachedBlocks, routingMode }:
     String(cachedBlocks),
     'x-kv-accord-routing-mode',
     routingMode,
+    ...(pair === undefined
+      ? []
+      : [
+          'x-kv-accord-prefill-worker',
+          pair.prefill.workerId === '' ? pair.prefill.target : pair.prefill.workerId,
+          'x-kv-accord-prefill-worker-address',
+          pair.prefill.target,
+          'x-kv-accord-pair',
+          pairWords(pair),
+        ]),
+    ...(unsplit === undefined ? [] : ['x-kv-accord-unsplit', unsplit]),
   ];
+}
+
+/** `nixl; class=nvlink_fabric; tokens=640; expected-ms=12.5`. */
+function pairWords({ protocol, pairClass, transferredTokens, expectedTransferMs }: PairDecision): string {
+  const transfer =
+    transferredTokens === undefined || expectedTransferMs === undefined
+      ? ''
+      : `; tokens=${transferredTokens}; expected-ms=${expectedTransferMs.toFixed(1)}`;
+  return `${protocol}; class=${pairClass}${transfer}`;
 }
 
 /** The further headers that a `Connection` header makes hop-by-hop; undefined for none. */

@@ -22,13 +22,25 @@ export interface ProxiedRequest {
   /**
    * Chooses a worker, and counts the request there. Asked again after a failure
    * before the first byte, with the targets that failed. Rejects with a
-   * `RoutingError` when there is none.
+   * `RoutingError` when there is none. `isUnsplit`: one worker is to compute it all, where one can. Default false.
    */
-  pick(excluded: readonly string[]): Promise<Picked>;
+  pick(excluded: readonly string[], isUnsplit?: boolean): Promise<Picked>;
+  /** Its body as two workers get it. Absent: it goes to one. */
+  readonly split?: SplitBodies | undefined;
   /** Who holds more of the prompt than its worker, as the worker may be informed of it. Absent: no worker is. */
   readonly cacheSourceOf?: ((decision: Decision) => CacheSource | undefined) | undefined;
   /** Sees each piece of the answer that is passed on, and who gave it. Must not throw. Absent: nobody looks. */
   readonly onPiece?: ((piece: Buffer, decision: Decision) => void) | undefined;
+}
+
+/** The body of a request that is split between two workers. */
+export interface SplitBodies {
+  /** For the worker that computes the prompt, which answers with the parameters of the transfer. */
+  forPrefill(): Buffer;
+  /** For the worker that goes on; `parameters` is JSON. */
+  withTransfer(parameters: Buffer): Buffer;
+  /** For both, which meet at an address under a number. */
+  withBootstrap(host: string, port: number, room: bigint): Buffer;
 }
 
 /** A worker from which another one may fetch a part of a prompt. */
@@ -45,6 +57,8 @@ export interface Picked {
   readonly route: Route;
   /** Base URL of the worker's OpenAI server, without a slash at the end. */
   readonly baseUrl: string;
+  /** The same of the worker that computes the prompt, where `route.prefill` is one. */
+  readonly prefillBaseUrl?: string | undefined;
 }
 
 /** How a request ended. */

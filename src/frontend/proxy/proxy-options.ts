@@ -16,6 +16,10 @@ export interface ProxyOptions {
    * worker serves a request whose answer has not begun; 0: for ever.
    */
   readonly stallTimeoutMs: number;
+  /** Whether one worker computes all of a request whose prefill worker failed, or whose blocks did not come over. */
+  readonly fallsBack: boolean;
+  /** Longest time of a prefill worker, after which it counts as failed for the request; 0: as long as it shows work. */
+  readonly prefillTimeoutMs: number;
   /** Longest silence within an answer, the wait for its first token included. */
   readonly idleTimeoutMs: number;
   /** Longest life of a request, retries and all: a stream that never ends is cut here. */
@@ -59,6 +63,8 @@ export const DEFAULT_PROXY_OPTIONS: ProxyOptions = {
   headersTimeoutMs: 600_000,
   firstByteTimeoutMs: 15_000,
   stallTimeoutMs: 60_000,
+  fallsBack: true,
+  prefillTimeoutMs: 0,
   idleTimeoutMs: 600_000,
   totalTimeoutMs: 3_600_000,
   slowClientTimeoutMs: 60_000,

@@ -215,6 +215,13 @@ export class RemoteRouter implements Routing {
 
 /** R1 at this border too: why a decision cannot be used. */
 function findProblem({ answer }: RouteAnswer): string | undefined {
-  if (answer?.$case !== 'selection' || isTokensPerBlock(answer.value.tokensPerBlock)) return undefined;
-  return `it decided with tokens_per_block ${answer.value.tokensPerBlock}, which must be an integer from 1 to 1,048,576`;
+  const selections =
+    answer?.$case === 'selection'
+      ? [answer.value]
+      : answer?.$case === 'pair'
+        ? [answer.value.prefill, answer.value.decode]
+        : [];
+  const wrong = selections.find((one) => one !== undefined && !isTokensPerBlock(one.tokensPerBlock));
+  if (wrong === undefined) return undefined;
+  return `it decided with tokens_per_block ${wrong.tokensPerBlock}, which must be an integer from 1 to 1,048,576`;
 }

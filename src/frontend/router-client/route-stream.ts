@@ -5,18 +5,21 @@ import { packTokenIds } from '../../fleet/indexer/prompt-hashes.js';
 import { MAX_EVENTS } from '../../fleet/router/attached-client.js';
 import {
   type Decision,
+  type Pairing,
   ROUTING_ERROR_CODES,
   type Route,
   type RouteRequest,
   type Routing,
   RoutingError,
+  type SeenTransfer,
   type Usage,
 } from '../../fleet/router/routing.js';
-import { toDecision } from '../../fleet/router/selection-message.js';
+import { fromPairSelection, toDecision, toRouteTransfer } from '../../fleet/router/selection-message.js';
 import { fromReason } from '../../fleet/router/served-messages.js';
 import type {
   AttachRequest,
   NotRouted,
+  ReservePairRequest,
   ReserveRequest,
   RouteAnswer,
   RouteEvent,
@@ -54,6 +57,9 @@ const MAX_SENT_TOKENS = 768 * 1024;
 
 /** Targets that one request excludes, as the router's own bound. */
 const MAX_EXCLUDED = 16_384;
+
+/** Characters of what failed a transfer. */
+const MAX_FAILURE_CHARS = 200;
 
 /** Bytes of an event beside its token ids and excluded targets; a rough figure is enough. */
 const EVENT_BYTES = 256;
@@ -102,7 +108,15 @@ export class RouteStream implements Routing {
       this.#open.add(routeId);
       this.#waiting.set(routeId, { deadlineMs: clock.monotonicMs() + ROUTE_TIMEOUT_MS, resolve, reject });
       this.#deadline ??= clock.setTimer(ROUTE_TIMEOUT_MS, this.#expire);
-      this.#queue.push({ routeId, event: { $case: 'reserve', value: toReserve(request) } });
+      const { pairing } = request;
+      const value = toReserve(request);
+      this.#queue.push({
+        routeId,
+        event:
+          pairing === undefined
+            ? { $case: 'reserve', value }
+            : { $case: 'reservePair', value: toReservePair(value, pairing) },
+      });
       this.#sendSoon();
     });
   }
@@ -110,7 +124,7 @@ export class RouteStream implements Routing {
   /** Takes an answer of the router. */
   take({ routeId, answer }: RouteAnswer): void {
     const waiting = this.#waiting.get(routeId);
-    const isReserved = answer?.$case === 'selection';
+    const isReserved = answer?.$case === 'selection' || answer?.$case === 'pair';
     if (waiting === undefined) {
       if (!this.#abandoned.delete(routeId)) return;
       if (isReserved) this.#release(routeId, undefined);
@@ -119,13 +133,18 @@ export class RouteStream implements Routing {
     }
     this.#waiting.delete(routeId);
     if (isReserved) {
-      waiting.resolve(
-        new StreamRoute(
-          toDecision(answer.value),
-          (event) => this.#report(routeId, event),
-          (decision, fault) => this.#fail(routeId, decision, fault),
-        ),
-      );
+      const decision = answer.$case === 'pair' ? fromPairSelection(answer.value) : toDecision(answer.value);
+      if (decision === undefined) {
+        this.#release(routeId, undefined);
+        waiting.reject(internalError());
+      } else
+        waiting.resolve(
+          new StreamRoute(
+            decision,
+            (event) => this.#report(routeId, event),
+            (failed, fault) => this.#fail(failed === decision ? routeId : undefined, failed, fault),
+          ),
+        );
       return;
     }
     this.#open.delete(routeId);
@@ -145,7 +164,7 @@ export class RouteStream implements Routing {
   }
 
   /** Goes with the next message: what is decided after it is to know it. */
-  #fail(routeId: number, { group, target, instanceId }: Decision, fault: WorkerFault): void {
+  #fail(routeId: number | undefined, { group, target, instanceId }: Decision, fault: WorkerFault): void {
     if (this.#isClosed || this.#failures.length >= MAX_EVENTS) return;
     this.#failures.push({ group, target, instanceId, fault, routeId });
     this.#sendSoon();
@@ -220,13 +239,18 @@ export class RouteStream implements Routing {
 }
 
 /** What is reported of a route that was reserved. */
-type ReportedEvent = Exclude<NonNullable<RouteEvent['event']>, { readonly $case: 'reserve' }>;
+type ReportedEvent = Exclude<
+  NonNullable<RouteEvent['event']>,
+  { readonly $case: 'reserve' } | { readonly $case: 'reservePair' }
+>;
 
 class StreamRoute implements Route {
   readonly decision: Decision;
   readonly #report: (event: ReportedEvent) => void;
   readonly #fail: (decision: Decision, fault: WorkerFault) => void;
+  readonly prefill: Route | undefined;
   #isPrefillDone = false;
+  #isTransferred = false;
   #isReleased = false;
 
   constructor(
@@ -237,6 +261,21 @@ class StreamRoute implements Route {
     this.decision = decision;
     this.#report = report;
     this.#fail = fail;
+    this.prefill =
+      decision.pair === undefined
+        ? undefined
+        : new StreamPrefill(decision.pair.prefill, (event) => this.#reportOpen(event), fail);
+  }
+
+  transferred(seen: SeenTransfer): void {
+    if (this.prefill === undefined || this.#isTransferred) return;
+    this.#isTransferred = true;
+    this.#reportOpen({ $case: 'transfer', value: toRouteTransfer(countsOf(seen)) });
+  }
+
+  /** After the release the id is another route's. */
+  #reportOpen(event: ReportedEvent): void {
+    if (!this.#isReleased) this.#report(event);
   }
 
   prefillDone(): void {
@@ -260,6 +299,69 @@ class StreamRoute implements Route {
     this.#fail(this.decision, fault);
   }
 }
+
+/** The prefill worker's part of a route. */
+class StreamPrefill implements Route {
+  readonly decision: Decision;
+  readonly #report: (event: ReportedEvent) => void;
+  readonly #fail: (decision: Decision, fault: WorkerFault) => void;
+  #isAnswered = false;
+  #isReleased = false;
+
+  constructor(
+    decision: Decision,
+    report: (event: ReportedEvent) => void,
+    fail: (decision: Decision, fault: WorkerFault) => void,
+  ) {
+    this.decision = decision;
+    this.#report = report;
+    this.#fail = fail;
+  }
+
+  prefillDone(): void {
+    if (this.#isAnswered || this.#isReleased) return;
+    this.#isAnswered = true;
+    this.#report({ $case: 'prefillFirstToken', value: {} });
+  }
+
+  progress(): void {
+    // It generates one token, and nobody waits for more.
+  }
+
+  release(usage?: Usage): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#report({ $case: 'prefillRelease', value: toUsage(usage) });
+  }
+
+  failed(fault: WorkerFault): void {
+    this.#fail(this.decision, fault);
+  }
+}
+
+/** The wire takes counts and times alone. */
+function countsOf({ transferredTokens, recomputedTokens, durationMs, failure }: SeenTransfer): SeenTransfer {
+  return {
+    transferredTokens: isCount(transferredTokens) ? transferredTokens : 0,
+    recomputedTokens: isCount(recomputedTokens) ? recomputedTokens : 0,
+    durationMs: Number.isFinite(durationMs) ? durationMs : 0,
+    failure: failure?.slice(0, MAX_FAILURE_CHARS),
+  };
+}
+
+function toReservePair(
+  request: ReserveRequest,
+  { protocols, isUnsplit = false }: Pairing,
+): ReservePairRequest {
+  return {
+    request,
+    unsplit: isUnsplit,
+    transferProtocols: protocols.length === 0 ? [NO_PROTOCOL] : [...protocols],
+  };
+}
+
+/** Says that a request cannot be split: an empty list stands for all. */
+const NO_PROTOCOL = 'none';
 
 function toReserve(request: RouteRequest): ReserveRequest {
   const { group, tokens, loraName, cacheSalt, media, isPrefix, cacheUse, sessionHash, excluded } = request;
@@ -305,7 +407,10 @@ function countThatFit(queue: readonly RouteEvent[]): number {
   let sizeBytes = 0;
   let count = 0;
   for (const { event } of queue) {
-    sizeBytes += event?.$case === 'reserve' ? reserveBytes(event.value) : EVENT_BYTES;
+    if (event?.$case === 'reserve') sizeBytes += reserveBytes(event.value);
+    else if (event?.$case === 'reservePair' && event.value.request !== undefined)
+      sizeBytes += reserveBytes(event.value.request);
+    else sizeBytes += EVENT_BYTES;
     if (count > 0 && sizeBytes > MAX_MESSAGE_BYTES) break;
     count += 1;
     if (count === MAX_EVENTS) break;

@@ -1,6 +1,7 @@
 import type { KvBlock } from './kv-cache.js';
 import type { KvEventPorts } from './kv-publisher.js';
 import type { Packable } from './msgpack.js';
+import type { TransferNetwork } from './transfer-network.js';
 
 /** How one run of a simulated engine is set up. */
 export interface EngineSetup {
@@ -16,6 +17,15 @@ export interface EngineSetup {
   readonly maxModelLen?: number;
   /** Whether it publishes KV events, where the engine is one that does. Default false. */
   readonly publishesKvEvents?: boolean;
+  /** The part of requests that it computes for another engine. Absent: it computes whole ones, and hands nothing over. */
+  readonly part?: EnginePart;
+}
+
+/** How one engine hands what it computed to another one. */
+export interface EnginePart {
+  readonly role: 'prefill' | 'decode';
+  /** What engines of one network hold for each other. */
+  readonly network: TransferNetwork;
 }
 
 /** A setup with its defaults, and when it was started. */

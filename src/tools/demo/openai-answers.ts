@@ -22,14 +22,15 @@ export class OpenAiAnswers {
     this.#head = head;
   }
 
-  /** The answer in one piece. */
-  whole(text: string, usage: EngineUsage): string {
+  /** The answer in one piece; `transfer` are the parameters for another engine. */
+  whole(text: string, usage: EngineUsage, transfer?: unknown): string {
     const said = this.#isChat ? { message: { role: 'assistant', content: text } } : { text };
     return JSON.stringify({
       ...this.#head,
       object: this.#isChat ? 'chat.completion' : 'text_completion',
       choices: [{ index: 0, ...said, logprobs: null, finish_reason: 'length' }],
       usage: usageOf(usage),
+      ...(transfer === undefined ? {} : { kv_transfer_params: transfer }),
     });
   }
 

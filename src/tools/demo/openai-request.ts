@@ -9,6 +9,10 @@ export interface EngineRequest {
   readonly isStream: boolean;
   /** Whether a stream ends with the usage. */
   readonly includesUsage: boolean;
+  /** vLLM's `kv_transfer_params`, as they came; undefined for none. */
+  readonly transfer: Readonly<Record<string, unknown>> | undefined;
+  /** SGLang's `bootstrap_room`; undefined for none. */
+  readonly bootstrapRoom: string | undefined;
 }
 
 /** Tokens of an answer: what a client gets that names no number, and the most that any client gets. */
@@ -29,6 +33,8 @@ export function readEngineRequest(body: unknown): EngineRequest | undefined {
     maxTokens: Math.min(Math.floor(wanted), MAX_ANSWER_TOKENS),
     isStream: stream === true,
     includesUsage: isRecord(streamOptions) && streamOptions['include_usage'] === true,
+    transfer: isRecord(body['kv_transfer_params']) ? body['kv_transfer_params'] : undefined,
+    bootstrapRoom: body['bootstrap_room'] === undefined ? undefined : String(body['bootstrap_room']),
   };
 }
 

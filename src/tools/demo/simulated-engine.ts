@@ -6,7 +6,7 @@ import type { EnginePage, EngineRun, EngineSetup, EngineSurface, KvEventStyle } 
 import { type ComputedPrompt, KvCache } from './kv-cache.js';
 import { type KvEventPorts, KvPublisher } from './kv-publisher.js';
 import { type Packable, packBatch } from './msgpack.js';
-import { SimulatedOpenAi } from './simulated-openai.js';
+import { engineIdOf, SimulatedOpenAi } from './simulated-openai.js';
 
 /** Paths that are counted apart; an engine has a dozen, and a caller may invent any number. */
 const MAX_COUNTED_PATHS = 64;
@@ -158,6 +158,7 @@ export class SimulatedEngine {
   }
 
   #serve(run: EngineRun): void {
+    run.part?.network.join(engineIdOf(run));
     this.#setState({
       type: 'serving',
       run,
@@ -177,6 +178,7 @@ export class SimulatedEngine {
 
   #setState(next: State): void {
     if (this.#state.type === 'loading') this.#state.timer.clear();
+    if (this.#state.type === 'serving') this.#state.run.part?.network.leave(engineIdOf(this.#state.run));
     this.#state = next;
   }
 

@@ -59,9 +59,17 @@ export class SimulatedOpenAi {
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     const { tokenIds, maxTokens, isStream } = asked;
+    const received = await this.#receive(asked, engine, gone.signal);
+    if (received.failure !== undefined) {
+      answerFailure(response, isStream, received.failure);
+      return;
+    }
     const { reusedBlocks } = engine.compute(tokenIds);
-    const cachedTokens = cachedOf(reusedBlocks, tokenIds.length, engine.run.tokensPerBlock);
-    await sleep(this.#clock, PREFILL_MS_PER_TOKEN * (tokenIds.length - cachedTokens), gone.signal);
+    const cachedTokens =
+      received.reportedTokens ?? cachedOf(reusedBlocks, tokenIds.length, engine.run.tokensPerBlock);
+    const computed = received.isComputed ? 0 : tokenIds.length - cachedTokens;
+    await sleep(this.#clock, PREFILL_MS_PER_TOKEN * computed, gone.signal);
+    const handedOver = gone.signal.aborted ? undefined : handOver(asked, engine, cachedTokens);
     const answers = this.#answersTo(asked, engine.run);
     const words = Array.from({ length: maxTokens }, (_, index) => WORDS[index % WORDS.length] ?? '');
     const type = isStream ? 'text/event-stream; charset=utf-8' : 'application/json';
@@ -82,7 +90,31 @@ export class SimulatedOpenAi {
       completionTokens: words.length,
     };
     if (isStream) response.end(answers.end(usage));
-    else response.writeHead(200, { 'content-type': type }).end(answers.whole(text, usage));
+    else response.writeHead(200, { 'content-type': type }).end(answers.whole(text, usage, handedOver));
+  }
+
+  /** Waits for what another engine computed, where a request comes with the way to it. */
+  async #receive(
+    { transfer, bootstrapRoom, tokenIds }: EngineRequest,
+    { run: { part } }: ComputingEngine,
+    signal: AbortSignal,
+  ): Promise<Received> {
+    if (part?.role !== 'decode') return NOTHING_RECEIVED;
+    const { network } = part;
+    if (bootstrapRoom !== undefined) {
+      const deadlineMs = this.#clock.monotonicMs() + MEETING_MS;
+      while (!network.has(bootstrapRoom) && this.#clock.monotonicMs() < deadlineMs && !signal.aborted)
+        await sleep(this.#clock, LOOK_EVERY_MS, signal);
+    } else if (transfer?.['do_remote_prefill'] !== true) return NOTHING_RECEIVED;
+    await sleep(this.#clock, network.msPerToken * tokenIds.length, signal);
+    if (signal.aborted) return NOTHING_RECEIVED;
+    try {
+      network.fetch(bootstrapRoom ?? String(transfer?.['remote_request_id']));
+    } catch (error) {
+      return { isComputed: false, failure: (error as Error).message };
+    }
+    const reported = transfer?.['remote_prefill_cached_tokens'];
+    return { isComputed: true, ...(typeof reported === 'number' ? { reportedTokens: reported } : {}) };
   }
 
   #answersTo(asked: EngineRequest, { model }: EngineRun): OpenAiAnswers {
@@ -90,6 +122,67 @@ export class SimulatedOpenAi {
     const id = `${asked.kind === 'chat' ? 'chatcmpl' : 'cmpl'}-${this.#answers}`;
     return new OpenAiAnswers(asked, { id, created: Math.floor(this.#clock.wallMs() / 1_000), model });
   }
+}
+
+/** How long an engine waits for its partner, and how often it looks. */
+const MEETING_MS = 5_000;
+const LOOK_EVERY_MS = 2;
+
+/** What came from another engine. */
+interface Received {
+  /** Whether the whole prompt came over. */
+  readonly isComputed: boolean;
+  /** What is reported as cached: what the other engine found. Absent: what this one has. */
+  readonly reportedTokens?: number;
+  readonly failure?: string;
+}
+
+const NOTHING_RECEIVED: Received = { isComputed: false };
+
+/** Keeps the blocks of a prompt for another engine; comes back with vLLM's parameters for it, undefined where nobody asked. */
+function handOver(
+  { transfer, bootstrapRoom, tokenIds }: EngineRequest,
+  { run }: ComputingEngine,
+  cachedTokens: number,
+): unknown {
+  const { part, tokensPerBlock } = run;
+  if (part?.role !== 'prefill') return undefined;
+  const engineId = engineIdOf(run);
+  if (bootstrapRoom !== undefined) {
+    part.network.hold(engineId, tokenIds, bootstrapRoom);
+    return undefined;
+  }
+  if (transfer?.['do_remote_decode'] !== true) return undefined;
+  const blocks = Math.ceil(tokenIds.length / tokensPerBlock);
+  return {
+    do_remote_prefill: true,
+    do_remote_decode: false,
+    remote_block_ids: [Array.from({ length: blocks }, (_, id) => id)],
+    remote_engine_id: engineId,
+    remote_request_id: part.network.hold(engineId, tokenIds),
+    remote_host: '127.0.0.1',
+    remote_port: 5600,
+    tp_size: 1,
+    remote_num_tokens: tokenIds.length,
+    transfer_mode: 'pull',
+    remote_prefill_cached_tokens: cachedTokens,
+  };
+}
+
+/** The name of one start of an engine among those it exchanges blocks with. */
+export function engineIdOf({ startedAtMs, kvEventPorts }: EngineRun): string {
+  return `${kvEventPorts?.live ?? 'engine'}-${startedAtMs}`;
+}
+
+/** As vLLM 0.32 answers where nothing came over: a stream has begun by then. */
+function answerFailure(response: ServerResponse, isStream: boolean, message: string): void {
+  const error = { message, type: 'InternalServerError', param: null, code: 500 };
+  if (!isStream) {
+    answerJson(response, 500, { error });
+    return;
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
+  response.end(`data: ${JSON.stringify({ error })}\n\ndata: [DONE]\n\n`);
 }
 
 /** What can be asked where. */

@@ -328,7 +328,7 @@ describe('a group whose gate is open', () => {
     made.report('w-3', { revision: 2, serving: { ranks: [0, 1] } });
     expect((await made.routing.route(request(9))).decision.target).toBe('w-3');
     expect(made.logger.messages('warn')).toEqual([
-      'Workers of "tiny" serve only prefill or only decode: disaggregated serving is out of scope here, and they get no requests: w-1, w-2.',
+      'Workers of "tiny" serve only prefill or only decode, and get no requests: how their engines exchange KV blocks is not known, or is none of what this version speaks (NIXL of vLLM, the bootstrap server of SGLang): w-1, w-2.',
     ]);
   });
 

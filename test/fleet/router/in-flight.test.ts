@@ -60,6 +60,7 @@ class Flights {
       onSettled: () => undefined,
       onAnswered: () => undefined,
       onFailed: () => undefined,
+      onTransferred: () => undefined,
       onComputed: (computed) => this.#settling.computed(computed),
     });
     if (route.isFollowed) route.due = this.#settling.sent(route);

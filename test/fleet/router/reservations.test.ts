@@ -45,6 +45,7 @@ function make(limits: ReservationLimits = {}): Made {
       onSettled: () => undefined,
       onAnswered: () => undefined,
       onFailed: () => undefined,
+      onTransferred: () => undefined,
     });
     active.add(made);
     return made;

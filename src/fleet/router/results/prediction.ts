@@ -16,6 +16,11 @@ export interface Prediction {
   /** How much was known of what the rank holds; `none` where the tokens are not known. */
   readonly view: CacheView;
   readonly cacheUse: CacheUse;
+  /**
+   * What of the request its worker computes, where that is a part of it. What the worker of a `decode` part reports says
+   * nothing of its own cache: vLLM and SGLang report there what the prefill worker found. Absent: all.
+   */
+  readonly part?: 'prefill' | 'decode' | undefined;
   /** Leading tokens that are known, of a prompt of which nothing more is; absent where all are known, or none. */
   readonly prefixTokens?: number | undefined;
 }

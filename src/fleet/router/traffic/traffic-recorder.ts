@@ -143,6 +143,8 @@ function whyChosen(
   mode: RouterMode,
 ): string {
   if (decision.isTrial === true) return 'the try of an ejected worker';
+  if (decision.pair !== undefined)
+    return `load and transfer: ${workerName(decision.pair.prefill)} computes the prompt`;
   if (mode !== 'kv') return `by --router-mode ${mode}`;
   if (lostReason !== undefined) return LOST_WORDS[lostReason] ?? lostReason;
   if (decision.promptBlocks === 0) return 'least load: the tokens are not known';

@@ -198,7 +198,8 @@ export interface ReservePairRequest {
   unsplit: boolean;
   /**
    * The protocols in which the caller can speak to engines for this request,
-   * `nixl` and `bootstrap`; empty: none, and one engine is to compute it all.
+   * `nixl` and `bootstrap`; empty: all that there are. Other words count as
+   * nothing: `none` alone says that one engine is to compute it all.
    */
   transferProtocols: string[];
 }
@@ -428,6 +429,9 @@ export interface RouteEvent {
     | //
     /** What became of the blocks between the two workers of a pair. */
     { $case: "transfer"; value: RouteTransfer }
+    | //
+    /** The prefill worker of a pair has answered. */
+    { $case: "prefillFirstToken"; value: RoutePrefillDone }
     | undefined;
 }
 
@@ -516,6 +520,11 @@ export interface ServedGroup {
   /** Absent while nothing is agreed. */
   tokensPerBlock?: number | undefined;
   workers: ServedWorker[];
+  /**
+   * True where requests may be split between a prefill and a decode worker, and
+   * `reserve_pair` asks for both.
+   */
+  hasPairs: boolean;
 }
 
 export interface ServedWorker {
@@ -3642,6 +3651,9 @@ export const RouteEvent: MessageFns<RouteEvent> = {
       case "transfer":
         RouteTransfer.encode(message.event.value, writer.uint32(66).fork()).join();
         break;
+      case "prefillFirstToken":
+        RoutePrefillDone.encode(message.event.value, writer.uint32(74).fork()).join();
+        break;
     }
     return writer;
   },
@@ -3723,6 +3735,14 @@ export const RouteEvent: MessageFns<RouteEvent> = {
             message.event = { $case: "transfer", value: RouteTransfer.decode(reader, reader.uint32()) };
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.event = { $case: "prefillFirstToken", value: RoutePrefillDone.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3754,6 +3774,8 @@ export const RouteEvent: MessageFns<RouteEvent> = {
       obj.prefillRelease = RouteUsage.toJSON(message.event.value);
     } else if (message.event?.$case === "transfer") {
       obj.transfer = RouteTransfer.toJSON(message.event.value);
+    } else if (message.event?.$case === "prefillFirstToken") {
+      obj.prefillFirstToken = RoutePrefillDone.toJSON(message.event.value);
     }
     return obj;
   },
@@ -3804,6 +3826,12 @@ export const RouteEvent: MessageFns<RouteEvent> = {
       case "transfer": {
         if (object.event?.value !== undefined && object.event?.value !== null) {
           message.event = { $case: "transfer", value: RouteTransfer.fromPartial(object.event.value) };
+        }
+        break;
+      }
+      case "prefillFirstToken": {
+        if (object.event?.value !== undefined && object.event?.value !== null) {
+          message.event = { $case: "prefillFirstToken", value: RoutePrefillDone.fromPartial(object.event.value) };
         }
         break;
       }
@@ -4513,7 +4541,7 @@ export const ServedFleet: MessageFns<ServedFleet> = {
 };
 
 function createBaseServedGroup(): ServedGroup {
-  return { group: "", ready: false, reasons: [], epoch: 0n, tokensPerBlock: undefined, workers: [] };
+  return { group: "", ready: false, reasons: [], epoch: 0n, tokensPerBlock: undefined, workers: [], hasPairs: false };
 }
 
 export const ServedGroup: MessageFns<ServedGroup> = {
@@ -4538,6 +4566,9 @@ export const ServedGroup: MessageFns<ServedGroup> = {
     }
     for (const v of message.workers) {
       ServedWorker.encode(v!, writer.uint32(50).fork()).join();
+    }
+    if (message.hasPairs !== false) {
+      writer.uint32(56).bool(message.hasPairs);
     }
     return writer;
   },
@@ -4603,6 +4634,14 @@ export const ServedGroup: MessageFns<ServedGroup> = {
             message.workers.push(ServedWorker.decode(reader, reader.uint32()));
             continue;
           }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.hasPairs = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4635,6 +4674,9 @@ export const ServedGroup: MessageFns<ServedGroup> = {
     if (message.workers?.length) {
       obj.workers = message.workers.map((e) => ServedWorker.toJSON(e));
     }
+    if (message.hasPairs !== false) {
+      obj.hasPairs = message.hasPairs;
+    }
     return obj;
   },
 
@@ -4649,6 +4691,7 @@ export const ServedGroup: MessageFns<ServedGroup> = {
     message.epoch = (object.epoch !== undefined && object.epoch !== null) ? BigInt(object.epoch) : 0n;
     message.tokensPerBlock = object.tokensPerBlock ?? undefined;
     message.workers = object.workers?.map((e) => ServedWorker.fromPartial(e)) || [];
+    message.hasPairs = object.hasPairs ?? false;
     return message;
   },
 };

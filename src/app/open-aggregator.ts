@@ -43,6 +43,10 @@ export interface RouterSettings {
   readonly routerHostCacheHitWeight: number;
   readonly routerDiskCacheHitWeight: number;
   readonly routerPredictOnRoute: boolean;
+  /** What a millisecond of a transfer counts against an active block. */
+  readonly pdTransferWeight: number;
+  /** Requests of which fewer prompt tokens are to be computed go to one worker. */
+  readonly pdMinPrefillTokens: number;
   readonly routerSeed: number | undefined;
   /** Failed requests after which a worker is ejected; 0: never. */
   readonly ejectAfter: number;
@@ -202,6 +206,10 @@ function routingOptionsOf(settings: RouterSettings): FleetRouterOptions {
       diskCacheHitWeight: settings.routerDiskCacheHitWeight,
     },
     predictsOnRoute: settings.routerPredictOnRoute,
+    pairs: {
+      transferWeight: settings.pdTransferWeight,
+      minPrefillTokens: settings.pdMinPrefillTokens,
+    },
     seed: settings.routerSeed,
     ejection: {
       afterFailures: settings.ejectAfter,

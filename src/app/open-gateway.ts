@@ -61,6 +61,10 @@ export interface FrontendSettings extends AggregatorSettings, GatewaySettings, E
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
   readonly stallTimeoutMs: number;
+  /** Whether one worker computes all of a request whose prefill worker failed. */
+  readonly pdFallback: boolean;
+  /** Longest time of a prefill worker; 0: as long as it shows work. */
+  readonly pdPrefillTimeoutMs: number;
   readonly requestTimeoutMs: number;
   /** Whether answers say in headers where they were computed. */
   readonly decisionHeaders: boolean;
@@ -138,6 +142,8 @@ export async function openGatewayParts(
       connectTimeoutMs: settings.connectTimeoutMs,
       firstByteTimeoutMs: settings.firstByteTimeoutMs,
       stallTimeoutMs: settings.stallTimeoutMs,
+      fallsBack: settings.pdFallback,
+      prefillTimeoutMs: settings.pdPrefillTimeoutMs,
       headersTimeoutMs: Math.min(settings.requestTimeoutMs, MAX_SILENCE_MS),
       idleTimeoutMs: Math.min(settings.requestTimeoutMs, MAX_SILENCE_MS),
       totalTimeoutMs: settings.requestTimeoutMs,

@@ -57,6 +57,22 @@ export const routerSettings = {
     group: 'Router',
     help: 'With --router-mode kv: expect the blocks of a prompt at the worker that it was sent to, until KV events confirm them. --no-router-predict-on-route counts only blocks that events reported.',
   },
+  'pd-transfer-weight': {
+    kind: 'number',
+    min: 0,
+    max: 1_000_000,
+    default: 1,
+    group: 'Router',
+    help: 'With --router-mode kv: what a millisecond of the expected transfer of KV blocks from a prefill to a decode worker counts against 1 for an active block of the decode worker. 0 looks at load alone.',
+  },
+  'pd-min-prefill-tokens': {
+    kind: 'integer',
+    min: 0,
+    max: 4_194_304,
+    default: 256,
+    group: 'Router',
+    help: 'Requests of which fewer prompt tokens are to be computed go to one worker, without a prefill worker. 0 splits every request that can be split.',
+  },
   'eject-after': {
     kind: 'integer',
     min: 0,

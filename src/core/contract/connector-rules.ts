@@ -49,3 +49,22 @@ export function connectorRuleOf(connector: string | undefined, engineKind: Engin
   if (engineKind === EngineKind.SGLANG || connector?.startsWith('sglang-') === true) return SGLANG;
   return connector === 'nixl' ? NIXL : OTHER;
 }
+
+/**
+ * How requests are sent to two engines of which one computes the prompt and the other goes on from its KV blocks:
+ * - `nixl`: first to the prefill engine, whose answer has what the decode engine needs (vLLM's `kv_transfer_params`);
+ * - `bootstrap`: to both at the same time, with an address at which they meet (SGLang's `bootstrap_host`).
+ */
+export const TRANSFER_PROTOCOLS = ['nixl', 'bootstrap'] as const;
+
+/** One of `TRANSFER_PROTOCOLS`. */
+export type TransferProtocol = (typeof TRANSFER_PROTOCOLS)[number];
+
+/**
+ * The protocol of a connector as an engine of that kind runs it; undefined for none that is spoken here. Of a connector that
+ * is not named (empty) the first request shows whether it is the usual one of its engine.
+ */
+export function transferProtocolOf(connector: string, engineKind: EngineKind): TransferProtocol | undefined {
+  if (engineKind === EngineKind.SGLANG) return 'bootstrap';
+  return engineKind === EngineKind.VLLM && (connector === '' || connector === 'nixl') ? 'nixl' : undefined;
+}

@@ -1,11 +1,11 @@
 import {
   type CapabilityReport,
-  EngineKind,
   EngineRole,
   EvidenceSource,
   ServingAddress_Protocol,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { hasUnprintable } from '../text/printable.js';
+import { type TransferProtocol, transferProtocolOf } from './connector-rules.js';
 import { MAX_COUNTS, MAX_NAME_CHARS } from './report-limits.js';
 
 /**
@@ -13,16 +13,6 @@ import { MAX_COUNTS, MAX_NAME_CHARS } from './report-limits.js';
  * `other` is a part that a newer peer names and this version has no word for.
  */
 export type ServingRole = 'aggregated' | 'prefill' | 'decode' | 'other';
-
-/**
- * How requests are sent to two engines of which one computes the prompt and the other goes on from its KV blocks:
- * - `nixl`: first to the prefill engine, whose answer has what the decode engine needs (vLLM's `kv_transfer_params`);
- * - `bootstrap`: to both at the same time, with an address at which they meet (SGLang's `bootstrap_host`).
- */
-export const TRANSFER_PROTOCOLS = ['nixl', 'bootstrap'] as const;
-
-/** One of `TRANSFER_PROTOCOLS`. */
-export type TransferProtocol = (typeof TRANSFER_PROTOCOLS)[number];
 
 /** What a sender of requests has to know of an engine that computes a part of them. */
 export interface SplitServing {
@@ -109,19 +99,13 @@ function ranksOf({ parallelism, kvEventSources, evidence }: CapabilityReport): r
 function splitOf(report: CapabilityReport): SplitServing | undefined {
   const { engine, transfer } = report;
   if (engine?.role !== EngineRole.PREFILL && engine?.role !== EngineRole.DECODE) return undefined;
-  const protocol = protocolOf(engine.kind, transfer?.connector ?? '');
+  const protocol = transferProtocolOf(transfer?.connector ?? '', engine.kind);
   if (protocol === undefined) return undefined;
   const bootstrapAddresses = new Map<number, string>();
   for (const { dataParallelRank, address } of transfer?.sideChannels ?? [])
     if (protocol === 'bootstrap' && !bootstrapAddresses.has(dataParallelRank))
       bootstrapAddresses.set(dataParallelRank, address);
   return { protocol, bootstrapAddresses, bytesPerToken: bytesPerToken(transfer) };
-}
-
-/** Of a connector that is not named it shows with the first request whether it is that of its engine. */
-function protocolOf(kind: EngineKind, connector: string): TransferProtocol | undefined {
-  if (kind === EngineKind.SGLANG) return 'bootstrap';
-  return kind === EngineKind.VLLM && (connector === '' || connector === 'nixl') ? 'nixl' : undefined;
 }
 
 /** Widths of numbers in a KV cache, by the last part of the engine's word for them. */

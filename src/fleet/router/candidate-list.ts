@@ -112,7 +112,7 @@ export class CandidateList {
 
 /**
  * What of requests a worker computes, bits of `PARTS`; 0 for nothing that can be sent to it. An engine that fetches blocks
- * when it is told to computes a prompt that comes without; one that both engines meet for (`bootstrap`) refuses it.
+ * where a request names them computes a prompt that comes without; one that both engines meet for (`bootstrap`) refuses it.
  */
 function partsOf({ role, split }: Serving): number {
   if (role === 'aggregated') return AGGREGATED_PARTS;

@@ -2,7 +2,9 @@ import type { Registry } from 'prom-client';
 import type { AgreementEffect } from '../../core/agreement/events.js';
 import type { FleetView, GroupView } from '../../core/agreement/snapshot.js';
 import { faultKindOf } from '../../core/health/worker-fault.js';
+import type { FinishedTransfer } from '../../core/pairs/transfer-cost.js';
 import { nameSome } from '../../core/text/lists.js';
+import { onOneLine } from '../../core/text/printable.js';
 import { workerName } from '../../core/text/worker-name.js';
 import { FleetHistory } from '../../core/view/fleet-history.js';
 import type { Clock } from '../../edge/platform/clock.js';
@@ -63,10 +65,6 @@ export interface FleetRouterModules extends CandidateListModules {
   readonly indexes: IndexDirectory;
   /** Takes what pages and terminals show; default one that nobody looks at. */
   readonly history?: FleetHistory;
-  /** What is known of the pairs of a group; undefined for none. Default: nothing is, and every pair may be used. */
-  pairsOf?(group: string): PairKnowledge | undefined;
-  /** Takes what became of transfers. Absent: nobody does. */
-  onTransfer?(transfer: FinishedPairTransfer): void;
   /** The agreement; `FleetRunner` is one. */
   readonly fleet: {
     readonly view: FleetView;
@@ -74,6 +72,17 @@ export interface FleetRouterModules extends CandidateListModules {
     doubted(target: string, instanceId: string, reason: string): void;
     /** A worker gets no requests at present, for this reason; empty: it gets requests again. */
     ejected(target: string, reason: string): void;
+    /** What is known of the pairs of a group; undefined for none. Absent: every pair may be used. */
+    pairsOf?(group: string): PairKnowledge | undefined;
+    /** A transfer came to its end; undefined where it is not known what was moved. */
+    transferDone?(
+      group: string,
+      prefillTarget: string,
+      decodeTarget: string,
+      transfer: FinishedTransfer | undefined,
+    ): void;
+    /** A transfer failed, or its prompt was computed again; the reason is for an operator. */
+    transferFailed?(group: string, prefillTarget: string, decodeTarget: string, reason: string): void;
   };
 }
 
@@ -89,21 +98,12 @@ interface ResultsRoute {
 /** Prompts that are looked back at in a second: 2 % of a processor with 1,000 workers and 10,000 tokens. */
 const MAX_LOOKS_PER_SECOND = 100;
 
-/** A transfer between the two workers of a request. */
-export interface FinishedPairTransfer {
-  readonly group: string;
-  readonly prefillTarget: string;
-  readonly decodeTarget: string;
-  /** What was moved, by the tokens and what reports say of the blocks; undefined where they do not. */
-  readonly sizeBytes: number | undefined;
-  readonly durationMs: number;
-  /** Why it failed, or the prompt was computed again; undefined where it came over. */
-  readonly failure: string | undefined;
-}
-
 /** What an operator does about a doubt. */
 const DOUBT_TODO =
   'Its cache counts for less until its results agree again. Fix the likeliest cause that is named; kv-accord status --routing shows the numbers.';
+
+/** Characters of what is said of a transfer. */
+const MAX_REASON_CHARS = 200;
 
 /** Workers that one line of the log names. */
 const MAX_NAMED = 10;
@@ -309,7 +309,7 @@ export class FleetRouter implements Routing {
       onReleased: (end, route) => this.#released(end, route),
       onSettled: (route) => this.#settled(route),
       onTransferred: (seen, decision) => this.#transferred(seen, decision),
-      pairs: () => this.#modules.pairsOf?.(name),
+      pairs: () => this.#modules.fleet.pairsOf?.(name),
       onEjection: (change) => {
         if (change.type === 'ejected') group.recorder.ejected(group.traffic.of(change.target));
         this.#ejections.report(name, change);
@@ -397,15 +397,16 @@ export class FleetRouter implements Routing {
     routed.tally.pairs.countTransfer(seen);
     this.#transfers.seen(seen, decision);
     const { transferredTokens, recomputedTokens, durationMs, failure } = seen;
+    const { fleet } = this.#modules;
+    const reason = failure ?? (recomputedTokens > 0 ? recomputedWords(seen) : undefined);
+    if (reason !== undefined) {
+      fleet.transferFailed?.(group, pair.prefill.target, target, onOneLine(reason, MAX_REASON_CHARS));
+      return;
+    }
     const bytesPerToken = routed.bytesPerTokenOf(target);
-    this.#modules.onTransfer?.({
-      group,
-      prefillTarget: pair.prefill.target,
-      decodeTarget: target,
-      sizeBytes: bytesPerToken === undefined ? undefined : transferredTokens * bytesPerToken,
-      durationMs,
-      failure: failure ?? (recomputedTokens > 0 ? recomputedWords(seen) : undefined),
-    });
+    const moved =
+      bytesPerToken === undefined ? undefined : { sizeBytes: transferredTokens * bytesPerToken, durationMs };
+    fleet.transferDone?.(group, pair.prefill.target, target, moved);
   }
 
   /** What caches held for a request that was computed. */

@@ -1,5 +1,5 @@
 import type { FleetView } from '../../core/agreement/snapshot.js';
-import { TRANSFER_PROTOCOLS, type TransferProtocol } from '../../core/contract/serving.js';
+import { TRANSFER_PROTOCOLS, type TransferProtocol } from '../../core/contract/connector-rules.js';
 import { onAbort } from '../../edge/platform/time/on-abort.js';
 import { RpcError, toRpcError } from '../../edge/rpc/errors.js';
 import { type RpcEdge, wrapDuplexStream, wrapUnary } from '../../edge/rpc/handlers.js';

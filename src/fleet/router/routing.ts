@@ -1,9 +1,9 @@
 import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import type { Reason } from '../../core/agreement/snapshot.js';
 import type { MediaItem } from '../../core/blocks/media-identity.js';
-import type { TransferProtocol } from '../../core/contract/serving.js';
+import type { TransferProtocol } from '../../core/contract/connector-rules.js';
 import type { WorkerFault } from '../../core/health/worker-fault.js';
-import type { PairClass } from './pairs/pair-knowledge.js';
+import type { PairClass } from '../../core/pairs/pair-words.js';
 
 /** How a worker is chosen: by cost, in turn, by lot, or where the fewest requests are active. */
 export type RouterMode = 'kv' | 'round-robin' | 'random' | 'least-loaded';
@@ -43,7 +43,7 @@ export interface RouteRequest {
 
 /** How a request may be split between a prefill and a decode worker. */
 export interface Pairing {
-  /** In which ways whoever sends it can do that; none where this request cannot be split. */
+  /** In which ways its sender can do that; none where this request cannot be split. */
   readonly protocols: readonly TransferProtocol[];
   /** Whether a prefill worker failed it before, so that one worker is to compute it all where one can. Default false. */
   readonly isUnsplit?: boolean | undefined;
@@ -78,7 +78,7 @@ export interface PairDecision {
   readonly transferredTokens: number | undefined;
 }
 
-/** What became of the blocks between two workers, as whoever sent the request saw it. Plain data. */
+/** What became of the blocks between two workers, as the sender of the request saw it. Plain data. */
 export interface SeenTransfer {
   /** Prompt tokens whose blocks the decode worker received. */
   readonly transferredTokens: number;

@@ -410,7 +410,7 @@ export class WorkerSelector {
     if (this.#epoch === undefined) return 'no worker can be given a request: no epoch has begun';
     if (length === 0) return 'no worker can be given a request: none is offered';
     if (!this.#ranks.all.some(({ candidate: { parts = AGGREGATED_PARTS } }) => (parts & PARTS.whole) !== 0))
-      return 'no worker can be given a whole request: all that are offered compute a part, and whoever asks cannot send it to two of them';
+      return 'no worker can be given a whole request: all that are offered compute a part, and this request is not sent to two of them';
     const names = new Map(this.#ranks.all.map(({ candidate }) => [candidate.target, workerName(candidate)]));
     return `no worker can be given a request: all ${length} ranks that are offered are excluded, or were tried before (${nameSome(excluded.map((target) => names.get(target) ?? target))})`;
   }

@@ -1,4 +1,4 @@
-import type { TransferProtocol } from '../../core/contract/serving.js';
+import type { TransferProtocol } from '../../core/contract/connector-rules.js';
 import type { Api } from '../apis/api.js';
 import { spliceObject } from '../json/splice-object.js';
 import type { SplitBodies } from '../proxy/proxied-request.js';
@@ -42,7 +42,7 @@ export function splitBodies({ bytes, scan }: ReadBody, { path }: Pick<Api, 'path
   };
 }
 
-/** Of the prefill engine one token is wanted, at once and in one piece: vLLM refuses `stream_options` without a stream, and a least number of tokens above the most. */
+/** Of the prefill engine one token is wanted, in one piece: vLLM refuses `stream_options` without a stream, and a least number of tokens above the most. */
 const LENGTH_FIELDS: ReadonlySet<unknown> = new Set([
   'kv_transfer_params',
   'max_completion_tokens',

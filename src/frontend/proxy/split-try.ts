@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import type { WorkerFault } from '../../core/health/worker-fault.js';
 import type { Clock } from '../../edge/platform/clock.js';
+import { systemRandom } from '../../edge/platform/random.js';
 import type { Decision, PairDecision, Route, SeenTransfer, Usage } from '../../fleet/router/routing.js';
 import type { PassedAnswer } from './passed-answer.js';
 import type { PrefillLeg } from './prefill-leg.js';
@@ -91,7 +91,7 @@ const ROOM_BITS = 0x3fff_ffff_ffff_ffffn;
  * by their number (`follow_bootstrap_room`), so it leads to the rank that was chosen.
  */
 export function bootstrapRoom({ rank, rankCount }: Pick<Decision, 'rank' | 'rankCount'>): bigint {
-  const drawn = randomBytes(8).readBigUInt64BE() & ROOM_BITS;
+  const drawn = BigInt(`0x${systemRandom.uniqueId()}`) & ROOM_BITS;
   const ranks = BigInt(Math.max(1, rankCount));
   return drawn - (drawn % ranks) + BigInt(rank);
 }

@@ -146,6 +146,20 @@ const ownSettings = {
     group: 'Requests',
     help: 'How long the engine of a worker may show no work for any request, although its HTTP server answers, before another worker serves a request whose answer has not begun; after twice as long, answers that have begun end with an error. Its counters are looked at meanwhile, and it is asked for one token, so that a long prompt is no fault. 0 waits for ever.',
   },
+  'pd-fallback': {
+    kind: 'boolean',
+    default: true,
+    group: 'Requests',
+    help: 'Let one worker compute all of a request whose prefill worker failed, or whose KV blocks did not come over. --no-pd-fallback asks another pair, and answers with an error where there is none.',
+  },
+  'pd-prefill-timeout': {
+    kind: 'duration',
+    default: '0s',
+    min: '0s',
+    max: '24h',
+    group: 'Requests',
+    help: 'How long a prefill worker may take for a prompt before it counts as failed for the request. 0 waits as long as it shows work.',
+  },
   'request-timeout': {
     kind: 'duration',
     default: '1h',

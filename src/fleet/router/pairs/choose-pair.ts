@@ -1,4 +1,4 @@
-import type { TransferProtocol } from '../../../core/contract/serving.js';
+import type { TransferProtocol } from '../../../core/contract/connector-rules.js';
 import { type Candidate, PARTS } from '../candidates.js';
 import type { Pairing, UnsplitReason } from '../routing.js';
 import type { RoutedPrompt } from '../survey.js';

@@ -1,4 +1,5 @@
-import type { PairClass, PairKnowledge } from './pair-knowledge.js';
+import type { PairClass } from '../../../core/pairs/pair-words.js';
+import type { PairKnowledge } from './pair-knowledge.js';
 
 /**
  * What a mebibyte takes before a pair was measured, in milliseconds: a rate that links of a class reach with ease, far below

@@ -37,7 +37,10 @@ export class Admission {
           const account = this.#account(nextCall);
           next({
             onReceiveMetadata: (metadata, proceed) => {
-              const isCertified = nextCall.getAuthContext().sslPeerCertificate !== undefined;
+              // Where no certificates are asked for there are none, and looking for one takes as long as all else here.
+              const isCertified =
+                modules.security.clientAuth !== 'none' &&
+                nextCall.getAuthContext().sslPeerCertificate !== undefined;
               const refusal = this.#findRefusal(method.path, metadata, isCertified, account.connection);
               if (refusal === undefined) {
                 account.open();

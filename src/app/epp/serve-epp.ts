@@ -14,7 +14,8 @@ import { DiscoveryError } from '../../fleet/discovery/discovery-error.js';
 import { openObjectives } from '../../fleet/discovery/open-objectives.js';
 import { EndpointDirectory } from '../../frontend/picker/endpoint-directory.js';
 import { Picker } from '../../frontend/picker/picker.js';
-import { ExternalProcessorService } from '../../gen/envoy/service/ext_proc/v3/external_processor.js';
+import { extProcService } from '../../frontend/picker/wire.js';
+import { openTracing } from '../../frontend/tracing/open-tracing.js';
 import type { Closing } from '../closing.js';
 import { followFleet } from '../follow-fleet.js';
 import { type AggregatorSettings, openAggregator } from '../open-aggregator.js';
@@ -84,6 +85,8 @@ export async function serveEpp(
   });
   closing.push(() => aggregator.close());
   const { tokens, engines } = await openEngineParts(settings, given.urls, modules, closing);
+  const tracer = await openTracing({ environment: modules.environment, version }, { clock, logger });
+  closing.push(() => tracer?.close());
   const priorityOf = await openPriorities(settings, modules, closing);
   const directory = new EndpointDirectory({ clock, logger, resolver: systemResolver });
   closing.push(() => directory.close());
@@ -115,6 +118,7 @@ export async function serveEpp(
       tokens,
       engines,
       priorityOf,
+      tracer,
     },
   );
   const security = await openPickerSecurity(settings, { clock, logger, random: systemRandom });
@@ -128,7 +132,7 @@ export async function serveEpp(
     { listen: settings.extProcListen, listenField: '--ext-proc-listen', limits: limitsOf(settings) },
     { clock, logger, random: systemRandom, security },
   );
-  server.addService(ExternalProcessorService, picker.createHandlers(server.edge));
+  server.addService(extProcService, picker.createHandlers(server.edge));
   for (const name of HEALTH_NAMES) for (const one of [health, server]) one.health.setStatus(name, 'SERVING');
   const { grpc, http } = await startOrExplain(aggregator.aggregator);
   closing.push(() => health.stop(0));

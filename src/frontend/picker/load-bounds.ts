@@ -21,6 +21,8 @@ export class LoadBounds {
   readonly #running = new Map<string, number>();
   /** Ascending; 0 is always one of them. */
   #levels: readonly number[] = [0];
+  /** Bounds of priorities that were asked for, as long as the levels are these. */
+  readonly #bounds = new Map<number, number>();
 
   constructor({ maxRequestsPerWorker }: LoadBoundsOptions) {
     this.#max = maxRequestsPerWorker;
@@ -37,13 +39,19 @@ export class LoadBounds {
   note(priority: number): void {
     if (this.#levels.includes(priority) || this.#levels.length >= MAX_LEVELS) return;
     this.#levels = [...this.#levels, priority].sort((a, b) => a - b);
+    this.#bounds.clear();
   }
 
   /** The most requests at a time that a worker gets before no further one of this priority goes there; at least 1. */
   boundOf(priority: number): number {
+    const known = this.#bounds.get(priority);
+    if (known !== undefined) return known;
     const below = this.#levels.filter((level) => level <= priority).length;
     const part = LOWEST_PART + ((1 - LOWEST_PART) * Math.max(1, below)) / this.#levels.length;
-    return Math.max(1, Math.floor(this.#max * part));
+    const bound = Math.max(1, Math.floor(this.#max * part));
+    // Priorities are those of objectives; beyond so many levels they are only computed.
+    if (this.#bounds.size < MAX_LEVELS) this.#bounds.set(priority, bound);
+    return bound;
   }
 
   /** Of these workers those that take no further request of a priority. */

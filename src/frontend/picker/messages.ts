@@ -67,8 +67,8 @@ export interface ShownBody {
   readonly mode: BodyMode;
   /** All of it; undefined where it did not come. */
   readonly bytes: Buffer | undefined;
-  /** Lengths of the pieces that were not answered yet. */
-  readonly pieces: readonly number[];
+  /** In how many pieces it came. */
+  readonly pieces: number;
   /** Whether the last of them is the end of the request. */
   readonly hasBodyEnded: boolean;
 }
@@ -78,28 +78,24 @@ export function chosenAnswers(
   { changes, body: replaced }: { readonly changes: HeaderChanges; readonly body: Buffer | undefined },
   { mode, bytes = NO_BYTES, pieces, hasBodyEnded }: ShownBody,
 ): ProcessingResponse[] {
-  if (mode === 'buffered' && pieces.length > 0) return [streamedBody(replaced, hasBodyEnded, changes)];
+  if (mode === 'buffered' && pieces > 0) return [streamedBody(replaced, hasBodyEnded, changes)];
   const answers = [
     headersAnswer('requestHeaders', withLength(changes, mode === 'full_duplex' ? bytes : NO_BYTES)),
   ];
-  if (mode === 'full_duplex' && replaced !== undefined) {
-    for (let from = 0; from < replaced.length; from += MAX_PIECE_BYTES) {
-      const piece = replaced.subarray(from, from + MAX_PIECE_BYTES);
-      answers.push(
-        bodyAnswer('requestBody', mode, piece, hasBodyEnded && from + MAX_PIECE_BYTES >= replaced.length),
-      );
+  if (mode === 'full_duplex') {
+    // In as few pieces as may be: each is a message to write here, and one to read at the gateway.
+    const body = replaced ?? bytes;
+    let from = 0;
+    while (from < body.length || (from === 0 && pieces > 0)) {
+      const piece = body.subarray(from, from + MAX_PIECE_BYTES);
+      from += MAX_PIECE_BYTES;
+      answers.push(bodyAnswer('requestBody', mode, piece, hasBodyEnded && from >= body.length));
     }
     return answers;
   }
-  let from = 0;
-  for (const [at, length] of pieces.entries()) {
-    const piece = bytes.subarray(from, from + length);
-    from += length;
-    if (mode === 'full_duplex')
-      answers.push(bodyAnswer('requestBody', mode, piece, hasBodyEnded && at === pieces.length - 1));
-    // In place of the first piece comes all of the new body, in place of the others nothing.
-    else answers.push(streamedBody(replaced === undefined || at === 0 ? replaced : NO_BYTES, false));
-  }
+  // In place of the first piece comes all of the new body, in place of the others nothing.
+  for (let at = 0; at < pieces; at += 1)
+    answers.push(streamedBody(replaced === undefined || at === 0 ? replaced : NO_BYTES, false));
   return answers;
 }
 

@@ -26,3 +26,19 @@ export const MODEL_NAME = 'x-gateway-model-name';
 
 /** Header with the data-parallel rank: read by vLLM (vllm-project/vllm#24945) and SGLang (sgl-project/sglang#19832). */
 export const RANK = 'x-data-parallel-rank';
+
+/** Header of an answer that Envoy adds where the answer is that of an endpoint, and not its own. */
+export const UPSTREAM_TIME = 'x-envoy-upstream-service-time';
+
+/** Header of an answer of Envoy's own, where one of its bounds was reached. */
+export const OVERLOADED = 'x-envoy-overloaded';
+
+/** Headers of an answer that are looked at. */
+export const ANSWER_HEADERS: ReadonlySet<string> = new Set([
+  ':status',
+  'content-encoding',
+  'content-type',
+  SERVED,
+  UPSTREAM_TIME,
+  OVERLOADED,
+]);

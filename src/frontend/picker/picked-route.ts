@@ -4,19 +4,25 @@ import { type AnswerHead, PassedAnswer } from '../proxy/passed-answer.js';
 import type { Chosen } from './picking.js';
 
 /** Progress and end of an answer, for what is reserved for its request. */
-type Reserved = Pick<Chosen, 'route' | 'end'>;
+type Reserved = Pick<Chosen, 'route' | 'end' | 'sent'>;
 
 /**
  * What is reserved for one request, from the choice to the end of its answer,
  * also where the gateway sent it elsewhere. It is released exactly once.
  */
 export class PickedRoute {
+  /** What the body of its request looks like; see `sketchOf`. */
+  readonly sketch: number;
   readonly #first: Chosen;
   #reserved: Reserved | undefined;
   #answer: PassedAnswer | undefined;
   #isReleased = false;
+  /** What waits for the worker that the gateway has sent it to, while that one is being reserved. */
+  #waiting: ((serving: Reserved) => void)[] | undefined;
 
-  constructor(chosen: Chosen) {
+  /** `sketch`: what its body looks like. */
+  constructor(chosen: Chosen, sketch: number) {
+    this.sketch = sketch;
     this.#first = chosen;
     this.#reserved = chosen;
   }
@@ -43,17 +49,29 @@ export class PickedRoute {
     const { route } = this.#first;
     if (hasFailed)
       route.failed({ kind: 'unreachable', detail: `the gateway was answered by its fallback ${endpoint}` });
+    // A gateway that shows the head of an answer behind its end.
+    if (this.#isReleased) return;
     this.#reserved = undefined;
+    this.#waiting = [];
     this.#first.end();
     route.release();
     void this.#first.moveTo(endpoint).then((moved) => {
+      const waiting = this.#waiting ?? [];
+      this.#waiting = undefined;
+      if (moved !== undefined) for (const use of waiting) use(moved);
       if (!this.#isReleased) {
         this.#reserved = moved;
         return;
       }
       moved?.end();
-      moved?.route.release(this.#usage);
+      moved?.route.release(this.usage);
     });
+  }
+
+  /** Hands over what is reserved at the worker that answered, as soon as that is known; never where it is of none. */
+  withServing(use: (serving: Reserved) => void): void {
+    if (this.#reserved !== undefined) use(this.#reserved);
+    else this.#waiting?.push(use);
   }
 
   /** The head of the answer has come. */
@@ -77,10 +95,11 @@ export class PickedRoute {
     const reserved = this.#reserved;
     this.#reserved = undefined;
     reserved?.end();
-    reserved?.route.release(this.#usage);
+    reserved?.route.release(this.usage);
   }
 
-  get #usage(): Usage | undefined {
+  /** What the engine said of it so far; undefined where it said nothing. */
+  get usage(): Usage | undefined {
     return this.#answer?.usage;
   }
 }

@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import type { SeenFault } from './failed-answer.js';
 
 /** Closed list of who gave an answer; also labels. */
 export const SERVED_BY = ['first', 'fallback', 'other', 'unknown'] as const;
@@ -8,10 +9,14 @@ export type ServedBy = (typeof SERVED_BY)[number];
 export const SHADOW_RESULTS = ['same', 'other', 'unknown', 'would_refuse'] as const;
 export type ShadowResult = (typeof SHADOW_RESULTS)[number];
 
+/** Closed list of what was seen of answers with an error; also labels. `gateway`: it says nothing of a worker. */
+export type SeenFailure = SeenFault['kind'] | 'gateway';
+
 /** What an Endpoint Picker counts beside what every frontend counts. */
 export class PickerMetrics {
   readonly #served: Counter<'by'>;
   readonly #shadow: Counter<'result'>;
+  readonly #failures: Counter<'seen'>;
 
   /** `reserved`: requests that count at a worker now. */
   constructor(registry: Registry, { reserved }: { reserved(): number }) {
@@ -28,6 +33,12 @@ export class PickerMetrics {
       labelNames: ['result'],
       registers,
     });
+    this.#failures = new Counter({
+      name: 'kv_accord_epp_failures_total',
+      help: 'Requests that failed at a worker as the gateway shows it: it could not be reached, it closed the connection, it answered with an error of its own; or the gateway itself failed them.',
+      labelNames: ['seen'],
+      registers,
+    });
     new Gauge({
       name: 'kv_accord_epp_reserved_requests',
       help: 'Requests that count at a worker now.',
@@ -41,6 +52,11 @@ export class PickerMetrics {
   /** Counts who gave an answer. */
   served(by: ServedBy): void {
     this.#served.inc({ by });
+  }
+
+  /** Counts a request that failed. */
+  failed(seen: SeenFailure): void {
+    this.#failures.inc({ seen });
   }
 
   /** Counts a request that was only watched. */

@@ -4,8 +4,10 @@ import type { OpenAiError } from '../errors/openai-error.js';
 import type { GatewayMetrics } from '../gateway/gateway-metrics.js';
 import type { BodyReader } from '../gateway/request-body.js';
 import type { ResponseHomes } from '../gateway/response-homes.js';
+import type { RequestTracer } from '../tracing/request-tracer.js';
 import type { PickerMetrics } from './picker-metrics.js';
 import type { Picking } from './picking.js';
+import type { SuspectedWorkers } from './suspected-workers.js';
 
 /** How streams are handled. */
 export interface PickerStreamOptions {
@@ -25,6 +27,9 @@ export interface PickerStreamModules {
   /** What every frontend counts. */
   readonly metrics: Pick<GatewayMetrics, 'count'>;
   readonly pickerMetrics: PickerMetrics;
+  readonly suspects: SuspectedWorkers;
+  /** Absent: requests are not traced. */
+  readonly tracer: RequestTracer | undefined;
   /** Why no request can be taken now; undefined: it can. */
   findProblem(): OpenAiError | undefined;
 }

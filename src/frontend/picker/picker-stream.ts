@@ -1,28 +1,27 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { UnorderedMember } from '../../edge/platform/data/unordered-set.js';
 import { RpcError } from '../../edge/rpc/errors.js';
-import type {
-  HttpBody,
-  HttpHeaders,
-  ProcessingRequest,
-  ProcessingResponse,
-} from '../../gen/envoy/service/ext_proc/v3/external_processor.js';
+import type { HttpBody, ProcessingResponse } from '../../gen/envoy/service/ext_proc/v3/external_processor.js';
 import { type Api, KEPT_RESPONSE, OTHER_PATH } from '../apis/api.js';
 import { drainingError } from '../errors/gateway-errors.js';
 import { OpenAiError } from '../errors/openai-error.js';
 import type { ComingBody, HeldBody, ReadBody } from '../gateway/request-body.js';
 import type { ClientWatch } from '../gateway/request-reader.js';
 import { notPickedError } from '../proxy/refusals.js';
+import type { RequestSpan } from '../tracing/request-tracer.js';
 import { type BodyModes, bodyModesOf } from './body-mode.js';
+import { sketchOf } from './body-sketch.js';
 import { bodyAnswer, chosenAnswers, headersAnswer, refusal, trailersAnswer } from './messages.js';
 import { DESTINATION } from './names.js';
 import type { PickerCall } from './picker-call.js';
 import type { PickerStreamModules, PickerStreamOptions } from './picker-modules.js';
 import type { Chosen, ShownRequest } from './picking.js';
-import { headerOf, readHeaders } from './read-headers.js';
+import { headerOf } from './read-headers.js';
 import { readServed, readSubset } from './read-metadata.js';
 import { ShownAnswer } from './shown-answer.js';
 import { apiAskedBy } from './shown-api.js';
+import { traced } from './traced-changes.js';
+import type { GatewayMessage, ShownHeaders } from './wire.js';
 
 /** Where the request of a stream is. */
 type Phase =
@@ -66,7 +65,8 @@ export class PickerStream implements ShownRequest, HeldBody, UnorderedMember {
   readonly #options: PickerStreamOptions;
   readonly #onOver: () => void;
   readonly #startedMs: number;
-  readonly #gone = new AbortController();
+  /** Aborts when the stream ends; there while somebody waits for that. */
+  #gone: AbortController | undefined;
   #phase: Phase = 'begun';
   #modes: BodyModes | undefined;
   /** Whether nothing may be changed, and nothing is waited for. */
@@ -74,13 +74,14 @@ export class PickerStream implements ShownRequest, HeldBody, UnorderedMember {
   /** Whether the gateway reads no answers. */
   #isObserved = false;
   #coming: ComingBody | undefined;
-  /** Lengths of the pieces of the body. */
-  readonly #pieces: number[] = [];
+  /** Pieces of the body that came. */
+  #pieces = 0;
   #hasBodyEnded = false;
   #hasTrailers = false;
   /** Whether the gateway has nothing more to say. */
   #isHalfClosed = false;
   #answer: ShownAnswer | undefined;
+  #span: RequestSpan | undefined;
 
   /** `onOver` is called once, when nothing of it is left. */
   constructor(
@@ -98,7 +99,7 @@ export class PickerStream implements ShownRequest, HeldBody, UnorderedMember {
   }
 
   /** Takes the next message. What it throws ends the stream. */
-  take(message: ProcessingRequest): void {
+  take(message: GatewayMessage): void {
     if (this.#phase === 'over') return;
     if (this.#modes === undefined) {
       this.#modes = bodyModesOf(message.protocolConfig);
@@ -169,13 +170,22 @@ export class PickerStream implements ShownRequest, HeldBody, UnorderedMember {
   }
 
   watchClient(): ClientWatch {
-    return { gone: this.#gone.signal, end: () => undefined };
+    // Made when it is asked for: an abort that nobody listens to costs more than all else at the end of a request.
+    const gone = new AbortController();
+    if (this.#phase === 'over') gone.abort();
+    else this.#gone = gone;
+    return {
+      gone: gone.signal,
+      end: () => {
+        if (this.#gone === gone) this.#gone = undefined;
+      },
+    };
   }
 
-  #onRequestHeaders({ headers, endOfStream }: HttpHeaders, about: ProcessingRequest, modes: BodyModes): void {
+  #onRequestHeaders({ headers, endOfStream }: ShownHeaders, about: GatewayMessage, modes: BodyModes): void {
     if (this.#phase !== 'begun')
       throw new RpcError('invalid_argument', 'request_headers came after the request had begun');
-    this.headers = readHeaders(headers);
+    this.headers = headers;
     const method = headerOf(this.headers, ':method') ?? '';
     ({ api: this.api, keptId: this.keptId } = apiAskedBy(method, headerOf(this.headers, ':path') ?? '/'));
     this.subset = readSubset(about.metadataContext);
@@ -207,12 +217,12 @@ export class PickerStream implements ShownRequest, HeldBody, UnorderedMember {
     if (this.#isShadow || this.#phase === 'decided')
       this.#write(bodyAnswer('requestBody', mode, body, endOfStream));
     if (this.#phase !== 'body') return;
-    const problem = this.#pieces.length >= MAX_PIECES ? tooManyPieces() : this.#coming?.add(body);
+    const problem = this.#pieces >= MAX_PIECES ? tooManyPieces() : this.#coming?.add(body);
     if (problem !== undefined) {
       this.#refuse(problem);
       return;
     }
-    this.#pieces.push(body.length);
+    this.#pieces += 1;
     this.#hasBodyEnded = endOfStream;
     // Of a body that is buffered in part the rest does not come.
     if (endOfStream || mode === 'buffered') this.#decide(this.#coming?.end());
@@ -229,6 +239,8 @@ export class PickerStream implements ShownRequest, HeldBody, UnorderedMember {
   #decide(body: ReadBody | undefined): void {
     this.#phase = 'deciding';
     this.#coming = undefined;
+    if (this.api !== OTHER_PATH && !this.#isShadow)
+      this.#span = this.#modules.tracer?.start(this.headers, this.api.path);
     this.#modules.picking.pick(this, body).then(
       (chosen) => this.#onChosen(chosen, body),
       (error: unknown) => this.#onNotChosen(error),
@@ -243,19 +255,24 @@ export class PickerStream implements ShownRequest, HeldBody, UnorderedMember {
       return;
     }
     this.#phase = 'decided';
-    this.#answerWith(chosen);
+    this.#span?.decided(chosen.route.decision, chosen.sent);
+    this.#answerWith(chosen, body);
     if (this.#isShadow) this.#modules.bodies.release(this);
     else this.#send(chosen, body?.bytes);
     if (this.#isHalfClosed) this.halfClose();
   }
 
   #send(chosen: Chosen, bytes: Buffer | undefined): void {
-    const answers = chosenAnswers(chosen, {
-      mode: this.#modes?.request ?? 'none',
-      bytes,
-      pieces: this.#pieces,
-      hasBodyEnded: this.#hasBodyEnded,
-    });
+    const changes = traced(chosen.changes, this.headers, this.#span);
+    const answers = chosenAnswers(
+      { changes, body: chosen.body },
+      {
+        mode: this.#modes?.request ?? 'none',
+        bytes,
+        pieces: this.#pieces,
+        hasBodyEnded: this.#hasBodyEnded,
+      },
+    );
     if (this.#hasTrailers) answers.push(trailersAnswer('requestTrailers'));
     const last = answers.pop();
     for (const answer of answers) this.#write(answer);
@@ -274,18 +291,20 @@ export class PickerStream implements ShownRequest, HeldBody, UnorderedMember {
     this.#refuse(error);
   }
 
-  #answerWith(chosen: Chosen | undefined): void {
+  #answerWith(chosen?: Chosen, body?: ReadBody): void {
     this.#answer ??= new ShownAnswer(
-      { api: this.api, isShadow: this.#isShadow, startedMs: this.#startedMs },
+      { api: this.api, isShadow: this.#isShadow, startedMs: this.#startedMs, span: this.#span },
       this.#modules,
     );
-    if (chosen !== undefined) this.#answer.choose(chosen, headerOf(this.headers, DESTINATION));
+    if (chosen === undefined) return;
+    const sketch = body === undefined ? 0 : sketchOf(body.bytes);
+    this.#answer.choose(chosen, headerOf(this.headers, DESTINATION), sketch);
   }
 
-  #onResponseHeaders({ headers, endOfStream }: HttpHeaders, { metadataContext }: ProcessingRequest): void {
+  #onResponseHeaders({ headers, endOfStream }: ShownHeaders, { metadataContext }: GatewayMessage): void {
     this.#write(headersAnswer('responseHeaders'));
-    this.#answerWith(undefined);
-    this.#answer?.begin(readHeaders(headers), readServed(metadataContext));
+    this.#answerWith();
+    this.#answer?.begin(headers, readServed(metadataContext));
     if (endOfStream) this.#answer?.end();
   }
 
@@ -314,7 +333,8 @@ export class PickerStream implements ShownRequest, HeldBody, UnorderedMember {
   #finish(status: number): void {
     const hasRequest = this.#phase !== 'begun';
     this.#phase = 'over';
-    this.#gone.abort();
+    this.#gone?.abort();
+    this.#gone = undefined;
     this.#coming = undefined;
     const { bodies, clock, metrics } = this.#modules;
     bodies.release(this);
@@ -327,14 +347,21 @@ export class PickerStream implements ShownRequest, HeldBody, UnorderedMember {
       status: CLIENT_CLOSED_REQUEST,
       isWhole: false,
       firstByteMs: undefined,
+      usage: undefined,
     };
+    const ended = status !== 0 ? 'refused' : end.isWhole ? 'complete' : 'client_gone';
     metrics.count({
       group: this.group,
       path: this.api.path,
       status: status === 0 ? end.status : status,
-      ended: status !== 0 ? 'refused' : end.isWhole ? 'complete' : 'client_gone',
+      ended,
       durationMs,
       firstByteMs: end.firstByteMs,
+    });
+    this.#span?.end({
+      status: status === 0 ? end.status : status,
+      ...(ended === 'complete' ? {} : { error: ended }),
+      ...(end.usage === undefined ? {} : { usage: end.usage }),
     });
   }
 

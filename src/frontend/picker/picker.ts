@@ -7,11 +7,7 @@ import { toRpcError, toStatus } from '../../edge/rpc/errors.js';
 import type { RpcEdge } from '../../edge/rpc/handlers.js';
 import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 import type { Routing } from '../../fleet/router/routing.js';
-import type {
-  ExternalProcessorServer,
-  ProcessingRequest,
-  ProcessingResponse,
-} from '../../gen/envoy/service/ext_proc/v3/external_processor.js';
+import type { ProcessingResponse } from '../../gen/envoy/service/ext_proc/v3/external_processor.js';
 import type { EngineAsker } from '../engine-access/engine-asker.js';
 import { drainingError, overloadedError } from '../errors/gateway-errors.js';
 import type { OpenAiError } from '../errors/openai-error.js';
@@ -22,6 +18,7 @@ import { BodyReader } from '../gateway/request-body.js';
 import { RequestReader, type RequestReaderOptions } from '../gateway/request-reader.js';
 import { ResponseHomes } from '../gateway/response-homes.js';
 import type { TokenSource } from '../tokens/prompt-tokens.js';
+import type { RequestTracer } from '../tracing/request-tracer.js';
 import type { EndpointBook } from './endpoint-book.js';
 import { LoadBounds, type LoadBoundsOptions } from './load-bounds.js';
 import type { PickerCall } from './picker-call.js';
@@ -29,6 +26,8 @@ import { PickerMetrics } from './picker-metrics.js';
 import type { PickerStreamModules, PickerStreamOptions } from './picker-modules.js';
 import { PickerStream } from './picker-stream.js';
 import { Picking, type PickingOptions } from './picking.js';
+import { SuspectedWorkers } from './suspected-workers.js';
+import type { GatewayMessage } from './wire.js';
 
 export interface PickerOptions
   extends PickerStreamOptions,
@@ -55,7 +54,12 @@ export interface PickerModules {
   readonly engines: Pick<EngineAsker, 'get'>;
   /** The priority of requests of an objective. Default: 0 for all. */
   readonly priorityOf?: (objective: string | undefined) => number;
+  /** Absent: requests are not traced. */
+  readonly tracer?: RequestTracer | undefined;
 }
+
+/** A stream of grpc-js. */
+type GatewayCall = ServerDuplexStream<GatewayMessage, ProcessingResponse>;
 
 /** How often it is looked after requests that take too long; time-outs are late by this at most. */
 const CHECK_EVERY_MS = 1_000;
@@ -91,6 +95,8 @@ export class Picker {
       pickerMetrics: new PickerMetrics(registry, { reserved: () => bounds.running }),
       bodies: new BodyReader({ limitBytes: options.bodyLimitBytes }),
       picking: new Picking(options, { reader, models, endpoints, bounds, priorityOf }),
+      suspects: new SuspectedWorkers(),
+      tracer: modules.tracer,
       findProblem: () => this.#findProblem(),
     };
   }
@@ -100,8 +106,8 @@ export class Picker {
     return this.#open.size;
   }
 
-  /** The handlers of the gRPC service. */
-  createHandlers(edge: RpcEdge): ExternalProcessorServer {
+  /** The handlers of `extProcService`. */
+  createHandlers(edge: RpcEdge): { process(call: GatewayCall): void } {
     return { process: (call) => this.#serve(call, edge) };
   }
 
@@ -117,7 +123,7 @@ export class Picker {
     this.#timer?.clear();
   }
 
-  #serve(call: ServerDuplexStream<ProcessingRequest, ProcessingResponse>, edge: RpcEdge): void {
+  #serve(call: GatewayCall, edge: RpcEdge): void {
     const stream = new PickerStream(callOf(call), this.#options, this.#modules, () => this.#onOver(stream));
     this.#open.add(stream);
     this.#timer ??= this.#clock.setTimer(CHECK_EVERY_MS, this.#check);
@@ -129,7 +135,7 @@ export class Picker {
         stream.close();
       }
     };
-    call.on('data', (message: ProcessingRequest) => guard(() => stream.take(message)));
+    call.on('data', (message: GatewayMessage) => guard(() => stream.take(message)));
     call.once('end', () => guard(() => stream.halfClose()));
     for (const event of ['cancelled', 'close', 'error']) call.once(event, () => stream.close());
     // One that was given up before it came here gives no sign any more.
@@ -155,7 +161,7 @@ export class Picker {
 }
 
 /** A stream of grpc-js as a request needs it: nothing more is read while the gateway does not read. */
-function callOf(call: ServerDuplexStream<ProcessingRequest, ProcessingResponse>): PickerCall {
+function callOf(call: GatewayCall): PickerCall {
   let isEnded = false;
   return {
     write: (message, onTaken) => {

@@ -11,6 +11,7 @@ import {
   type RequestReader,
   requireReady,
 } from '../gateway/request-reader.js';
+import type { SentTo } from '../tracing/request-tracer.js';
 import type { EndpointBook } from './endpoint-book.js';
 import { type LoadBounds, shedError } from './load-bounds.js';
 import type { HeaderChanges } from './messages.js';
@@ -34,6 +35,8 @@ export interface Chosen {
   /** Endpoints, the first one to be tried first. */
   readonly endpoints: readonly string[];
   readonly changes: HeaderChanges;
+  /** What a trace says of it beside the decision. */
+  readonly sent: SentTo;
   /** What the body becomes; undefined where it stays as it is. */
   readonly body: Buffer | undefined;
   /** Ends the count of the request at its worker; may be called again. */
@@ -137,7 +140,7 @@ export class Picking {
   ): Promise<Chosen> {
     const { reader, endpoints, bounds } = this.#modules;
     const asked: RouteRequest = { ...read.route, excluded, fallbacks: this.#options.fallbacks };
-    const { route } = await reader.pick(asked);
+    const { route, baseUrl } = await reader.pick(asked);
     const { target, rank, rankCount, fallbacks = NOBODY } = route.decision;
     const book = endpoints();
     const { subset } = shown;
@@ -158,6 +161,7 @@ export class Picking {
       route,
       endpoints: list,
       body,
+      sent: { model: read.found.model.name, baseUrl },
       changes: {
         endpoints: joined,
         set: {

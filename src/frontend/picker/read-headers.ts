@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { HeaderMap } from '../../gen/envoy/config/core/v3/base.js';
 
 /** Headers of one message that are read; gateways take 100 by default. */
 const MAX_HEADERS = 1_000;
@@ -8,21 +7,28 @@ const MAX_HEADERS = 1_000;
 const SINGLE = new Set(['authorization', 'content-encoding', 'content-length', 'content-type', 'host']);
 
 /**
- * The headers of a message, with its pseudo headers (`:path`), by lower-case
+ * The headers of a message while they come, with its pseudo headers (`:path`), by lower-case
  * name; several of one name are joined by commas.
  */
-export function readHeaders(map: HeaderMap | undefined): IncomingHttpHeaders {
-  const headers: IncomingHttpHeaders = Object.create(null);
-  const { length } = map?.headers ?? [];
-  for (let at = 0; at < Math.min(length, MAX_HEADERS); at += 1) {
-    const { key, value, rawValue } = (map as HeaderMap).headers[at] as HeaderMap['headers'][number];
-    const name = key.toLowerCase();
-    const text = rawValue.length > 0 ? rawValue.toString('latin1') : value;
-    const before = headers[name] as string | undefined;
-    if (before === undefined) headers[name] = text;
-    else if (!SINGLE.has(name)) headers[name] = `${before}, ${text}`;
+export class HeaderReading {
+  readonly headers: IncomingHttpHeaders = Object.create(null);
+  readonly #wanted: ReadonlySet<string> | undefined;
+  #count = 0;
+
+  /** `wanted`: names of those that are kept. Default: all. */
+  constructor(wanted?: ReadonlySet<string>) {
+    this.#wanted = wanted;
   }
-  return headers;
+
+  add(key: string, value: string): void {
+    this.#count += 1;
+    if (this.#count > MAX_HEADERS) return;
+    const name = key.toLowerCase();
+    if (this.#wanted?.has(name) === false) return;
+    const before = this.headers[name] as string | undefined;
+    if (before === undefined) this.headers[name] = value;
+    else if (!SINGLE.has(name)) this.headers[name] = `${before}, ${value}`;
+  }
 }
 
 /** One header of a message that was read. */

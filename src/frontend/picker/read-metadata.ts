@@ -15,12 +15,15 @@ export function readSubset(metadata: Metadata | undefined): ReadonlySet<string> 
   const hint = metadata?.filterMetadata[SUBSET_NAMESPACE];
   if (hint === undefined || !Object.hasOwn(hint, SUBSET)) return undefined;
   const value: unknown = hint[SUBSET];
-  const parts =
-    typeof value === 'string' ? value.split(',', MAX_ENDPOINTS) : Array.isArray(value) ? value : [];
   const endpoints = new Set<string>();
-  for (const part of parts.slice(0, MAX_ENDPOINTS)) {
-    if (typeof part === 'string' && part.length <= MAX_ENDPOINT_CHARS && part.trim() !== '')
-      endpoints.add(part.trim());
+  // Headers that were copied into the metadata are a text of several, also within a list.
+  for (const text of (Array.isArray(value) ? value : [value]).slice(0, MAX_ENDPOINTS)) {
+    if (typeof text !== 'string') continue;
+    for (const part of text.split(',', MAX_ENDPOINTS)) {
+      const endpoint = part.trim();
+      if (endpoints.size < MAX_ENDPOINTS && endpoint !== '' && endpoint.length <= MAX_ENDPOINT_CHARS)
+        endpoints.add(endpoint);
+    }
   }
   return endpoints;
 }

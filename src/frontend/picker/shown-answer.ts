@@ -1,6 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Api, RESPONSES } from '../apis/api.js';
+import type { Usage } from '../../fleet/router/routing.js';
+import { type Api, KEPT_RESPONSE, OTHER_PATH, RESPONSES } from '../apis/api.js';
 import { ResponseIdWatch } from '../gateway/response-homes.js';
+import type { RequestSpan } from '../tracing/request-tracer.js';
+import { isFailure, judgeFailure, MAX_LOOKED_AT_BYTES } from './failed-answer.js';
 import { SERVED } from './names.js';
 import { PickedRoute } from './picked-route.js';
 import type { PickerStreamModules } from './picker-modules.js';
@@ -12,6 +15,8 @@ export interface ShownAnswerOptions {
   readonly isShadow: boolean;
   /** When its request began, on the monotonic clock. */
   readonly startedMs: number;
+  /** Its part of a trace; undefined: it has none. */
+  readonly span: RequestSpan | undefined;
 }
 
 /** What was seen of an answer when its stream is over. */
@@ -21,6 +26,8 @@ export interface SeenAnswer {
   readonly isWhole: boolean;
   /** From the request's first message; undefined when no byte of a body came. */
   readonly firstByteMs: number | undefined;
+  /** What the engine said of it. */
+  readonly usage: Usage | undefined;
 }
 
 /** The status, in metrics alone, of a request whose stream ended before its answer. */
@@ -38,6 +45,8 @@ export class ShownAnswer {
   #status = 0;
   #isWhole = false;
   #firstByteMs: number | undefined;
+  /** An answer with an error, until it is known whose it is. */
+  #failure: { readonly headers: IncomingHttpHeaders; text: string } | undefined;
 
   constructor(options: ShownAnswerOptions, modules: PickerStreamModules) {
     this.#options = options;
@@ -45,9 +54,9 @@ export class ShownAnswer {
     this.#ids = options.api === RESPONSES ? new ResponseIdWatch() : undefined;
   }
 
-  /** An endpoint was chosen. `destination`: what the request's header already said. */
-  choose(chosen: Chosen, destination: string | undefined): void {
-    this.#picked = new PickedRoute(chosen);
+  /** An endpoint was chosen. `destination`: what the request's header already said; `sketch`: of its body. */
+  choose(chosen: Chosen, destination: string | undefined, sketch: number): void {
+    this.#picked = new PickedRoute(chosen, sketch);
     this.#otherChoice = destination?.split(',', 1)[0]?.trim();
   }
 
@@ -57,6 +66,7 @@ export class ShownAnswer {
     this.#hasBegun = true;
     this.#status = statusOf(headerOf(headers, ':status'));
     this.#settle(served ?? headerOf(headers, SERVED));
+    this.#judge(headers);
     this.#picked?.beginAnswer(
       {
         status: this.#status,
@@ -71,6 +81,7 @@ export class ShownAnswer {
     if (piece.length === 0) return;
     const { clock, homes } = this.#modules;
     this.#firstByteMs ??= clock.monotonicMs() - this.#options.startedMs;
+    if (this.#failure !== undefined) this.#look(this.#failure, piece);
     this.#picked?.onData(piece);
     const id = this.#ids?.add(piece);
     const home = this.#picked?.servedBy;
@@ -81,18 +92,60 @@ export class ShownAnswer {
   end(): void {
     if (this.#isWhole) return;
     this.#isWhole = true;
+    this.#blame();
     this.#picked?.onEnd();
     this.#picked?.release();
   }
 
   /** The stream is over: what was reserved is released. */
   finish(): SeenAnswer {
+    this.#blame();
     this.#picked?.release();
     return {
       status: this.#status === 0 ? CLIENT_CLOSED_REQUEST : this.#status,
       isWhole: this.#isWhole,
       firstByteMs: this.#firstByteMs,
+      usage: this.#picked?.usage,
     };
+  }
+
+  /** Takes note of who answered, and of an error until its body says whose it is. */
+  #judge(headers: IncomingHttpHeaders): void {
+    const picked = this.#picked;
+    // Where requests are only watched, nothing is made of how they end.
+    if (picked === undefined || this.#options.isShadow) return;
+    const { suspects } = this.#modules;
+    if (isFailure(this.#status)) this.#failure = { headers, text: '' };
+    else if (this.#status >= 200 && this.#status < 300 && this.#isComputed)
+      picked.withServing(({ route }) => suspects.answered(route.decision, picked.sketch));
+  }
+
+  #look(failure: { text: string }, piece: Buffer): void {
+    failure.text += piece.toString('latin1', 0, Math.max(0, MAX_LOOKED_AT_BYTES - failure.text.length));
+  }
+
+  #blame(): void {
+    const failure = this.#failure;
+    const picked = this.#picked;
+    this.#failure = undefined;
+    if (failure === undefined || picked === undefined) return;
+    const { suspects, pickerMetrics } = this.#modules;
+    const judged = judgeFailure(this.#status, failure.headers, failure.text);
+    if (judged.by === 'gateway') {
+      pickerMetrics.failed('gateway');
+      return;
+    }
+    const { fault, isSure } = judged;
+    pickerMetrics.failed(fault.kind);
+    if (isSure) picked.withServing(({ route }) => route.failed(fault));
+    // What a server answers on paths of its own says nothing of its engine.
+    else if (this.#isComputed)
+      picked.withServing(({ route }) => suspects.failed(route, fault, picked.sketch));
+  }
+
+  get #isComputed(): boolean {
+    const { api } = this.#options;
+    return api !== OTHER_PATH && api !== KEPT_RESPONSE;
   }
 
   /** Compares who answered with who was chosen. */
@@ -107,7 +160,12 @@ export class ShownAnswer {
     else
       pickerMetrics.served(by === undefined ? 'unknown' : at === 0 ? 'first' : at > 0 ? 'fallback' : 'other');
     // Of a fallback it is known that those before it in the list could not be reached.
-    if (by !== undefined && at !== 0) picked.moveTo(by, !isShadow && at > 0);
+    if (by === undefined || at === 0) return;
+    const hasFailed = !isShadow && at > 0;
+    if (hasFailed) pickerMetrics.failed('unreachable');
+    picked.moveTo(by, hasFailed);
+    const { span } = this.#options;
+    if (span !== undefined) picked.withServing(({ route, sent }) => span.decided(route.decision, sent));
   }
 }
 

@@ -11,12 +11,12 @@ import {
 } from '../../../src/fleet/router/routing.js';
 import { EndpointBook, type ServedRanks } from '../../../src/frontend/picker/endpoint-book.js';
 import { Picker, type PickerModules, type PickerOptions } from '../../../src/frontend/picker/picker.js';
+import { extProcService } from '../../../src/frontend/picker/wire.js';
 import type { PromptTokens } from '../../../src/frontend/tokens/prompt-tokens.js';
 import type { HeaderMap } from '../../../src/gen/envoy/config/core/v3/base.js';
 import { ProcessingMode_BodySendMode as Mode } from '../../../src/gen/envoy/extensions/filters/http/ext_proc/v3/processing_mode.js';
 import {
   ExternalProcessorClient,
-  ExternalProcessorService,
   type ProcessingRequest,
   type ProcessingResponse,
 } from '../../../src/gen/envoy/service/ext_proc/v3/external_processor.js';
@@ -120,7 +120,7 @@ export class PickerHarness {
       },
       createPlaintextSecurity(),
     );
-    server.addService(ExternalProcessorService, this.picker.createHandlers(server.edge));
+    server.addService(extProcService, this.picker.createHandlers(server.edge));
     const at = await server.start();
     this.#client = dial(at).createClient(ExternalProcessorClient);
     return this;

@@ -1,4 +1,6 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import type { RequestSpan, RequestTracer } from '../../../src/frontend/tracing/request-tracer.js';
 import { Mode, modes, PickerHarness, workerAt } from './picker-harness.js';
 
 const ASKED = { model: 'tiny', prompt: 'one two three' };
@@ -11,13 +13,8 @@ describe('a request in full duplex', () => {
   it('gets its endpoints in a header and in the metadata, and its body back as it came', async () => {
     const harness = await new PickerHarness().start();
     const stream = harness.open().head().body(ASKED, 3);
-    const answers = await stream.until(4);
-    expect(answers.map(({ response }) => response?.$case)).toEqual([
-      'requestHeaders',
-      'requestBody',
-      'requestBody',
-      'requestBody',
-    ]);
+    const answers = await stream.until(2);
+    expect(answers.map(({ response }) => response?.$case)).toEqual(['requestHeaders', 'requestBody']);
     expect(stream.set['x-gateway-destination-endpoint']).toBe(LIST);
     expect(answers[0]?.dynamicMetadata).toEqual({ 'envoy.lb': { 'x-gateway-destination-endpoint': LIST } });
     expect(JSON.parse(stream.returned)).toEqual(ASKED);
@@ -338,6 +335,62 @@ describe('who answered', () => {
     expect(await harness.metric('kv_accord_epp_reserved_requests')).toBe(0);
   });
 
+  it('an error of a worker is its fault once another worker answers the same request, and not before', async () => {
+    const harness = await new PickerHarness().start();
+    const ask = async (status: string, text: string, served: string): Promise<void> => {
+      const stream = harness.open().head().body(ASKED);
+      await stream.until(2);
+      stream.answerHead({ ':status': status }, served).answerBody(text);
+      await stream.until(4);
+      stream.call.end();
+      await stream.ended();
+    };
+    await ask('500', '{"error":"it broke"}', FIRST);
+    const [failed] = harness.reserved;
+    expect(failed).toMatchObject({ released: 1, faults: [] });
+    // The next one is chosen, as the router would once its worker is busy.
+    const [group] = harness.catalogue.groups;
+    if (group !== undefined)
+      harness.catalogue = {
+        ...harness.catalogue,
+        groups: [{ ...group, workers: [workerAt(2), workerAt(1)] }],
+      };
+    await ask('200', USAGE, '10.0.0.2:8000');
+    expect(failed?.faults).toEqual([{ kind: 'server_error', detail: 'status 500' }]);
+    expect(await harness.metric('kv_accord_epp_failures_total')).toBe(1);
+  });
+
+  it('the gateway itself, because no connection could be made: the worker failed', async () => {
+    const harness = await new PickerHarness().start();
+    const stream = harness.open().head().body(ASKED);
+    await stream.until(2);
+    const text = 'upstream connect error or disconnect/reset before headers. reset reason: ';
+    stream
+      .answerHead({ ':status': '503' })
+      .answerBody(text, false)
+      .answerBody('remote connection failure, x');
+    await stream.until(5);
+    expect(harness.reserved[0]?.faults).toEqual([
+      { kind: 'unreachable', detail: 'the gateway says: remote connection failure' },
+    ]);
+    stream.call.cancel();
+  });
+
+  it('a fallback with an error: both failed, each as was seen', async () => {
+    const harness = await new PickerHarness().start();
+    const stream = harness.open().head().body(ASKED);
+    await stream.until(2);
+    const text =
+      'upstream connect error or disconnect/reset before headers. reset reason: connection timeout';
+    stream.answerHead({ ':status': '503' }, '10.0.0.2:8000').answerBody(text);
+    await stream.until(4);
+    expect(harness.reserved.map(({ faults }) => faults.map(({ kind }) => kind))).toEqual([
+      ['unreachable'],
+      ['unreachable'],
+    ]);
+    stream.call.cancel();
+  });
+
   it('another endpoint than any of the list: nobody is blamed', async () => {
     const harness = await new PickerHarness().start();
     const stream = harness.open().head().body(ASKED);
@@ -346,6 +399,63 @@ describe('who answered', () => {
     await stream.until(4);
     expect(harness.reserved).toMatchObject([{ released: 1, faults: [], usage: undefined }]);
     stream.call.cancel();
+  });
+});
+
+describe('with tracing', () => {
+  /** Spans in words. */
+  class Recorder implements RequestTracer {
+    readonly said: string[] = [];
+
+    start(headers: IncomingHttpHeaders, path: string): RequestSpan {
+      this.said.push(`start ${path}`);
+      return {
+        traceparent: '00-1-2-01',
+        isContinued: headers['traceparent'] !== undefined,
+        decided: ({ target }, sent) => this.said.push(`to ${target} ${sent?.model} ${sent?.baseUrl}`),
+        end: ({ status, error = 'whole', usage }) =>
+          this.said.push(`end ${status} ${error} ${usage?.cachedTokens}`),
+      };
+    }
+
+    close(): Promise<void> {
+      return Promise.resolve();
+    }
+  }
+
+  it('a span says where a request went and how it ended, and the engine goes on with it', async () => {
+    const tracer = new Recorder();
+    const harness = await new PickerHarness({}, { tracer }).start();
+    const stream = harness.open().head({ tracestate: 'a=b' }).body(ASKED);
+    const [head] = await stream.until(2);
+    expect(stream.set['traceparent']).toBe('00-1-2-01');
+    expect(JSON.stringify(head)).toContain('"removeHeaders":["tracestate"]');
+    stream.answerHead({}, '10.0.0.2:8000').answerBody(USAGE);
+    await stream.until(4);
+    stream.call.end();
+    await stream.ended();
+    expect(tracer.said).toEqual([
+      'start /v1/completions',
+      'to 10.0.0.1:50061 tiny http://10.0.0.1:8000',
+      'to 10.0.0.2:50061 tiny http://10.0.0.2:8000',
+      'end 200 whole 2',
+    ]);
+  });
+
+  it('a span of a refusal says so, and one whose client leaves; a trace that goes on keeps its state', async () => {
+    const tracer = new Recorder();
+    const harness = await new PickerHarness({}, { tracer }).start();
+    await harness.open().head().body({ prompt: 'of no model' }).ended();
+    const left = harness.open().head({ traceparent: '00-1-9-01', tracestate: 'a=b' }).body(ASKED);
+    const [head] = await left.until(2);
+    expect(JSON.stringify(head)).toContain('"removeHeaders":[]');
+    left.call.cancel();
+    await left.ended();
+    await expect.poll(() => tracer.said.length).toBe(5);
+    expect(tracer.said.filter((line) => line.startsWith('end'))).toEqual([
+      'end 400 refused undefined',
+      'end 499 client_gone undefined',
+    ]);
   });
 });
 

@@ -1,7 +1,7 @@
 /**
  * What an Endpoint Picker adds to a request through Envoy, and its processor
- * time: Envoy alone, with `kv-accord epp`, and with a picker of others that
- * runs already, over the same engines that do nothing, asked by the same client, in turns.
+ * time: Envoy alone, with `kv-accord epp`, and with the reference picker where
+ * that is installed, or another one that runs already, over the same engines that do nothing, asked by the same client, in turns.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
@@ -12,6 +12,7 @@ import type { LoadFigures, LoadOptions } from './parts/http-load.js';
 import type { HttpWorker } from './parts/http-workers.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 import { Part } from './support/part.js';
+import { type RunningPicker, startReferencePicker } from './support/reference-picker.js';
 import { cpuMsOf, freePort, ServerProcess } from './support/server-process.js';
 
 const ROUNDS = IS_QUICK ? 1 : 5;
@@ -19,6 +20,7 @@ const WINDOW_MS = IS_QUICK ? 150 : 2_000;
 const WARM_UP_MS = IS_QUICK ? 100 : 4_000;
 const CONNECTIONS = [1, 16, 64];
 const BODY_BYTES = [2_048, 102_400];
+const PEER = 'peer';
 /** Against the picker of others. */
 const AIM = 1;
 
@@ -45,11 +47,7 @@ interface Window extends LoadFigures {
 
 const folder = mkdtempSync(join(tmpdir(), 'kv-accord-bench-'));
 
-async function startSide(
-  name: string,
-  engines: readonly number[],
-  picker?: { readonly port: number; cpuMs(): number; stop(): Promise<void> },
-): Promise<Side> {
+async function startSide(name: string, engines: readonly number[], picker?: RunningPicker): Promise<Side> {
   const [port, adminPort] = [await freePort(), await freePort()];
   const file = join(folder, `${name.replaceAll(' ', '-')}.json`);
   const options = picker === undefined ? { engines } : { engines, pickerPort: picker.port };
@@ -70,13 +68,13 @@ async function startSide(
   };
 }
 
-async function startEpp(workers: readonly HttpWorker[]) {
+async function startEpp(workers: readonly HttpWorker[], mode: string): Promise<RunningPicker> {
   const [port, httpPort] = [await freePort(), await freePort()];
   const epp = new ServerProcess(process.execPath, [
     fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url)),
     ...['epp', '--workers', workers.map(({ sidecar }) => sidecar).join(',')],
     ...['--worker-urls', workers.map(({ sidecar, url }) => `${sidecar}=${url}`).join(',')],
-    ...['--router-mode', 'round-robin', '--log-level', 'warn', '--listen', '127.0.0.1:0'],
+    ...['--router-mode', mode, '--log-level', 'warn', '--listen', '127.0.0.1:0'],
     ...['--http-listen', `127.0.0.1:${httpPort}`, '--ext-proc-listen', `127.0.0.1:${port}`],
     ...['--health-listen', '127.0.0.1:0'],
   ]);
@@ -84,10 +82,10 @@ async function startEpp(workers: readonly HttpWorker[]) {
   return { port, cpuMs: () => cpuMsOf(epp.pid), stop: () => epp.stop() };
 }
 
-/** A picker of others that runs: `PORT:PID`. */
-function peer() {
+/** A picker of others that runs, `PORT:PID`; otherwise the reference picker. */
+async function startPeer(ports: readonly number[]): Promise<RunningPicker | undefined> {
   const [port, pid] = (process.env['KV_ACCORD_EPP_PEER'] ?? '').split(':').map(Number);
-  if (port === undefined || pid === undefined) return undefined;
+  if (port === undefined || pid === undefined) return startReferencePicker(folder, ports);
   return { port, cpuMs: () => cpuMsOf(pid), stop: async () => {} };
 }
 
@@ -112,7 +110,8 @@ async function compare(
     for (const side of sides) windows.get(side)?.push(await measure(load, side, options));
   const middle = (side: Side, of: (window: Window) => number): number =>
     median((windows.get(side) ?? []).map(of));
-  const [alone, , others] = sides;
+  const [alone] = sides;
+  const others = sides.find(({ name }) => name === PEER);
   if (alone === undefined) return;
   const added = (side: Side, of: (window: Window) => number): number => middle(side, of) - middle(alone, of);
   for (const side of sides) {
@@ -187,13 +186,15 @@ try {
   else {
     const workers = await engines.ask<HttpWorker[]>('start', { count: 2 });
     const ports = workers.map(({ url }) => Number(new URL(url).port));
-    const other = peer();
+    const other = await startPeer(ports);
     title(
-      `Endpoint Pickers behind Envoy 1.40${other === undefined ? '; KV_ACCORD_EPP_PEER=PORT:PID names a peer that runs' : ''}`,
+      `Endpoint Pickers behind Envoy 1.40${other === undefined ? '; the reference picker: not run; node test/peers/install/install.mjs reference-pickers builds it' : ''}`,
     );
     sides.push(await startSide('envoy alone', ports));
-    sides.push(await startSide('kv-accord epp', ports, await startEpp(workers)));
-    if (other !== undefined) sides.push(await startSide('peer', ports, other));
+    sides.push(await startSide('kv-accord epp, round-robin', ports, await startEpp(workers, 'round-robin')));
+    // The engines are asked for the tokens of each prompt, all of which are new.
+    sides.push(await startSide('kv-accord epp, by tokens', ports, await startEpp(workers, 'kv')));
+    if (other !== undefined) sides.push(await startSide(PEER, ports, other));
     for (const side of sides)
       await measure(load, side, { connections: 16, durationMs: WARM_UP_MS, isStream: false });
     for (const bodyBytes of BODY_BYTES)

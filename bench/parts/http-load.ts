@@ -25,16 +25,30 @@ export interface LoadFigures {
 const BODIES = 64;
 const BODY_BYTES = 2_048;
 
-/** Different prompts, so that nobody answers from memory. */
+/** Where each prompt begins with a number of its own, so that nobody answers from memory. */
+const NUMBER = '0'.repeat(10);
+
 function requestsOf(isStream: boolean, bodyBytes: number): Buffer[] {
   return Array.from({ length: BODIES }, (_, n) => {
-    const content = `${n} `.padEnd(bodyBytes - 100, 'the quick brown fox jumps over the lazy dog ');
+    const content = `${NUMBER} ${n} `.padEnd(bodyBytes - 100, 'the quick brown fox jumps over the lazy dog ');
     const body = JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content }], stream: isStream });
     return Buffer.from(
       `POST /v1/chat/completions HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     );
   });
 }
+
+/** Prompts so far. */
+let prompts = 0;
+
+/** The next prompt, in place of the one that stood in the request before. */
+function numbered(request: Buffer): Buffer {
+  prompts += 1;
+  request.write(String(prompts).padStart(NUMBER.length, '0'), request.indexOf(CONTENT) + CONTENT.length);
+  return request;
+}
+
+const CONTENT = '"content":"';
 
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 
@@ -146,7 +160,7 @@ servePart({
     let asked = 0;
     const next = (): Buffer | undefined => {
       asked += 1;
-      return process.hrtime.bigint() < endNs ? requests[asked % BODIES] : undefined;
+      return process.hrtime.bigint() < endNs ? numbered(requests[asked % BODIES] as Buffer) : undefined;
     };
     const onAnswer = (fromNs: bigint, firstNs: bigint): void => {
       wholeUs.push(Number(process.hrtime.bigint() - fromNs) / 1e3);

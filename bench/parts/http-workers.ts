@@ -17,12 +17,10 @@ export interface HttpWorker {
 const HEARTBEAT_MS = 5_000;
 const MODEL = 'tiny';
 
-const json = (value: unknown): Buffer => {
-  const body = JSON.stringify(value);
-  return Buffer.from(
-    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-  );
-};
+const answer = (type: string, body: string): Buffer =>
+  Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+const json = (value: unknown): Buffer => answer('application/json', JSON.stringify(value));
+const text = (page: string): Buffer => answer('text/plain; version=0.0.4', page);
 
 /** About 250 bytes of body. */
 const ANSWER = json({
@@ -43,9 +41,25 @@ const ABOUT: Readonly<Record<string, Buffer>> = {
     dp_size: 1,
     tp_size: 1,
   }),
+  // What the reference Endpoint Picker reads of each engine twenty times a second.
+  '/metrics': text(
+    ['num_requests_waiting', 'num_requests_running', 'kv_cache_usage_perc']
+      .map((name) => `# TYPE vllm:${name} gauge\nvllm:${name}{model_name="${MODEL}"} 0\n`)
+      .join(''),
+  ),
   '/get_model_info': json({ model_path: MODEL, is_generation: true }),
 };
 const EMPTY = Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+
+/** What a vLLM with `--enable-scale-out` renders a chat to: about as many tokens as the prompt has words, the first by its number. */
+function render(request: Buffer, length: number): Buffer {
+  const number = Number(/"content":"(\d+)/.exec(request.toString('latin1'))?.[1] ?? 0);
+  const tokens = Array.from({ length: Math.ceil(length / CHARS_PER_TOKEN) }, (_, at) => 1_000 + at);
+  return json({ token_ids: [number, ...tokens] });
+}
+
+const RENDER = '/v1/chat/completions/render';
+const CHARS_PER_TOKEN = 4.5;
 
 const STREAM_HEAD =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
@@ -87,6 +101,7 @@ function serve(socket: Socket): void {
     held = undefined;
     const [method, path = ''] = text.slice(0, text.indexOf('\r\n')).split(' ');
     if (method !== 'POST') socket.write(ABOUT[path] ?? EMPTY);
+    else if (path === RENDER) socket.write(render(all.subarray(head), length));
     else if (all.includes('"stream":true', head)) stream(socket);
     else socket.write(ANSWER);
   });

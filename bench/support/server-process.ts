@@ -14,8 +14,10 @@ export class ServerProcess {
   readonly #child: ChildProcess;
   #said = '';
 
-  constructor(program: string, args: readonly string[]) {
-    this.#child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  /** `environment`: what is added to that of this process. */
+  constructor(program: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+    const env = { ...process.env, ...environment };
+    this.#child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], env });
     this.#child.stderr?.on('data', (piece: Buffer) => {
       this.#said = (this.#said + piece.toString()).slice(-2_000);
     });

@@ -3,10 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EnvoyOptions } from '../support/envoy-config.js';
 import { prefill, words } from './support/completions.js';
 import { type Envoy, startEnvoy } from './support/envoy.js';
+import { gateway, playTranscript } from './support/ext-proc.js';
 import { forThisTest } from './support/for-this-test.js';
 import { probe, type Served, startEpp, startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
 import { isListening } from './support/ports.js';
+import { startReferencePicker } from './support/reference-picker.js';
 import { completeReport } from './support/report.js';
 import { tinyModel } from './support/tiny-model.js';
 import { until } from './support/until.js';
@@ -107,6 +109,45 @@ describe.skipIf(lacks('vllm', 'envoy'))('an Endpoint Picker for a real Envoy ove
     const sum = (name: string): number => ranks.reduce((all, { total }) => all + Number(total[name] ?? 0), 0);
     expect(sum('predictedTokens')).toBeGreaterThanOrEqual(conversations * 4 * WIDTH);
     expect(sum('overTokens')).toBe(0);
+  });
+
+  it("has more of each prompt found in the engines' caches than round-robin through the same Envoy", async () => {
+    const ports = engines.map(({ ports: { http } }) => http);
+    const sides: Record<string, Envoy> = {
+      'round-robin': forThisTest(await startEnvoy('envoy-round-robin', { engines: ports })),
+      'kv-accord epp': envoy,
+    };
+    if (!lacks('reference-pickers')) {
+      const isReady = async (port: number): Promise<boolean> =>
+        (
+          await playTranscript(port, [gateway.requestHeaders({}, { endOfStream: true })], String)
+        ).answers.some((line) => line.includes(' to '));
+      const port = await startReferencePicker('epp', { addresses: ['127.0.0.1'], ports }, isReady);
+      sides['reference epp'] = forThisTest(
+        await startEnvoy('envoy-reference', { engines: ports, pickerPort: port, isSecure: false }),
+      );
+    }
+    const shares: Record<string, number> = {};
+    let side = 0;
+    for (const [name, { url }] of Object.entries(sides)) {
+      side += 1;
+      const before = await cacheCounters(engines);
+      const asked = clientOf(url);
+      for (const [conversation, turn] of turnsInTurn(16, 4))
+        await asked.completions.create({
+          model: MODEL,
+          prompt: words(4 * WIDTH * turn + 5, 1_000 * side + 50 * conversation, 17),
+          max_tokens: 1,
+        });
+      const after = await cacheCounters(engines);
+      const [hits, queries] = [after.hits - before.hits, after.queries - before.queries];
+      shares[name] = hits / queries;
+      console.log(`${name}: ${hits} of ${queries} tokens found (${Math.round((100 * hits) / queries)} %)`);
+    }
+    // All of each turn before, 4 of 8, 8 of 12 and 12 of 16 blocks, but for the last tokens.
+    expect(shares['kv-accord epp']).toBeGreaterThan(0.55);
+    expect(shares['kv-accord epp']).toBeGreaterThan(1.2 * (shares['round-robin'] ?? 1));
+    await untilIdle();
   });
 
   it.each([
@@ -272,6 +313,31 @@ describe.skipIf(lacks('vllm', 'envoy'))('an Endpoint Picker for a real Envoy ove
     await untilIdle();
   });
 });
+
+/** What the engines count of their caches, in tokens. */
+async function cacheCounters(engines: readonly Vllm[]): Promise<{ hits: number; queries: number }> {
+  const sum = { hits: 0, queries: 0 };
+  for (const { url } of engines) {
+    const page = await (await fetch(`${url}/metrics`)).text();
+    for (const [, name, value] of page.matchAll(/^vllm:prefix_cache_(hits|queries)_total\{[^}]*\} (\S+)$/gm))
+      sum[name as 'hits' | 'queries'] += Number(value);
+  }
+  return sum;
+}
+
+/** Turns of conversations, each after the one before it, and the conversations in an order that no rotation follows. */
+function turnsInTurn(
+  conversations: number,
+  turns: number,
+): (readonly [conversation: number, turn: number])[] {
+  const order: (readonly [number, number])[] = [];
+  for (let turn = 1; turn <= turns; turn += 1)
+    for (let at = 0; at < conversations; at += 1) {
+      // 5 and 7 have no factor in common with 16: each conversation comes once, and each turn has another order.
+      order.push([(at * (turn % 2 === 0 ? 5 : 7) + turn * 3) % conversations, turn]);
+    }
+  return order;
+}
 
 function clientOf(url: string): OpenAI {
   return new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0 });

@@ -1,8 +1,12 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { gateway, type Played, playTranscript, type Sent } from './support/ext-proc.js';
 import { type Served, startKvAccord, startSidecar } from './support/kv-accord.js';
+import { lacks } from './support/peers.js';
 import { freePort } from './support/ports.js';
 import type { Program } from './support/program.js';
+import { type ReferencePicker, startReferencePicker } from './support/reference-picker.js';
 import { until } from './support/until.js';
 
 const ADDRESSES = ['127.0.0.11', '127.0.0.12', '127.0.0.13'];
@@ -81,8 +85,7 @@ const OURS: Readonly<Record<string, readonly string[]>> = {
   'a completion': CHAT,
   'a body in two pieces': [
     'requestHeaders, to A,B,C, with metadata',
-    `requestBody, body ${BODY.slice(0, 12)}`,
-    `requestBody, body ${BODY.slice(12)} end`,
+    `requestBody, body ${BODY} end`,
     'end: open',
   ],
   'a body with trailers behind it': [
@@ -215,3 +218,118 @@ describe('the transcripts of gateways', () => {
     expect(answers[0]).toMatch(/^immediateResponse 503 .*disagree on the KV block size.*"code":"gate_shut"/);
   });
 });
+
+/** Whether a picker names an endpoint for a completion. */
+async function picks(port: number): Promise<boolean> {
+  const { answers } = await playTranscript(port, CASES['a completion'] ?? [], nameOf);
+  return answers.some((line) => line.includes(' to E'));
+}
+
+const NO_ENDPOINTS =
+  'end: 13 INTERNAL: internal error: rpc error: code = Unavailable desc = no endpoints available';
+
+/** What the reference pickers do; `epp` writes the body again, with its keys in order. */
+const AGAIN = 'requestBody, body {"max_tokens":1,"model":"m","prompt":"hello"} end';
+const ANY = ['requestHeaders, to A, with metadata', AGAIN, 'end: open'];
+const THEIRS: Readonly<Record<ReferencePicker, Readonly<Record<string, readonly string[]>>>> = {
+  epp: {
+    'a completion': ANY,
+    'a body in two pieces': ANY,
+    'a body with trailers behind it': ['end: open'],
+    'a body that is no JSON': [
+      "immediateResponse 400 inference error: BadRequest - error unmarshaling request bodyMap: invalid character 'o' in literal null (expecting 'u')",
+      'end: ok',
+    ],
+    'a body without a model': [
+      'immediateResponse 400 inference error: BadRequest - model not found in request body',
+      'end: ok',
+    ],
+    'a model that nobody serves': [
+      'requestHeaders, to A, with metadata',
+      AGAIN.replace('"m"', '"other"'),
+      'end: open',
+    ],
+    'headers alone': ['requestHeaders, to A, with metadata', 'end: open'],
+    'a subset of one': ['requestHeaders, to E3, with metadata', AGAIN, 'end: open'],
+    // Any of the three: it reads lists alone.
+    'a subset of one, as a text': [expect.stringMatching(/ to E[123],/), AGAIN, 'end: open'],
+    'a subset of nobody': [
+      'immediateResponse 503 inference error: ServiceUnavailable - failed to find endpoint candidates for serving the request',
+      'end: ok',
+    ],
+    'an endpoint that the client names': ANY,
+    'a response alone': ['responseHeaders', 'responseBody, body {"id":1} end', 'end: open'],
+    'a stream of events alone': [
+      'responseHeaders',
+      'responseBody, body data: {}',
+      'responseBody, body  end',
+      'end: open',
+    ],
+    'a body before any headers': ANY,
+    'a stream that is ended before its body': ['end: ok'],
+  },
+  lwepp: {
+    ...Object.fromEntries(
+      ['a completion', 'a body that is no JSON', 'a body without a model', 'a model that nobody serves'].map(
+        (name) => [name, ['requestHeaders, to A, with metadata', 'requestBody', 'end: open']],
+      ),
+    ),
+    'a body in two pieces': [
+      'requestBody',
+      'requestHeaders, to A, with metadata',
+      'requestBody',
+      'end: open',
+    ],
+    'a body with trailers behind it': ['requestBody', 'end: open'],
+    'headers alone': ['requestHeaders, to A, with metadata', 'end: open'],
+    'a subset of one': ['requestHeaders, to E3, with metadata', 'requestBody', 'end: open'],
+    'a subset of one, as a text': ['requestHeaders, to E3, with metadata', 'requestBody', 'end: open'],
+    'a subset of nobody': [NO_ENDPOINTS],
+    'an endpoint that the client names': ['requestHeaders, to A, with metadata', 'requestBody', 'end: open'],
+    'a response alone': ['responseHeaders', 'responseBody', 'responseBody', 'end: open'],
+    'a stream of events alone': ['responseHeaders', 'responseBody', 'responseBody', 'end: open'],
+    'a body before any headers': [NO_ENDPOINTS],
+    'a stream that is ended before its body': ['end: ok'],
+  },
+};
+
+describe.skipIf(lacks('reference-pickers'))('the same transcripts', () => {
+  it.each(['epp', 'lwepp'] as const)(
+    'are answered by the reference picker %s as documented',
+    async (name) => {
+      const port = await startReferencePicker(name, { addresses: ADDRESSES, ports: [8000] }, picks);
+      expect(await playAll(port)).toEqual(THEIRS[name]);
+    },
+  );
+
+  it('are routed on by both where the engines say that their block sizes differ', async () => {
+    const addresses = ADDRESSES.slice(0, 2);
+    const first = await startMetrics(addresses[0] ?? '', 0, 32);
+    await startMetrics(addresses[1] ?? '', first, 16);
+    for (const name of ['epp', 'lwepp'] as const) {
+      const port = await startReferencePicker(name, { addresses, ports: [first] }, picks);
+      const { answers } = await playTranscript(port, CASES['a completion'] ?? [], nameOf);
+      expect(answers[0], name).toMatch(/^requestHeaders, to E[12], with metadata$/);
+    }
+  });
+});
+
+/** An engine's metrics, as vLLM has them; returns the port. */
+async function startMetrics(host: string, port: number, blockSize: number): Promise<number> {
+  const page = [
+    'vllm:num_requests_waiting{model_name="m"} 0',
+    'vllm:num_requests_running{model_name="m"} 0',
+    'vllm:kv_cache_usage_perc{model_name="m"} 0',
+    `vllm:cache_config_info{block_size="${blockSize}",num_gpu_blocks="1000"} 1`,
+  ];
+  const server = createServer((_, response) => response.end(`${page.join('\n')}\n`));
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
+  onTestFinished(
+    () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  );
+  return (server.address() as AddressInfo).port;
+}

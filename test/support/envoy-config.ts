@@ -4,8 +4,8 @@ export interface EnvoyOptions {
   readonly pickerPort?: number;
   /** Default true: TLS, whose certificate is not checked, as gateways of the Inference Extension have it. */
   readonly isSecure?: boolean;
-  /** Ports of the engines. */
-  readonly engines: readonly number[];
+  /** Ports of the engines, or `IP:PORT` of those elsewhere. */
+  readonly engines: readonly (number | string)[];
   /** `request_body_mode` and `response_body_mode`. Default `FULL_DUPLEX_STREAMED` for both. */
   readonly requestBodyMode?: string;
   readonly responseBodyMode?: string;
@@ -178,13 +178,14 @@ function pickerCluster(port: number, isSecure: boolean): object {
   };
 }
 
-function endpoints(cluster: string, ports: readonly number[]): object {
+function endpoints(cluster: string, places: readonly (number | string)[]): object {
   return {
     cluster_name: cluster,
-    endpoints: [{ lb_endpoints: ports.map((port) => ({ endpoint: { address: address(port) } })) }],
+    endpoints: [{ lb_endpoints: places.map((place) => ({ endpoint: { address: address(place) } })) }],
   };
 }
 
-function address(port: number): object {
-  return { socket_address: { address: '127.0.0.1', port_value: port } };
+function address(place: number | string): object {
+  const [host, port] = typeof place === 'number' ? ['127.0.0.1', place] : place.split(':');
+  return { socket_address: { address: host, port_value: Number(port) } };
 }

@@ -29,8 +29,10 @@ export type FakeSidecarMode = 'serve' | 'black_hole' | 'hang_up' | 'silent' | 'r
 export interface FakeSidecarOptions {
   /** Default: that of a plain worker `w-1`. */
   readonly report?: CapabilityReport;
-  /** Port on 127.0.0.1; default 0, a free one. */
+  /** Its port; default 0, a free one. */
   readonly port?: number;
+  /** An address of the loopback; default 127.0.0.1. */
+  readonly host?: string;
   readonly mode?: FakeSidecarMode;
   /**
    * What a subscriber to KV events gets first, in answer to its request;
@@ -83,7 +85,7 @@ export class FakeSidecar {
 
   static async start(options: FakeSidecarOptions = {}): Promise<FakeSidecar> {
     const sidecar = new FakeSidecar(options);
-    await sidecar.#listen(options.port ?? 0);
+    await sidecar.#listen(options.port ?? 0, options.host);
     return sidecar;
   }
 
@@ -194,7 +196,7 @@ export class FakeSidecar {
     await closed;
   }
 
-  async #listen(port: number): Promise<void> {
+  async #listen(port: number, host = '127.0.0.1'): Promise<void> {
     this.#grpc.addService(watchService, {
       watchCapabilities: (call: Watch) => this.#watch(call),
       getCapabilities: (_: unknown, answer: (error: null, response: GetCapabilitiesResponse) => void) =>
@@ -206,7 +208,7 @@ export class FakeSidecar {
     const injector = this.#grpc.createConnectionInjector(ServerCredentials.createInsecure());
     this.#inject = (socket) => injector.injectConnection(socket);
     this.#listener.on('connection', (socket) => this.#accept(socket));
-    this.#listener.listen(port, '127.0.0.1');
+    this.#listener.listen(port, host);
     await once(this.#listener, 'listening');
   }
 

@@ -119,15 +119,22 @@ export async function startFrontendOver(
 }
 
 /** Starts an Endpoint Picker on free ports and waits until it answers; its gate may still be shut. */
-export async function startEpp(
+export function startEpp(
   name: string,
   workers: readonly Served[],
   ...flags: readonly string[]
 ): Promise<Served & { readonly pickerPort: number }> {
+  return startEppWith(name, ['--workers', addressesOf(workers), ...flags]);
+}
+
+/** The same, with workers as the flags say. */
+export async function startEppWith(
+  name: string,
+  flags: readonly string[],
+): Promise<Served & { readonly pickerPort: number }> {
   const pickerPort = await freePort();
   const served = await serve(name, 'epp', [
-    ...['--workers', addressesOf(workers), '--ext-proc-listen', `127.0.0.1:${pickerPort}`],
-    ...['--health-listen', `127.0.0.1:${await freePort()}`],
+    ...['--ext-proc-listen', `127.0.0.1:${pickerPort}`, '--health-listen', `127.0.0.1:${await freePort()}`],
     ...flags,
   ]);
   return { ...served, pickerPort };

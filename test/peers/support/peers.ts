@@ -23,6 +23,7 @@ export type PeerName =
   | 'agent-clients'
   | 'vllm-router'
   | 'envoy'
+  | 'reference-pickers'
   | 'chromium';
 
 /** The folder that `install/install.mjs` fills and later runs reuse. */

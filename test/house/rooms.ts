@@ -172,6 +172,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'frontend/json',
       'frontend/proxy',
       'frontend/tokens',
+      'frontend/tracing',
       'gen',
     ],
   },

@@ -5,8 +5,8 @@ import type { Cause, Suspicion } from './cause.js';
 import { clueFor, when } from './clues.js';
 import { transfersArrive } from './transfer-clues.js';
 
-/** `prefill: 0 of 2`, as kv-accord's aggregator says why a gate is closed. */
-const NONE_OF = /\b(prefill|decode): 0 of \d/;
+/** `prefill: 0 of 2 workers can be used`, `decode: no worker has reported`, as kv-accord's aggregator says why a gate is closed. */
+const NONE_OF = /\b(prefill|decode): (?:0 of \d|no worker has reported)/;
 
 /** A router that divides requests has engines of one role alone. */
 export const roleMissing: Cause = {

@@ -1,4 +1,5 @@
 import { numberOf, sizeOf } from '../../../engines/diagnosis/log-fields.js';
+import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
@@ -106,12 +107,24 @@ export const KV_ACCORD_RULES: readonly LogRule[] = [
   }),
   signal('kv-accord aggregator ', 'started', /kv-accord aggregator [\w.+-]+ watches /),
   signal('kv-accord frontend ', 'started', /kv-accord frontend [\w.+-]+ serves /),
+  // P3: "No prefill worker of "m" can hand its KV blocks to a decode worker; the gate stays shut."
+  rule('can hand its KV blocks to ', readRefusedPair),
+  // P5: "Worker decode-1 can take KV blocks from no prefill worker of "m": dtype: bfloat16 (prefill-0) against float16 (decode-1)".
+  rule('can take KV blocks from no ', readRefusedPair),
   // "pair prefill-0 → decode-1 is NVLink by topology and moved 0.4 GB/s in 50 transfers: is UCX using TCP?"
   rule(' by topology and moved ', (line, tally) => {
     const moved = /moved (\d{1,6}(?:\.\d{1,3})? [MG]B\/s)/.exec(line.text)?.[1];
     tally.addSignal('accord_transfer_slow', line, { value: moved, about: ' by topology and moved ' });
   }),
 ];
+
+/** Which field of a pair differs, with the values of both. */
+function readRefusedPair(line: LogLine, tally: LogFindings): void {
+  const [, field, ours, theirs] =
+    /([a-z][\w. ]{1,40}): (\S{1,80}) \([^()]{1,253}\) against (\S{1,80}) \(/.exec(line.text) ?? [];
+  const value = field === undefined ? undefined : `${field}: ${ours} and ${theirs}`;
+  tally.addSignal('transfer_refused', line, { worker: workerOf(line), value, about: ' KV blocks ' });
+}
 
 /** Whether a line of JSON is of this product's logger, whose levels are in small letters. */
 export function isOwnRecord({ level, msg, time, ts }: Readonly<Record<string, unknown>>): boolean {

@@ -205,6 +205,21 @@ describe("the log of kv-accord's own processes", () => {
       [],
     ],
     [
+      '{"level":"error","time":"2026-11-21T20:12:14.533Z","code":"no_pair","group":"tiny","msg":"No prefill worker of \\"tiny\\" can hand its KV blocks to a decode worker; the gate stays shut.\\n  dtype: bfloat16 (prefill-0) against float16 (decode-0)"}',
+      { transfer_refused: 1 },
+      [],
+    ],
+    [
+      '{"level":"warn","time":"2026-11-21T20:12:14.533Z","worker_id":"decode-1","msg":"Worker decode-1 can take KV blocks from no prefill worker of \\"tiny\\": dtype: bfloat16 (prefill-0) against float16 (decode-1). It is quarantined: it gets no requests."}',
+      { transfer_refused: 1 },
+      [],
+    ],
+    [
+      '{"level":"warn","time":"2026-11-21T20:12:14.533Z","msg":"The pair prefill-0 → decode-1 is NVLink by topology and moved 0.4 GB/s in 50 transfers: is UCX using TCP?"}',
+      { accord_transfer_slow: 1 },
+      [],
+    ],
+    [
       '{"level":"info","time":"2026-11-21T20:19:38.832Z","worker_id":"w","msg":"Engine vLLM 0.32.0 at http://127.0.0.1:1 uses KV blocks of 32 tokens (engine_metrics: x)"}',
       {},
       ['worker 32 in_use'],

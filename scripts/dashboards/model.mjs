@@ -75,7 +75,6 @@ function variableOf(name) {
     type: 'query',
     datasource: DATASOURCE,
     query: { query, refId: name },
-    definition: query,
     refresh: 2,
     sort: 1,
     multi: true,
@@ -138,7 +137,7 @@ const OPTIONS = {
     graphMode: 'none',
   },
   timeseries: {
-    legend: { displayMode: 'table', placement: 'right', calcs: ['lastNotNull', 'max'] },
+    legend: { showLegend: true, displayMode: 'table', placement: 'right', calcs: ['lastNotNull', 'max'] },
     tooltip: { mode: 'multi', sort: 'desc' },
   },
   table: { showHeader: true },

@@ -30,6 +30,11 @@ const linksBut = (own) =>
       url: `/d/kv-accord-${name}`,
       includeVars: true,
       keepTime: true,
+      asDropdown: false,
+      targetBlank: false,
+      icon: 'dashboard',
+      tags: [],
+      tooltip: '',
     }));
 
 const overview = {

@@ -123,14 +123,13 @@ describe.skipIf(lacks('vllm'))('the view of a frontend over two real vLLMs', () 
       needs: [frontend.program],
     });
     await load(LOAD);
-    await until('the last decision to be over', async () => viewOf().decisions.at(-1)?.isOver === true, {
-      needs: [frontend.program],
-    });
-    const { loads, routing, decisions } = viewOf();
+    const decided = (): number =>
+      viewOf().routing[0]?.buckets.reduce((total, bucket) => total + bucket.decisions, 0) ?? 0;
+    const isShown = (): boolean => decided() === LOAD && viewOf().decisions.at(-1)?.isOver === true;
+    await until('the last decision to be over', isShown, { needs: [frontend.program] });
+    const { loads, decisions } = viewOf();
     expect(loads).toHaveLength(2);
     for (const row of loads) for (const at of [4, 5, 6, 7, 8]) expect(row[at]).toBeGreaterThan(0);
-    const sum = routing[0]?.buckets.reduce((total, bucket) => total + bucket.decisions, 0);
-    expect(sum).toBe(LOAD);
     expect(decisions.at(-1)).toMatchObject({ candidateCount: 2, routingMode: expect.any(String) });
     expect(decisions.at(-1)?.firstTokenMs ?? decisions.at(-1)?.outputTokens).toBeGreaterThan(0);
   });
@@ -147,12 +146,12 @@ describe.skipIf(lacks('vllm'))('the view of a frontend over two real vLLMs', () 
     expect(entry('ejected')?.text).toContain('worker-1');
     expect(entry('ejected')?.todo).not.toBe('');
     other = await startVllm({ model: tinyModel('tiny'), blockSize: 32, ports });
+    // Its second start, that of the conflict's end counted.
     await until(
       'its return',
-      async () => {
-        await load(2 * AT_A_TIME, 2 * AT_A_TIME);
-        return entry('returned') !== undefined;
-      },
+      () =>
+        viewOf().timeline.filter(({ kind }) => kind === 'restarted').length === 2 &&
+        viewOf().workers.every(({ requests }) => requests === 'yes'),
       { needs: [frontend.program, other.program] },
     );
     await load(LOAD);
@@ -165,13 +164,7 @@ describe.skipIf(lacks('vllm'))('the view of a frontend over two real vLLMs', () 
     await page.waitForSelector('.decision');
     await picture(page, 'vllm-routing');
     await page.keyboard.press('5');
-    for (const text of [
-      'disagree on the KV block size',
-      'gate open',
-      'restarted',
-      'is ejected',
-      'gets requests again',
-    ])
+    for (const text of ['disagree on the KV block size', 'gate open', 'restarted', 'is ejected'])
       await page.locator('.timeline', { hasText: text }).first().waitFor();
     await picture(page, 'vllm-timeline');
     await page.emulateMedia({ colorScheme: 'dark' });

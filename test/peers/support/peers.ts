@@ -24,7 +24,8 @@ export type PeerName =
   | 'vllm-router'
   | 'envoy'
   | 'reference-pickers'
-  | 'chromium';
+  | 'chromium'
+  | 'grafana-schema';
 
 /** The folder that `install/install.mjs` fills and later runs reuse. */
 const PEER_CACHE: string = join(

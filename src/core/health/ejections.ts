@@ -41,8 +41,8 @@ export type EjectionChange =
   | {
       readonly type: 'returned';
       readonly target: string;
-      /** Its try was answered, or no other worker is left. */
-      readonly why: 'answered' | 'last';
+      /** Its try was answered, no other worker is left, or it left the list: then it begins with none when it is there again. */
+      readonly why: 'answered' | 'last' | 'left';
     };
 
 /** A failure counts two, an answer takes one away: a worker that fails more than a third of its requests is found, too. */
@@ -127,12 +127,15 @@ export class Ejections {
         if (worker.ejected !== undefined) worker.ejected = { untilMs: nowMs, tries: 0 };
       }
     }
+    const changes: EjectionChange[] = [];
     for (const target of left) {
-      this.#ejected.delete(target);
+      if (this.#ejected.delete(target)) changes.push({ type: 'returned', target, why: 'left' });
       this.#workers.delete(target);
     }
-    if (this.#ejected.size === 0 || this.#ejected.size < this.#workers.size) return [];
-    return [...this.#workers].map(([target, worker]) => this.#bringBack(target, worker, 'last', nowMs));
+    if (this.#ejected.size > 0 && this.#ejected.size === this.#workers.size)
+      for (const [target, worker] of this.#workers)
+        changes.push(this.#bringBack(target, worker, 'last', nowMs));
+    return changes;
   }
 
   /** A request failed at a worker. What is known of another start of its engine does not count. */

@@ -85,10 +85,9 @@ export class EjectionReports {
     const fields = { group, worker_id: workerId, worker: target };
     if (change.type === 'returned') {
       fleet.ejected(target, '');
-      const why =
-        change.why === 'answered' ? 'its try was answered' : 'no other worker of its model gets requests';
-      const text = `Worker ${worker} gets requests again: ${why}.`;
-      history.note({ kind: 'returned', tone: 'good', group, worker, target, text, todo: '' });
+      const text = `Worker ${worker} ${RETURNED[change.why]}.`;
+      const tone = change.why === 'left' ? 'plain' : 'good';
+      history.note({ kind: 'returned', tone, group, worker, target, text, todo: '' });
       logger.info(fields, text);
       return;
     }
@@ -140,6 +139,13 @@ export class EjectionReports {
     );
   }
 }
+
+/** What became of an ejected worker. */
+const RETURNED = {
+  answered: 'gets requests again: its try was answered',
+  last: 'gets requests again: no other worker of its model gets requests',
+  left: 'is not ejected any longer: it is not offered now, and begins with no failures when it is again',
+} as const;
 
 interface Series {
   readonly labels: WorkerLabels;

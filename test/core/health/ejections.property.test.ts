@@ -42,6 +42,7 @@ describe('ejections, whatever happens in whatever order', () => {
             if (change === undefined) return;
             if (change.type === 'returned') {
               expect(shown.delete(change.target)).toBe(true);
+              expect(change.why === 'left').toBe(!members.includes(change.target));
               return;
             }
             shown.add(change.target);
@@ -55,7 +56,6 @@ describe('ejections, whatever happens in whatever order', () => {
                 break;
               case 'members':
                 members = each.targets;
-                for (const known of [...shown]) if (!members.includes(known)) shown.delete(known);
                 for (const change of ejections.setMembers(
                   members.map((name) => ({ target: name, instanceId: `${name}-${each.start}`, address: '' })),
                   nowMs,

@@ -102,6 +102,17 @@ describe('ejections', () => {
   it('bring all back when the last worker leaves', () => {
     failTimes('a', 3, 0);
     expect(ejections.setMembers(members('a'), 1)).toEqual([{ type: 'returned', target: 'a', why: 'last' }]);
+    expect(ejections.hasAny).toBe(false);
+  });
+
+  it('end when a worker leaves the list, and it begins with no failures when it is there again', () => {
+    failTimes('a', 3, 0);
+    expect(ejections.setMembers(members('b', 'c'), 1)).toEqual([
+      { type: 'returned', target: 'a', why: 'left' },
+    ]);
+    expect(ejections.setMembers(members('a', 'b', 'c'), 2)).toEqual([]);
+    expect(ejections.barred(2)).toEqual([]);
+    expect(failTimes('a', 2, 2)).toBeUndefined();
   });
 
   it('try a worker immediately when its engine started again, or has another address', () => {

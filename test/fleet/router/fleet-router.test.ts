@@ -607,6 +607,24 @@ describe('a worker whose requests fail', () => {
     expect(await fleet.metrics()).toMatch(/worker_ejected\{[^}]*worker="a"\} 0/);
   });
 
+  it('is not shown as ejected any longer when it is not offered, and begins with no failures when it is again', async () => {
+    const fleet = make(round).agreeOn(32, 'a', 'b');
+    await eject(fleet, 'a');
+    const offered = (draining: boolean): void =>
+      fleet.do({
+        type: 'listed',
+        members: ['a', 'b'].map((target) => ({ target, draining: draining && target === 'a' })),
+      });
+    offered(true);
+    expect(fleet.fleet.member('a')).toMatchObject({ state: 'draining', ejectedReason: '' });
+    expect(await fleet.metrics()).toMatch(/worker_ejected\{[^}]*worker="a"\} 0/);
+    expect(fleet.logger.messages('info')).toContain(
+      'Worker a is not ejected any longer: it is not offered now, and begins with no failures when it is again.',
+    );
+    offered(false);
+    expect((await routeTo(fleet, 'a')).decision.isTrial).not.toBe(true);
+  });
+
   it('gets a request although its cache makes others cheaper, when its try is long due', async () => {
     const fleet = make().agreeOn(32, 'a', 'b');
     await eject(fleet, 'a');

@@ -146,7 +146,7 @@ describe.skipIf(lacks('vllm'))('the view of a frontend over two real vLLMs', () 
     expect(entry('ejected')?.text).toContain('worker-1');
     expect(entry('ejected')?.todo).not.toBe('');
     other = await startVllm({ model: tinyModel('tiny'), blockSize: 32, ports });
-    // Its second start, that of the conflict's end counted.
+
     await until(
       'its return',
       () =>

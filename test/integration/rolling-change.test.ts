@@ -1,20 +1,14 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Registry } from 'prom-client';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseAddress } from '../../src/edge/platform/address.js';
-import { systemClock } from '../../src/edge/platform/clock.js';
-import { createHttpGet } from '../../src/edge/platform/net/http-get.js';
-import { systemRandom } from '../../src/edge/platform/random.js';
-import { createPlaintextSecurity } from '../../src/edge/security/security.js';
-import { ENGINES, loadEngineProbes } from '../../src/engines/catalogue/engines.js';
 import { fixedLocation } from '../../src/worker/sidecar/probing/engine-locator.js';
 import { Sidecar } from '../../src/worker/sidecar/sidecar.js';
 import { AggregatorHarness } from '../support/aggregator-harness.js';
 import { OpenThings } from '../support/open-things.js';
 import { openVllm } from '../support/open-vllm.js';
-import { RecordingLogger } from '../support/recording-logger.js';
+import { sidecarModules } from '../worker/sidecar/support/sidecar-modules.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());
@@ -32,25 +26,10 @@ interface Pod {
 async function startPod(name: string, tokensPerBlock: number, isNew: boolean): Promise<Pod> {
   const engine = await openVllm(tokensPerBlock);
   engine.start();
-  const refuse = (): Promise<never> => Promise.reject(new Error('nothing is read here'));
   const sidecar = new Sidecar(
     { version: '0', workerId: name, listen: ANY, httpListen: ANY, declaredFacts: [], probeIntervalMs: 1_000 },
     {
-      clock: systemClock,
-      random: systemRandom,
-      logger: new RecordingLogger(),
-      security: createPlaintextSecurity(),
-      registry: new Registry(),
-      openFile: async () => undefined,
-      loadProbes: loadEngineProbes,
-      probeModules: {
-        clock: systemClock,
-        engines: ENGINES,
-        httpGet: createHttpGet(),
-        rpc: { call: refuse },
-        readFile: refuse,
-        listFiles: refuse,
-      },
+      ...sidecarModules(),
       locate: async () => fixedLocation([{ httpBaseUrl: engine.url }]),
     },
   );

@@ -1,19 +1,15 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Registry } from 'prom-client';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Address, parseAddress } from '../../../src/edge/platform/address.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { createHttpGet, createHttpPostJson } from '../../../src/edge/platform/net/http-get.js';
-import { systemRandom } from '../../../src/edge/platform/random.js';
-import { createPlaintextSecurity } from '../../../src/edge/security/security.js';
-import { ENGINES, loadEngineProbes } from '../../../src/engines/catalogue/engines.js';
 import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { fixedLocation } from '../../../src/worker/sidecar/probing/engine-locator.js';
 import { Sidecar } from '../../../src/worker/sidecar/sidecar.js';
 import { briskClock } from '../../support/brisk-clock.js';
-import { RecordingLogger } from '../../support/recording-logger.js';
 import { batchOf, FakePublisher } from '../kv-events/support/fake-publisher.js';
+import { sidecarModules } from './support/sidecar-modules.js';
 
 const WIDTH = 32;
 const FREE_PORT = parseAddress('127.0.0.1:0') as Address;
@@ -128,7 +124,6 @@ async function sung(
   engine: Engine,
   events: Engine,
 ): Promise<{ report: Reported; events: { reason: string } }> {
-  const refuse = (): Promise<never> => Promise.reject(new Error('nothing is read here'));
   const sidecar = new Sidecar(
     {
       version: '1.2.3',
@@ -139,21 +134,8 @@ async function sung(
       probeIntervalMs: 20,
     },
     {
+      ...sidecarModules(),
       clock: CLOCK,
-      random: systemRandom,
-      logger: new RecordingLogger(),
-      security: createPlaintextSecurity(),
-      registry: new Registry(),
-      openFile: async () => undefined,
-      loadProbes: loadEngineProbes,
-      probeModules: {
-        clock: systemClock,
-        engines: ENGINES,
-        httpGet: createHttpGet(),
-        rpc: { call: refuse },
-        readFile: refuse,
-        listFiles: refuse,
-      },
       locate: async () => fixedLocation([{ httpBaseUrl: engine.url }]),
       eventReading: {
         settings: { from: 'operator', sources: [events.publisher.source] },

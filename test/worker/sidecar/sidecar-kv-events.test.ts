@@ -1,13 +1,7 @@
 import { credentials } from '@grpc/grpc-js';
-import { Registry } from 'prom-client';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Fact } from '../../../src/core/contract/facts.js';
 import { type Address, parseAddress } from '../../../src/edge/platform/address.js';
-import { systemClock } from '../../../src/edge/platform/clock.js';
-import { createHttpGet } from '../../../src/edge/platform/net/http-get.js';
-import { systemRandom } from '../../../src/edge/platform/random.js';
-import { createPlaintextSecurity } from '../../../src/edge/security/security.js';
-import { ENGINES, loadEngineProbes } from '../../../src/engines/catalogue/engines.js';
 import { HealthCheckResponse_ServingStatus, HealthClient } from '../../../src/gen/grpc/health/v1/health.js';
 import {
   CapabilitiesClient,
@@ -25,6 +19,7 @@ import { openVllm, vllmNaming } from '../../support/open-vllm.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { batchOf, FakePublisher, removed, stored } from '../kv-events/support/fake-publisher.js';
 import { blockSize, declared } from './support/scripted-probe.js';
+import { sidecarModules } from './support/sidecar-modules.js';
 
 type Payload = NonNullable<SubscribeResponse['payload']>;
 
@@ -94,7 +89,6 @@ class Pod {
     engine.start();
     open.push(() => engine.close());
     const logger = new RecordingLogger();
-    const refuse = (): Promise<never> => Promise.reject(new Error('nothing is read here'));
     const sidecar = new Sidecar(
       {
         version: '1.2.3',
@@ -105,21 +99,8 @@ class Pod {
         probeIntervalMs,
       },
       {
-        clock: systemClock,
-        random: systemRandom,
+        ...sidecarModules(),
         logger,
-        security: createPlaintextSecurity(),
-        registry: new Registry(),
-        openFile: async () => undefined,
-        loadProbes: loadEngineProbes,
-        probeModules: {
-          clock: systemClock,
-          engines: ENGINES,
-          httpGet: createHttpGet(),
-          rpc: { call: refuse },
-          readFile: refuse,
-          listFiles: refuse,
-        },
         locate: async () => (isAsked ? fixedLocation([{ httpBaseUrl: engine.url }]) : { type: 'none' }),
         eventReading: {
           settings: isAsked ? { from: 'engine' } : { from: 'operator', sources: [publisher.source] },

@@ -1,14 +1,8 @@
 import { createServer } from 'node:net';
 import { credentials } from '@grpc/grpc-js';
-import { Registry } from 'prom-client';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Address, parseAddress } from '../../../src/edge/platform/address.js';
-import { systemClock } from '../../../src/edge/platform/clock.js';
-import { createHttpGet } from '../../../src/edge/platform/net/http-get.js';
 import { ListenError } from '../../../src/edge/platform/net/listen.js';
-import { systemRandom } from '../../../src/edge/platform/random.js';
-import { createPlaintextSecurity } from '../../../src/edge/security/security.js';
-import { ENGINES, loadEngineProbes } from '../../../src/engines/catalogue/engines.js';
 import { HealthCheckResponse_ServingStatus, HealthClient } from '../../../src/gen/grpc/health/v1/health.js';
 import {
   CapabilitiesClient,
@@ -24,6 +18,7 @@ import { Sidecar, type SidecarModules, type SidecarOptions } from '../../../src/
 import { recording, serveRecordings } from '../../engines/probing/recorded-engine.js';
 import { openVllm } from '../../support/open-vllm.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { sidecarModules } from './support/sidecar-modules.js';
 
 function address(text: string): Address {
   const parsed = parseAddress(text);
@@ -37,7 +32,6 @@ function make(
   modules: Partial<SidecarModules> = {},
 ): { sidecar: Sidecar; logger: RecordingLogger } {
   const logger = new RecordingLogger();
-  const refuse = (): Promise<never> => Promise.reject(new Error('nothing is read here'));
   const sidecar = new Sidecar(
     {
       version: '1.2.3',
@@ -50,21 +44,8 @@ function make(
       ...options,
     },
     {
-      clock: systemClock,
-      random: systemRandom,
+      ...sidecarModules(),
       logger,
-      security: createPlaintextSecurity(),
-      registry: new Registry(),
-      openFile: async () => undefined,
-      loadProbes: loadEngineProbes,
-      probeModules: {
-        clock: systemClock,
-        engines: ENGINES,
-        httpGet: createHttpGet(),
-        rpc: { call: refuse },
-        readFile: refuse,
-        listFiles: refuse,
-      },
       locate: async () => fixedLocation([{ httpBaseUrl: engineUrl }]),
       ...modules,
     },

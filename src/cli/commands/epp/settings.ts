@@ -1,6 +1,5 @@
-import { readWorkerUrls } from '../../../app/worker-urls.js';
-import { readKeyHost } from '../../../frontend/engine-access/key-host.js';
 import type { CommandDescription } from '../../command.js';
+import { checkEngineSettings } from '../../settings/engine-settings.js';
 import { aggregatorDescription, aggregatorSettings } from '../aggregator/settings.js';
 import { frontendSettings } from '../frontend/settings.js';
 
@@ -138,15 +137,7 @@ export const eppDescription: CommandDescription<typeof eppSettings> = {
       settings,
       reject as Parameters<NonNullable<typeof aggregatorDescription.check>>[1],
     );
-    const urls = readWorkerUrls(settings.workerUrls);
-    if ('allowed' in urls) throw reject('worker-urls', urls.allowed, urls.part);
-    const wrongHost = settings.engineKeyHosts.find((host) => readKeyHost(host) === undefined);
-    if (wrongHost !== undefined)
-      throw reject(
-        'engine-key-hosts',
-        'host names, *.DOMAIN, IP addresses or networks such as 10.0.0.0/8',
-        wrongHost,
-      );
+    checkEngineSettings(settings, reject);
     const wrong = settings.modelRewrite.find((item) => !/^[^=]+=[^=]+$/.test(item));
     if (wrong !== undefined) throw reject('model-rewrite', 'pairs such as chat=llama-3-70b', wrong);
   },

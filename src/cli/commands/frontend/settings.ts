@@ -1,10 +1,9 @@
 import { openAiAddress } from '../../../app/openai-address.js';
-import { readWorkerUrls } from '../../../app/worker-urls.js';
 import { isLoopback } from '../../../edge/platform/address.js';
 import { availableCores } from '../../../edge/platform/processes/cores.js';
-import { readKeyHost } from '../../../frontend/engine-access/key-host.js';
 import type { CommandDescription } from '../../command.js';
 import { checkDialled } from '../../settings/collection-settings.js';
+import { checkEngineSettings } from '../../settings/engine-settings.js';
 import { MAX_THREADS, readThreadCount } from '../../settings/thread-count.js';
 import { aggregatorDescription, aggregatorSettings } from '../aggregator/settings.js';
 
@@ -252,15 +251,7 @@ export const frontendDescription: CommandDescription<typeof frontendSettings> = 
         'http-host',
         'a loopback address, unless there is --tls-cert with --tls-key, or --insecure for plaintext',
       );
-    const urls = readWorkerUrls(settings.workerUrls);
-    if ('allowed' in urls) throw reject('worker-urls', urls.allowed, urls.part);
-    const wrongHost = settings.engineKeyHosts.find((host) => readKeyHost(host) === undefined);
-    if (wrongHost !== undefined)
-      throw reject(
-        'engine-key-hosts',
-        'host names, *.DOMAIN, IP addresses or networks such as 10.0.0.0/8',
-        wrongHost,
-      );
+    checkEngineSettings(settings, reject);
     const wrong = settings.corsOrigins.find((origin) => origin !== '*' && new URL(origin).origin !== origin);
     if (wrong !== undefined)
       throw reject('cors-origins', 'origins without a path, such as https://chat.example', wrong);

@@ -16,6 +16,7 @@ import { ServerReflectionService as AlphaReflectionService } from '../../src/gen
 import {
   CapabilitiesService,
   CapabilityReport,
+  CheckSideChannelRequest,
   ReportOfferRequest,
   WatchCapabilitiesRequest,
   WatchCapabilitiesResponse,
@@ -53,6 +54,7 @@ import {
 import { CapabilitiesEndpoint } from '../../src/worker/sidecar/report/capabilities-service.js';
 import { OfferBoard } from '../../src/worker/sidecar/report/offer-board.js';
 import { ReportStore } from '../../src/worker/sidecar/report/report-store.js';
+import { SideChannelChecks } from '../../src/worker/sidecar/transfer/side-channel-checks.js';
 import { createTestServer } from '../edge/rpc/rpc-test-server.js';
 import type { AggregatorHarness } from '../support/aggregator-harness.js';
 import { Changes } from '../support/changes.js';
@@ -194,7 +196,11 @@ describe('the servers of a sidecar', () => {
     server.addService(CapabilitiesService, {
       ...new CapabilitiesEndpoint(
         {},
-        { store, offers: new OfferBoard({ clock: systemClock }) },
+        {
+          store,
+          offers: new OfferBoard({ clock: systemClock }),
+          sideChannels: new SideChannelChecks({ clock: systemClock }),
+        },
       ).createHandlers(server.edge),
     });
     const events = new KvEventsEndpoint(
@@ -209,6 +215,8 @@ describe('the servers of a sidecar', () => {
       CapabilitiesService,
       {
         getCapabilities: [Buffer.alloc(0)],
+        // A port that the sidecar refuses, so that no mutation of it makes a connection somewhere.
+        checkSideChannel: [CheckSideChannelRequest.encode({ address: '127.0.0.1:9' }).finish()],
         reportOffer: [
           ReportOfferRequest.encode({ frontendId: 'f', instanceId: 'i-1', offer: 2, reason: 'why' }).finish(),
         ],

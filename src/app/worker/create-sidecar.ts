@@ -7,6 +7,7 @@ import {
   createHttpPostJson,
   type HttpGetOptions,
 } from '../../edge/platform/net/http-get.js';
+import { ownHosts } from '../../edge/platform/net/own-hosts.js';
 import { loadPart } from '../../edge/platform/processes/load-part.js';
 import { createEngineRpc } from '../../edge/rpc/engine-rpc.js';
 import { ENGINES, loadEngineProbes } from '../../engines/catalogue/engines.js';
@@ -18,6 +19,8 @@ import type { EventSettings } from '../../worker/sidecar/kv-events/kv-events-sou
 import { learnAll } from '../../worker/sidecar/probing/learn-once.js';
 import { Sidecar, type SidecarModules, type SidecarOptions } from '../../worker/sidecar/sidecar.js';
 import { TokenProber } from '../../worker/sidecar/tokens/token-prober.js';
+import { MAX_ANSWER_BYTES } from '../../worker/sidecar/transfer/nixl-metadata.js';
+import { SideChannelProber } from '../../worker/sidecar/transfer/side-channel-prober.js';
 
 export interface CreateSidecarOptions extends SidecarOptions {
   /** How the engine's HTTP is asked: its key and whose certificates it may have. Default neither. */
@@ -28,6 +31,8 @@ export interface CreateSidecarOptions extends SidecarOptions {
   readonly eventReader?: EngineEventReaderOptions;
   /** Whether a new engine is asked for its API paths, and what tokens it makes of the fixed probes. Default false. */
   readonly learnsFacts?: boolean;
+  /** Whether the side channels of a new engine are asked; it is said of each why not where they are not. Default false. */
+  readonly asksSideChannels?: boolean;
   /** Whether a new engine is asked the canary's prompt. Default false. */
   readonly hasCanary?: boolean;
 }
@@ -52,8 +57,10 @@ export interface CreateSidecarModules
  * an answer does not need is loaded when it is used.
  */
 export function createSidecar(options: CreateSidecarOptions, modules: CreateSidecarModules): Sidecar {
-  const { engineHttp = {}, events, eventReader = {}, learnsFacts = false, hasCanary = false } = options;
+  const { engineHttp = {}, events, eventReader = {} } = options;
+  const { learnsFacts = false, asksSideChannels = false, hasCanary = false } = options;
   const { clock, locate, loadProbes, files, signal: _, ...shared } = modules;
+  const { logger } = modules;
   const probeModules: ProbeModules = {
     clock,
     engines: ENGINES,
@@ -64,6 +71,18 @@ export function createSidecar(options: CreateSidecarOptions, modules: CreateSide
   const postJson = createHttpPostJson(engineHttp, { clock });
   const tokens = new TokenProber({ clock, postJson });
   const apis = new ApiProber({ clock, httpGet: probeModules.httpGet });
+  const transfers = new SideChannelProber(
+    { isOff: !asksSideChannels },
+    {
+      clock,
+      ownHosts,
+      async loadSockets() {
+        const part = await loadPart(() => import('../../worker/kv-events/zmq-sockets.js'), modules);
+        if (part === undefined) throw new Error('the sidecar ends');
+        return part.loadZmqSockets({ maxMessageBytes: MAX_ANSWER_BYTES }, { logger });
+      },
+    },
+  );
   return new Sidecar(options, {
     ...shared,
     clock,
@@ -71,7 +90,7 @@ export function createSidecar(options: CreateSidecarOptions, modules: CreateSide
     probeModules,
     locate: locate(probeModules),
     loadProbes: loadProbes ?? (async () => (await loadPart(loadEngineProbes, modules)) ?? []),
-    ...(learnsFacts ? { learnFacts: learnAll([tokens.learn, apis.learn]) } : {}),
+    ...(learnsFacts ? { learnFacts: learnAll([tokens.learn, apis.learn, transfers.learn]) } : {}),
     ...(hasCanary ? { canary: { get: probeModules.httpGet, post: postJson } } : {}),
     ...(events === undefined
       ? {}

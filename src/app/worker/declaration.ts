@@ -1,9 +1,12 @@
 import type { EngineWord } from '../../core/contract/engine-kinds.js';
 import { reportedSource } from '../../core/contract/event-source.js';
 import type { Fact } from '../../core/contract/facts.js';
+import { showValue } from '../../edge/platform/probe-error.js';
+import type { Environment } from '../../edge/platform/processes/environment.js';
 import { engineOfWord } from '../../engines/catalogue/engines.js';
-import { declaredFacts } from '../../engines/probing/declared.js';
+import { type Declaration, declaredFacts } from '../../engines/probing/declared.js';
 import { ProbeError } from '../../engines/probing/probe.js';
+import { sideChannelAddress } from '../../engines/probing/side-channel-address.js';
 import { EngineRole } from '../../gen/kvaccord/v1/capabilities.js';
 import { SettingError } from '../setting-error.js';
 import { readSettingFile } from '../setting-file.js';
@@ -20,6 +23,8 @@ export interface DeclarationSettings extends KvEventSettings {
   readonly role: RoleName | undefined;
   /** Base URLs by which others reach the engine's HTTP. */
   readonly advertiseEngine: readonly string[];
+  /** HOST:PORT of each data-parallel rank's side channel. */
+  readonly sideChannel: readonly string[];
   /** A YAML or JSON file with declared values. */
   readonly declare: string | undefined;
 }
@@ -33,12 +38,32 @@ const ROLES: Readonly<Record<RoleName, EngineRole>> = {
   decode: EngineRole.DECODE,
 };
 
+/**
+ * Where the operator says that the side channels are; else where vLLM's own
+ * variables say so, which a sidecar has that is started with its engine.
+ */
+function sideChannelsOf(named: readonly string[], environment: Environment): Declaration['sideChannels'] {
+  if (named.length > 0) return { value: named, origin: '--side-channel' };
+  const host = environment['VLLM_NIXL_SIDE_CHANNEL_HOST'];
+  const port = environment['VLLM_NIXL_SIDE_CHANNEL_PORT'];
+  if (host === undefined || port === undefined) return undefined;
+  const address = sideChannelAddress(host, Number(port));
+  if (address === undefined) {
+    throw new SettingError(
+      `VLLM_NIXL_SIDE_CHANNEL_HOST and VLLM_NIXL_SIDE_CHANNEL_PORT are ${showValue(host)} and ${showValue(port)}: no HOST:PORT; correct or unset them, or name the side channel by --side-channel`,
+    );
+  }
+  return { value: [address], origin: 'VLLM_NIXL_SIDE_CHANNEL_HOST and …_PORT of the sidecar' };
+}
+
 /** Reads what is declared; what cannot be used rejects with a `SettingError`. `nowMs`: wall-clock milliseconds. */
 export async function readDeclaration(
   settings: DeclarationSettings,
+  environment: Environment,
   nowMs: number,
 ): Promise<readonly Fact[]> {
   const { tokensPerBlock, model, role, advertiseEngine, declare } = settings;
+  const sideChannels = sideChannelsOf(settings.sideChannel, environment);
   const engineKind = engineOfWord(settings.engineKind)?.kind;
   const events = eventSettingsOf(settings);
   const text =
@@ -58,6 +83,7 @@ export async function readDeclaration(
         ...(events?.from === 'operator'
           ? { eventSources: { value: events.sources.map(reportedSource), origin: '--kv-event-sources' } }
           : {}),
+        ...(sideChannels === undefined ? {} : { sideChannels }),
         ...(declare === undefined || text === undefined ? {} : { file: { path: declare, text } }),
       },
       nowMs,

@@ -29,6 +29,8 @@ export interface SidecarSettings
   /** Default: the pod's UID, else the host name. */
   readonly workerId: string | undefined;
   readonly canary: 'auto' | 'off';
+  /** Whether side channels are asked. */
+  readonly transferProbe: 'auto' | 'off';
   readonly probeIntervalMs: number;
   /** Where gRPC is served. */
   readonly listen: Address;
@@ -58,7 +60,7 @@ export async function openSidecar(
   modules: OpenSidecarModules,
 ): Promise<OpenedSidecar> {
   const { clock, logger, environment, signal, version } = modules;
-  const declared = await readDeclaration(settings, clock.wallMs());
+  const declared = await readDeclaration(settings, environment, clock.wallMs());
   const readTopology = await openTopology(settings, modules);
   const bearerKey = await readEngineKey(settings.engineApiKeyFile);
   const security = await openSecurity(settings, modules);
@@ -82,6 +84,7 @@ export async function openSidecar(
         engineHttp: { ca: trust.ca, ...(bearerKey === undefined ? {} : { bearerKey }) },
         events: eventSettingsOf(settings),
         learnsFacts: true,
+        asksSideChannels: settings.transferProbe !== 'off',
         hasCanary: settings.canary !== 'off',
       },
       {

@@ -125,7 +125,33 @@ export function boundReport(report: CapabilityReport): void {
   if (report.capacity !== undefined) {
     report.capacity.kvTiers = report.capacity.kvTiers.filter(isName).slice(0, MAX_COUNTS.kvEventSources);
   }
-  const { canary } = report;
+  const { transfer, canary } = report;
+  if (transfer !== undefined) {
+    transfer.connector = omissions.name('transfer.connector', transfer.connector) ?? '';
+    replace(transfer, 'engineId', omissions.name('transfer.engine_id', transfer.engineId));
+    replace(
+      transfer,
+      'compatibilityHash',
+      omissions.name('transfer.compatibility_hash', transfer.compatibilityHash),
+    );
+    replace(transfer, 'blockLayout', omissions.name('transfer.block_layout', transfer.blockLayout));
+    replace(transfer, 'dtype', omissions.name('transfer.dtype', transfer.dtype));
+    replace(transfer, 'kvCacheDtype', omissions.name('transfer.kv_cache_dtype', transfer.kvCacheDtype));
+    replace(
+      transfer,
+      'attentionBackend',
+      omissions.name('transfer.attention_backend', transfer.attentionBackend),
+    );
+    transfer.sideChannels = omissions
+      .first(
+        'transfer.side_channels',
+        transfer.sideChannels.filter(
+          ({ dataParallelRank, address }) => isUint32(dataParallelRank) && isName(address),
+        ),
+        MAX_COUNTS.sideChannels,
+      )
+      .map((channel) => ({ ...channel, reason: oneLine(channel.reason, MAX_SENTENCE_CHARS) }));
+  }
   if (canary !== undefined) {
     canary.reason = oneLine(canary.reason, MAX_SENTENCE_CHARS);
     canary.results = canary.results.slice(0, MAX_COUNTS.canaryResults);

@@ -20,6 +20,7 @@ import type { Fact, FactFields } from './facts.js';
 import type { RehashAbility } from './rehash.js';
 import { MAX_TEXT_CHARS } from './report-limits.js';
 import { resolveFacts } from './resolve.js';
+import { transferToWire } from './transfer-report.js';
 
 /** What a sidecar knows besides the facts. */
 export interface ReportInput {
@@ -188,7 +189,7 @@ export function buildReport(input: ReportInput): CapabilityReport {
     probes: [...input.probes],
     canary: input.canary === undefined ? undefined : structuredClone(input.canary),
     blockRehash: undefined,
-    transfer: undefined,
+    transfer: transferToWire(resolved.fields, dropped),
   };
   report.warnings.push(...dropped);
   boundReport(report);

@@ -7,7 +7,10 @@ import type {
   HashUnit,
   KvEventSource,
   ServingAddress,
+  SideChannel,
   TokenProbe,
+  TransferMode,
+  TransferRole,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import type { CacheGroup } from './cache-groups.js';
 
@@ -75,6 +78,19 @@ export interface FactFields {
   /** Whether it finds anything of a prompt again; stated where it does not. */
   'capacity.prefix_caching': boolean;
   kv_event_sources: readonly KvEventSource[];
+  'transfer.connector': string;
+  'transfer.role': TransferRole;
+  'transfer.engine_id': string;
+  'transfer.compatibility_hash': string;
+  'transfer.mode': TransferMode;
+  'transfer.tokens_per_block': number;
+  'transfer.block_layout': string;
+  'transfer.dtype': string;
+  'transfer.kv_cache_dtype': string;
+  'transfer.attention_backend': string;
+  'transfer.lease_seconds': number;
+  /** Where other engines ask; the states of those that were asked come with the address that was asked. */
+  'transfer.side_channels': readonly SideChannel[];
 }
 
 export type FactField = keyof FactFields;

@@ -5,6 +5,7 @@ import {
   EvidenceSource,
   type KvEventSource,
   type ServingAddress,
+  type SideChannel,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import type { CacheGroup } from './cache-groups.js';
 import { checkEventSources, type EventSourceProblem } from './event-source-check.js';
@@ -165,8 +166,13 @@ function eventSourceProblem(
   return undefined;
 }
 
+function sortedChannels(channels: readonly SideChannel[]): SideChannel[] {
+  return [...channels].sort((a, b) => a.dataParallelRank - b.dataParallelRank);
+}
+
 /** The value of a field of which `best` is the best source: lists that several sources know parts of add up. */
 function wholeValue(best: FieldFact, facts: readonly Fact[]): unknown {
+  if (best.field === 'transfer.side_channels') return sortedChannels(best.value);
   if (best.field === 'engine.serving_addresses') return allAddresses(facts);
   if (best.field === 'kv_event_sources') return allEventSources(facts, best);
   if (best.field === 'contract.cache_groups') return allCacheGroups(facts);

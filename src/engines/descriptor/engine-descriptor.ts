@@ -19,6 +19,12 @@ export interface EngineProbing {
   readonly grpcServices: readonly GrpcService[];
 }
 
+/**
+ * A form in which a side channel is asked for what a transfer needs. `nixl-3`: msgpack of `("get_meta_msg", pipeline rank,
+ * tensor rank)` behind an empty frame, to a ZeroMQ ROUTER.
+ */
+export type SideChannelForm = 'nixl-3';
+
 /** How an engine publishes KV events, as far as a sidecar has to know. */
 export interface EngineKvEvents {
   /** What an operator does about an engine that names no source: `start it with --kv-events-config, or …`. */
@@ -74,6 +80,11 @@ export interface EngineDescriptor {
   readonly kvEvents: EngineKvEvents;
   /** What its programs take when nothing sets a block size. Empty where that is not known. */
   readonly defaultSizes: readonly DefaultSize[];
+  /**
+   * How the side channel of a connector (`transfer.connector`) is asked in a version of the engine; undefined where that is
+   * not known for sure: one message of another form ends some listeners for good. Absent where nothing can be asked.
+   */
+  sideChannelForm?(connector: string, version: string): SideChannelForm | undefined;
   /** How it is started in manifests and scripts; absent for what is never started by a name that is known. */
   readonly launch?: EngineLaunch;
   /** How the doctor reads its pages of metrics; absent where none is known. */

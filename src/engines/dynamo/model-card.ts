@@ -5,10 +5,19 @@ import {
   EngineRole,
   type EvidenceSource,
   HashUnit,
+  SideChannel_State,
+  TransferRole,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { FactSheet, type SourceFacts } from '../facts/fact-sheet.js';
 import type { JsonObject } from '../facts/json-object.js';
 import { JsonReader } from '../facts/json-reader.js';
+import { sideChannelAddress } from '../probing/side-channel-address.js';
+
+/** The halves of a pair, by the same words. */
+const TRANSFER_ROLES: ReadonlyMap<string, TransferRole> = new Map([
+  ['prefill', TransferRole.PRODUCER],
+  ['decode', TransferRole.CONSUMER],
+]);
 
 /** The words of `worker_type`; a worker that encodes images has one too, and none of these. */
 const ROLES: ReadonlyMap<string, EngineRole> = new Map([
@@ -58,6 +67,7 @@ export function readModelCard(card: JsonObject, options: ModelCardOptions): Mode
   if (adapters.length > 0) sheet.field('model.lora_adapters', adapters, adapters.join(', '));
   const runtime = body.child('runtime_config');
   if (runtime !== undefined) stateRuntime(runtime, sheet);
+  stateTransfer(body, runtime, sheet);
   return { ...sheet.answer(), systemPort: systemPortOf(body) };
 }
 
@@ -93,6 +103,24 @@ function stateRuntime(runtime: JsonReader, sheet: FactSheet): void {
   if (runtime.flag('kv_event_publishing_enabled') === false) {
     sheet.warn('kv_event_publishing_enabled is false: this worker publishes no KV events');
   }
+}
+
+/** By what the engines of a pair exchange blocks no card says; where its bootstrap server is, one of SGLang or TokenSpeed does. */
+function stateTransfer(body: JsonReader, runtime: JsonReader | undefined, sheet: FactSheet): void {
+  sheet.field('transfer.role', TRANSFER_ROLES.get(body.text('worker_type') ?? ''), body.raw('worker_type'));
+  const endpoint = runtime?.child('disaggregated_endpoint');
+  const host = endpoint?.text('bootstrap_host');
+  const port = endpoint?.whole('bootstrap_port');
+  if (endpoint === undefined || host === undefined || port === undefined) return;
+  const raw = endpoint.raw('bootstrap_host', 'bootstrap_port');
+  const address = sideChannelAddress(host, port);
+  if (address === undefined) {
+    sheet.warn(`${raw}: no address that others can connect to`);
+    return;
+  }
+  const reason = 'a bootstrap server is not asked: the card says what is known of it';
+  const state = SideChannel_State.NOT_ASKED;
+  sheet.field('transfer.side_channels', [{ dataParallelRank: 0, address, state, reason }], raw);
 }
 
 /** A length or a count, of which 0 stands for "not set". */

@@ -11,6 +11,10 @@ import {
   HashUnit,
   type KvEventSource,
   ServingAddress_Protocol,
+  type SideChannel,
+  SideChannel_State,
+  TransferMode,
+  TransferRole,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { isJsonObject, type JsonObject } from '../facts/json-object.js';
 import { MAX_LIST_LENGTH } from '../facts/json-reader.js';
@@ -34,6 +38,8 @@ export interface Declaration {
   readonly role?: DeclaredValue<EngineRole>;
   /** Base URLs by which others reach the engine's OpenAI server. */
   readonly advertisedUrls?: DeclaredValue<readonly string[]>;
+  /** HOST:PORT of each data-parallel rank's side channel, from rank 0 on. */
+  readonly sideChannels?: DeclaredValue<readonly string[]>;
   /** Where each data-parallel rank publishes its KV events. */
   readonly eventSources?: DeclaredValue<readonly KvEventSource[]>;
   /** The text of the file that `--declare` names. */
@@ -136,12 +142,32 @@ const FIELDS: { readonly [Field in keyof FactFields]?: Reader<FactFields[Field]>
   'capacity.kv_cache_size_tokens': large,
   'capacity.kv_tiers': texts,
   kv_event_sources: eventSources,
+  'transfer.connector': text,
+  'transfer.role': oneOf<TransferRole>({
+    producer: TransferRole.PRODUCER,
+    consumer: TransferRole.CONSUMER,
+    both: TransferRole.BOTH,
+  }),
+  'transfer.mode': oneOf<TransferMode>({ pull: TransferMode.PULL, push: TransferMode.PUSH }),
+  'transfer.tokens_per_block': count,
+  'transfer.block_layout': text,
+  'transfer.dtype': text,
+  'transfer.kv_cache_dtype': text,
+  'transfer.attention_backend': text,
+  'transfer.lease_seconds': count,
 };
 
 /** The one field that is a block size and no field fact; the short form is there because it is what most files hold. */
 const TOKENS_PER_BLOCK: ReadonlySet<string> = new Set(['contract.tokens_per_block', 'tokens_per_block']);
 /** Fields that hold other fields. */
-const SECTIONS: ReadonlySet<string> = new Set(['engine', 'model', 'contract', 'parallelism', 'capacity']);
+const SECTIONS: ReadonlySet<string> = new Set([
+  'engine',
+  'model',
+  'contract',
+  'parallelism',
+  'capacity',
+  'transfer',
+]);
 
 /**
  * Turns what the operator declared into facts, which every other source
@@ -159,6 +185,7 @@ export async function declaredFacts(
     role,
     advertisedUrls,
     eventSources: sources,
+    sideChannels,
     file,
   } = declaration;
   const facts: Fact[] = [];
@@ -191,6 +218,11 @@ export async function declaredFacts(
     const raw = sources.value.map(({ endpoint }) => endpoint).join(',');
     facts.push(fieldFact('kv_event_sources', sources.value, declaredBy(sources.origin, raw, observedAtMs)));
   }
+  if (sideChannels !== undefined) {
+    const { value, origin } = sideChannels;
+    const evidence = declaredBy(origin, value.join(','), observedAtMs);
+    facts.push(fieldFact('transfer.side_channels', value.map(declaredSideChannel), evidence));
+  }
   if (file !== undefined) {
     const origin = `file ${file.path}`;
     for (const [path, value] of flatten(await parseYamlObject(file.text, origin))) {
@@ -202,6 +234,11 @@ export async function declaredFacts(
 
 function declaredBy(origin: string, raw: string, observedAtMs: number): Fact['evidence'] {
   return { source: EvidenceSource.DECLARED, origin, raw, observedAtMs };
+}
+
+function declaredSideChannel(address: string, dataParallelRank: number): SideChannel {
+  const reason = 'the engine has not been asked yet';
+  return { dataParallelRank, address, state: SideChannel_State.NOT_ASKED, reason };
 }
 
 function sizeFact(sizeTokens: unknown, raw: string, origin: string, observedAtMs: number): Fact {

@@ -9,6 +9,7 @@ import {
 import type { FactSheet } from '../facts/fact-sheet.js';
 import { type JsonReader, MAX_LIST_LENGTH } from '../facts/json-reader.js';
 import { dialable, sglangPublisherConnects } from '../probing/event-endpoint.js';
+import { readSglangTransfer } from './transfer.js';
 
 /**
  * Algorithms under which SGLang keys its radix tree, and so its KV events, by
@@ -52,6 +53,7 @@ export function readSglangInfo(info: JsonReader, host: string | undefined, sheet
   readShape(info, sheet);
   readCapacity(info, schedulers, sheet);
   readEventSources(info, host, sheet);
+  readSglangTransfer(info, host, sheet);
 }
 
 /**

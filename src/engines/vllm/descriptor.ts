@@ -7,6 +7,7 @@ import { VLLM_DEFAULT_SIZES } from './default-sizes.js';
 import { VLLM_LAUNCH } from './launch.js';
 import { VLLM_PAGES } from './pages.js';
 import { VLLM_RECOGNITION } from './recognition.js';
+import { vllmSideChannelForm } from './side-channel-form.js';
 import { VLLM_TOKEN_ENDPOINTS } from './token-endpoints.js';
 
 /** vLLM, Python and Rust frontend. */
@@ -45,6 +46,7 @@ export const VLLM: EngineDescriptor = {
     cacheOffSetting: '--no-enable-prefix-caching',
   },
   defaultSizes: VLLM_DEFAULT_SIZES,
+  sideChannelForm: vllmSideChannelForm,
   launch: VLLM_LAUNCH,
   pages: VLLM_PAGES,
   loadDiagnosis: async () => (await import('./diagnosis.js')).VLLM_DIAGNOSIS,

@@ -16,6 +16,7 @@ import { grpcOrigin } from '../probing/probe-origin.js';
 import { readProtoNumber } from '../probing/proto-number.js';
 import { welcome } from './control-grpc.js';
 import { vllmRole } from './role.js';
+import { stateVllmConnector } from './transfer.js';
 
 const origin = grpcOrigin(EngineKind.VLLM, 'vllm.grpc.engine.VllmEngine');
 
@@ -57,6 +58,13 @@ function readServerInfo(info: GetServerInfoResponse, sheet: FactSheet): void {
   if (size === undefined)
     sheet.warn('no block_size is reported; servers of vllm.grpc.engine before 2026 have none');
   sheet.field('engine.role', vllmRole(info.kvRole), `kv_role: ${JSON.stringify(info.kvRole)}`);
+  const exchanges = stateVllmConnector(
+    { word: info.kvConnector || undefined, raw: `kv_connector: ${JSON.stringify(info.kvConnector)}` },
+    { word: info.kvRole, raw: `kv_role: ${JSON.stringify(info.kvRole)}` },
+    sheet,
+  );
+  const dtype = info.kvCacheDtype || undefined;
+  if (exchanges) sheet.field('transfer.kv_cache_dtype', dtype, `kv_cache_dtype: ${JSON.stringify(dtype)}`);
   const ranks = readProtoNumber(info.dataParallelSize, 'data_parallel_size', sheet);
   sheet.field('parallelism.data_parallel_size', ranks, `data_parallel_size: ${ranks}`);
   const requests = readProtoNumber(info.maxNumSeqs, 'max_num_seqs', sheet);

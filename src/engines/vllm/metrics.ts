@@ -21,7 +21,9 @@ const PROCESS_START = 'process_start_time_seconds';
  * (`v1/spec_decode/metrics.py`). The Rust frontend always has it, at 0 without speculation.
  */
 const DRAFTS = 'vllm:spec_decode_num_drafts_total';
-const WANTED: ReadonlySet<string> = new Set([CACHE_CONFIG, PROCESS_START, DRAFTS]);
+/** A counter that the Python frontend has from its start on where NIXL is among the engine's connectors; see `DRAFTS`. */
+const NIXL_FAILURES = 'vllm:nixl_num_failed_transfers_total';
+const WANTED: ReadonlySet<string> = new Set([CACHE_CONFIG, PROCESS_START, DRAFTS, NIXL_FAILURES]);
 
 /** `vllm:cache_config_info` of vLLM's Python frontend: what the engine really runs with. */
 export const vllmMetrics: EngineProbe = httpProbe({
@@ -65,6 +67,9 @@ function readWanted(text: string, sheet: FactSheet): MetricFamilies['samples'] {
   const drafts = samples.get(DRAFTS)?.[0];
   if (drafts !== undefined && (engines.length > 0 || Number(drafts.valueText) > 0))
     sheet.field('contract.speculative_decoding', true, `${DRAFTS} ${drafts.valueText}`);
+  const nixl = samples.get(NIXL_FAILURES)?.[0];
+  if (nixl !== undefined && (engines.length > 0 || Number(nixl.valueText) > 0))
+    sheet.field('transfer.connector', 'nixl', `${NIXL_FAILURES} ${nixl.valueText}`);
   return samples;
 }
 

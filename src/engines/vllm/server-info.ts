@@ -13,6 +13,7 @@ import { httpProbe } from '../probing/http-probe.js';
 import type { EngineProbe } from '../probing/probe.js';
 import { vllmEventSource } from './kv-event-sources.js';
 import { vllmRole } from './role.js';
+import { readVllmTransfer } from './transfer.js';
 
 /** Without `config_format=json` the configuration is Python's `repr` in one string. */
 const PATH = '/server_info?config_format=json';
@@ -40,7 +41,8 @@ export const vllmServerInfo: EngineProbe = httpProbe({
 
 /** Reads the body of `/server_info?config_format=json`. Throws a `ProbeError` when it is no JSON object. */
 function readVllmServerInfo(text: string, host: string | undefined, sheet: FactSheet): void {
-  const config = new JsonReader(parseJsonObject(text, sheet.origin), sheet).child('vllm_config');
+  const body = new JsonReader(parseJsonObject(text, sheet.origin), sheet);
+  const config = body.child('vllm_config');
   const model = config?.child('model_config');
   sheet.field('model.revision', model?.text('revision'), model?.raw('revision') ?? '');
   sheet.field('model.max_model_len', model?.whole('max_model_len'), model?.raw('max_model_len') ?? '');
@@ -82,7 +84,7 @@ function readVllmServerInfo(text: string, host: string | undefined, sheet: FactS
     const batched = 'max_num_batched_tokens';
     sheet.field('capacity.max_batched_tokens', scheduler.whole(batched), scheduler.raw(batched));
   }
-  if (config !== undefined) readRole(config, sheet);
+  if (config !== undefined) readRole(body, config, sheet);
   if (config !== undefined) readSpeculation(config, sheet);
   const events = config?.child('kv_events_config');
   if (events !== undefined) readEvents(events, parallel, host, sheet);
@@ -109,10 +111,12 @@ function readSpeculation(config: JsonReader, sheet: FactSheet): void {
 }
 
 /** Without a transfer of KV blocks the engine is alone with its requests. */
-function readRole(config: JsonReader, sheet: FactSheet): void {
+function readRole(body: JsonReader, config: JsonReader, sheet: FactSheet): void {
   const transfer = config.child('kv_transfer_config');
   if (transfer !== undefined) {
-    sheet.field('engine.role', vllmRole(transfer.text('kv_role')), transfer.raw('kv_role'));
+    const role = { word: transfer.text('kv_role'), raw: transfer.raw('kv_role') };
+    sheet.field('engine.role', vllmRole(role.word), role.raw);
+    readVllmTransfer({ body, config, transfer, role }, sheet);
   } else if (config.isStated('kv_transfer_config') && !config.has('kv_transfer_config')) {
     sheet.field('engine.role', EngineRole.AGGREGATED, config.raw('kv_transfer_config'));
   }

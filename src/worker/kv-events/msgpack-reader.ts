@@ -112,6 +112,15 @@ export class MsgpackReader {
     return Buffer.from(this.#bytes.buffer, this.#bytes.byteOffset + start, length).toString('utf8');
   }
 
+  /** A binary value of at most `maxBytes` bytes, as a view of the payload. */
+  readBinary(maxBytes: number): Uint8Array {
+    if (this.kind !== 'binary') throw new UnreadableError('no binary value where one belongs');
+    const length = this.#binaryLength();
+    if (length > maxBytes) throw new UnreadableError(`a binary value of ${length} bytes`);
+    const start = this.#take(length);
+    return this.#bytes.subarray(start, start + length);
+  }
+
   /** Bytes of the next string, which stays unread. */
   peekStringLength(): number {
     const start = this.offset;

@@ -33,6 +33,7 @@ import { OfferBoard } from './report/offer-board.js';
 import { ReportLog } from './report/report-log.js';
 import { ReportStore } from './report/report-store.js';
 import { type FingerprintModules, fingerprintTokenizer } from './tokens/tokenizer-fingerprint.js';
+import { SideChannelChecks } from './transfer/side-channel-checks.js';
 
 /** Milliseconds of the drain that are kept back for closing what is left. */
 const DRAIN_MARGIN_MS = 500;
@@ -128,7 +129,8 @@ export class Sidecar {
       { clock, view: this.#watch.firstView },
     );
     this.#offers = new OfferBoard({ clock });
-    const endpoint = new CapabilitiesEndpoint({}, { store: this.#store, offers: this.#offers });
+    const sideChannels = new SideChannelChecks({ clock });
+    const endpoint = new CapabilitiesEndpoint({}, { store: this.#store, offers: this.#offers, sideChannels });
     this.#events = new KvEventsController(
       { reading: modules.eventReading, instanceId: this.#store.current.instanceId },
       {

@@ -12,6 +12,7 @@ import { runProbeRound } from '../../../src/worker/sidecar/probing/probe-round.j
 import { CapabilitiesEndpoint } from '../../../src/worker/sidecar/report/capabilities-service.js';
 import { OfferBoard } from '../../../src/worker/sidecar/report/offer-board.js';
 import { ReportStore } from '../../../src/worker/sidecar/report/report-store.js';
+import { SideChannelChecks } from '../../../src/worker/sidecar/transfer/side-channel-checks.js';
 import { probeModules } from '../../engines/probing/probe-run.js';
 import { recording } from '../../engines/probing/recorded-engine.js';
 import { FakeClock } from '../../support/fake-clock.js';
@@ -97,7 +98,14 @@ it('whatever numbers an engine answers, the report can be made, sent, counted an
       );
       const registry = new Registry();
       const store = new ReportStore({ workerId: 'w', sidecarVersion: '0' }, { clock, view: readyView([]) });
-      const endpoint = new CapabilitiesEndpoint({}, { store, offers: new OfferBoard({ clock }) });
+      const endpoint = new CapabilitiesEndpoint(
+        {},
+        {
+          store,
+          offers: new OfferBoard({ clock }),
+          sideChannels: new SideChannelChecks({ clock }),
+        },
+      );
       const kvEvents = { reader: undefined, sources: [], reason: '', relay: { ranks: [] } };
       const metrics = new SidecarMetrics({
         registry,

@@ -1,3 +1,4 @@
+import { parseAddress } from '../../../edge/platform/address.js';
 import type { CommandContext, CommandDescription, WithCommon } from '../../command.js';
 import { checkListen } from '../../settings/common-settings.js';
 import type { SettingsOf } from '../../settings/setting.js';
@@ -57,6 +58,13 @@ export const sidecarSettings = {
     group: 'Engine',
     help: 'Ask each new engine one small prompt twice, while it is idle by its own metrics, and compare tokens, stored blocks and cached tokens with what is predicted. off sends no prompt.',
   },
+  'transfer-probe': {
+    kind: 'enum',
+    choices: ['auto', 'off'],
+    default: 'auto',
+    group: 'Engine',
+    help: 'Ask the NIXL side channel of each new engine on this machine once what a transfer of KV blocks from it needs, in a form that its version is known to take. off asks none.',
+  },
   'probe-interval': {
     kind: 'duration',
     default: '10s',
@@ -114,6 +122,13 @@ export const sidecarSettings = {
     item: 'url',
     group: 'Declared values',
     help: "Base URL by which others reach the engine's HTTP, when it is not the one that the sidecar asks; /v1/… is appended to it. No source outranks it.",
+  },
+  'side-channel': {
+    kind: 'list',
+    item: 'target',
+    group: 'Declared values',
+    defaultHelp: 'VLLM_NIXL_SIDE_CHANNEL_HOST and …_PORT, where the sidecar has them too',
+    help: 'HOST:PORT at which other engines ask this one for what a transfer of KV blocks needs, one for each data-parallel rank, in order. What the engine says of it outranks it.',
   },
   declare: {
     kind: 'file',
@@ -212,6 +227,14 @@ function checkEvents(settings: Settings, reject: Reject): void {
   }
 }
 
+/** A side channel is something to connect to. */
+function checkSideChannels({ sideChannel }: Settings, reject: Reject): void {
+  for (const text of sideChannel) {
+    const address = parseAddress(text);
+    if (address?.type !== 'tcp' || address.port === 0) throw reject('side-channel', 'HOST:PORT', text);
+  }
+}
+
 /** An address for everybody holds no password, and no part of the paths that follow it. */
 function checkAdvertised({ advertiseEngine }: Settings, reject: Reject): void {
   for (const text of advertiseEngine) {
@@ -249,5 +272,6 @@ export const sidecarDescription: CommandDescription<typeof sidecarSettings> = {
     checkListen(settings, reject);
     checkEvents(settings, reject);
     checkAdvertised(settings, reject);
+    checkSideChannels(settings, reject);
   },
 };

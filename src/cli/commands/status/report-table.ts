@@ -1,4 +1,6 @@
 import { engineStateName, evidenceSourceName } from '../../../core/contract/names.js';
+import { transferOf } from '../../../core/contract/transfer.js';
+import { describeSideChannel, describeTransfer } from '../../../core/contract/transfer-words.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
 import { Canary_State, type CapabilityReport, EngineState } from '../../../gen/kvaccord/v1/capabilities.js';
@@ -33,6 +35,7 @@ export function renderReport(report: CapabilityReport): string {
     ['parallelism', parallelismOf(parallelism)],
     ['GPUs', gpusOf(report.topology)],
     ['digest', report.digest === '' ? '-' : report.digest],
+    ...transferRows(report),
     ...canaryRows(report),
   ];
   for (const row of rows) pushRow(table, row);
@@ -47,6 +50,21 @@ export function renderReport(report: CapabilityReport): string {
   ].map((note) => onOneLine(note));
   return `${[table.toString(), ...notes].join('\n')}\n`;
 }
+
+/** How it exchanges KV blocks, and what came of each of its side channels. */
+function transferRows(report: CapabilityReport): [string, string][] {
+  const transfer = transferOf(report);
+  if (transfer === undefined) return [];
+  return [
+    ['KV transfer', describeTransfer(transfer)],
+    ...transfer.sideChannels
+      .slice(0, MAX_SIDE_CHANNEL_ROWS)
+      .map((channel): [string, string] => ['side channel', describeSideChannel(channel)]),
+  ].map(([field, value]): [string, string] => [field ?? '', onOneLine(value ?? '')]);
+}
+
+/** As many ranks as one machine runs. */
+const MAX_SIDE_CHANNEL_ROWS = 16;
 
 /** What came of the canary, and of each path that was asked. */
 function canaryRows({ canary }: CapabilityReport): [string, string][] {

@@ -36,7 +36,8 @@ export interface GetModelInfoRequest {
 
 export interface GetServerInfoResponse {
   serverType: string;
-  /** As in `--kv-transfer-config`; empty without one. */
+  /** Both as in `--kv-transfer-config`; empty without one. */
+  kvConnector: string;
   kvRole: string;
   dataParallelSize: number;
   kvCacheDtype: string;
@@ -149,13 +150,24 @@ export const GetModelInfoRequest: MessageFns<GetModelInfoRequest> = {
 };
 
 function createBaseGetServerInfoResponse(): GetServerInfoResponse {
-  return { serverType: "", kvRole: "", dataParallelSize: 0, kvCacheDtype: "", blockSize: 0, maxNumSeqs: 0 };
+  return {
+    serverType: "",
+    kvConnector: "",
+    kvRole: "",
+    dataParallelSize: 0,
+    kvCacheDtype: "",
+    blockSize: 0,
+    maxNumSeqs: 0,
+  };
 }
 
 export const GetServerInfoResponse: MessageFns<GetServerInfoResponse> = {
   encode(message: GetServerInfoResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.serverType !== "") {
       writer.uint32(42).string(message.serverType);
+    }
+    if (message.kvConnector !== "") {
+      writer.uint32(50).string(message.kvConnector);
     }
     if (message.kvRole !== "") {
       writer.uint32(58).string(message.kvRole);
@@ -194,6 +206,14 @@ export const GetServerInfoResponse: MessageFns<GetServerInfoResponse> = {
             }
 
             message.serverType = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.kvConnector = reader.string();
             continue;
           }
           case 7: {
@@ -253,6 +273,9 @@ export const GetServerInfoResponse: MessageFns<GetServerInfoResponse> = {
     if (message.serverType !== "") {
       obj.serverType = message.serverType;
     }
+    if (message.kvConnector !== "") {
+      obj.kvConnector = message.kvConnector;
+    }
     if (message.kvRole !== "") {
       obj.kvRole = message.kvRole;
     }
@@ -277,6 +300,7 @@ export const GetServerInfoResponse: MessageFns<GetServerInfoResponse> = {
   fromPartial(object: DeepPartial<GetServerInfoResponse>): GetServerInfoResponse {
     const message = createBaseGetServerInfoResponse();
     message.serverType = object.serverType ?? "";
+    message.kvConnector = object.kvConnector ?? "";
     message.kvRole = object.kvRole ?? "";
     message.dataParallelSize = object.dataParallelSize ?? 0;
     message.kvCacheDtype = object.kvCacheDtype ?? "";

@@ -6,6 +6,8 @@ import {
   engineStateName,
   evidenceSourceName,
 } from '../../../core/contract/names.js';
+import { type SideChannelStateName, transferOf } from '../../../core/contract/transfer.js';
+import { describeTransfer } from '../../../core/contract/transfer-words.js';
 import type { RankSource } from '../../../core/relay/rank-source.js';
 import type { ApiRoute, JsonSchema } from '../../../edge/http/api.js';
 import type { ProbeBoard } from '../../../edge/http/probe-board.js';
@@ -58,6 +60,28 @@ const REPORT_SCHEMA: JsonSchema = {
     contract: {
       type: 'object',
       properties: { tokensPerBlock: { type: 'integer', minimum: 1, maximum: 1_048_576 } },
+    },
+    transfer: {
+      type: 'object',
+      description: 'How the engine exchanges KV blocks with others; absent where nothing says that it does.',
+      properties: {
+        connector: { type: 'string' },
+        role: { type: 'string' },
+        engineId: { type: 'string' },
+        compatibilityHash: { type: 'string', description: 'Engines whose hashes differ refuse each other.' },
+        sideChannels: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: {
+              dataParallelRank: { type: 'integer' },
+              address: { type: 'string' },
+              state: { type: 'string' },
+              reason: { type: 'string' },
+            },
+          },
+        },
+      },
     },
     digest: { type: 'string', description: 'Equal contracts have equal digests; absent while incomplete.' },
   },
@@ -163,6 +187,7 @@ export function sidecarStatus(store: ReportStore, events: Events): StatusContent
       conflictsOf(report),
       ranksOf(events),
       eventSourcesOf(events),
+      sideChannelsOf(report),
       sourcesOf(report),
       ...topologyTables(report.topology),
       evidenceOf(report),
@@ -181,6 +206,7 @@ function headlineOf(report: CapabilityReport): { text: string; tone: Tone } {
 
 function factsOf(report: CapabilityReport): [string, string][] {
   const { engine, model, contract, capacity, topology } = report;
+  const transfer = transferOf(report);
   const all: [string, string | undefined][] = [
     ['worker', report.workerId],
     ['instance', report.instanceId],
@@ -195,6 +221,8 @@ function factsOf(report: CapabilityReport): [string, string][] {
     ['tokens per block', contract?.tokensPerBlock?.toString()],
     ['hash algorithm', contract?.hashAlgorithm],
     ['KV blocks', capacity?.totalKvBlocks?.toString()],
+    ['KV transfer', transfer === undefined ? undefined : describeTransfer(transfer)],
+    ['transfer engine id', transfer?.values.engine_id],
     ['digest', report.digest],
     ['warnings', report.warnings.join('; ')],
     ['topology', topology?.notes.join('; ')],
@@ -276,6 +304,27 @@ function eventSourcesOf({ sources }: Events): StatusTable {
     rows: sources.slice(0, MAX_ROWS).map((source) => [String(source.rank), ...cellsOf(source)]),
   };
 }
+
+function sideChannelsOf(report: CapabilityReport): StatusTable {
+  return {
+    title: 'Side channels of KV transfers',
+    columns: ['rank', 'address', 'state', 'why'],
+    rows: (transferOf(report)?.sideChannels ?? [])
+      .slice(0, MAX_ROWS)
+      .map(({ dataParallelRank, address, state, reason }) => [
+        String(dataParallelRank),
+        address,
+        { text: state.replace('_', ' '), tone: CHANNEL_TONES[state] ?? 'plain' },
+        reason,
+      ]),
+  };
+}
+
+const CHANNEL_TONES: Readonly<Partial<Record<SideChannelStateName, Tone>>> = {
+  answered: 'good',
+  silent: 'bad',
+  unreachable: 'bad',
+};
 
 function evidenceOf(report: CapabilityReport): StatusTable {
   return {

@@ -199,7 +199,8 @@ export class EngineWatch {
     const httpBaseUrl = targets.find((target) => target.httpBaseUrl !== undefined)?.httpBaseUrl;
     const kind = fields['engine.kind'];
     if (model === undefined || kind === undefined || httpBaseUrl === undefined) return view;
-    const learned = await learnFacts({ instanceId: view.instanceId, kind, model, httpBaseUrl }, signal);
+    const engine = { instanceId: view.instanceId, kind, model, httpBaseUrl, known: fields };
+    const learned = await learnFacts(engine, signal);
     return {
       ...view,
       facts: [...view.facts, ...learned.facts],

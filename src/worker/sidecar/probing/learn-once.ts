@@ -1,4 +1,4 @@
-import type { Fact } from '../../../core/contract/facts.js';
+import type { Fact, FactFields } from '../../../core/contract/facts.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import type { EngineKind, ProbeOutcome } from '../../../gen/kvaccord/v1/capabilities.js';
 
@@ -14,6 +14,8 @@ export interface ProbedEngine {
   /** The name of the base model. */
   readonly model: string;
   readonly httpBaseUrl: string;
+  /** What its sources, and the operator, say of it so far. */
+  readonly known: Partial<FactFields>;
 }
 
 /** What is learned of one engine start beyond what every probe round reads. */

@@ -4,6 +4,7 @@ import { type RpcEdge, wrapServerStream, wrapUnary } from '../../../edge/rpc/han
 import type { ServerStream } from '../../../edge/rpc/server-stream.js';
 import {
   type CapabilitiesServer,
+  type CheckSideChannelRequest,
   type GetCapabilitiesResponse,
   ReportOfferRequest_Offer as Offer,
   type ReportOfferRequest,
@@ -11,6 +12,7 @@ import {
   type WatchCapabilitiesRequest,
   type WatchCapabilitiesResponse,
 } from '../../../gen/kvaccord/v1/capabilities.js';
+import type { SideChannelChecks } from '../transfer/side-channel-checks.js';
 import type { OfferBoard } from './offer-board.js';
 import type { ReportStore } from './report-store.js';
 
@@ -41,15 +43,21 @@ export class CapabilitiesEndpoint {
   readonly #options: CapabilitiesServiceOptions;
   readonly #store: ReportStore;
   readonly #offers: OfferBoard;
+  readonly #sideChannels: SideChannelChecks;
   #watchers = 0;
 
   constructor(
     options: CapabilitiesServiceOptions,
-    modules: { readonly store: ReportStore; readonly offers: OfferBoard },
+    modules: {
+      readonly store: ReportStore;
+      readonly offers: OfferBoard;
+      readonly sideChannels: SideChannelChecks;
+    },
   ) {
     this.#options = options;
     this.#store = modules.store;
     this.#offers = modules.offers;
+    this.#sideChannels = modules.sideChannels;
   }
 
   /** Streams that are open now. */
@@ -61,9 +69,9 @@ export class CapabilitiesEndpoint {
   createHandlers(edge: RpcEdge): CapabilitiesServer {
     return {
       getCapabilities: wrapUnary(edge, (): GetCapabilitiesResponse => ({ report: this.#store.current })),
-      checkSideChannel: wrapUnary(edge, () => {
-        throw new RpcError('invalid_argument', 'side channels are not checked yet');
-      }),
+      checkSideChannel: wrapUnary(edge, ({ address }: CheckSideChannelRequest) =>
+        this.#sideChannels.check(address),
+      ),
       reportOffer: wrapUnary(edge, (request: ReportOfferRequest) => this.#reportOffer(request)),
       watchCapabilities: wrapServerStream(
         edge,

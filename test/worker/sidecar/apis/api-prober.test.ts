@@ -3,7 +3,13 @@ import { EngineKind } from '../../../../src/gen/kvaccord/v1/capabilities.js';
 import { ApiProber } from '../../../../src/worker/sidecar/apis/api-prober.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 
-const ENGINE = { instanceId: 'i-1', kind: EngineKind.VLLM, model: 'tiny', httpBaseUrl: 'http://e:8000' };
+const ENGINE = {
+  instanceId: 'i-1',
+  kind: EngineKind.VLLM,
+  model: 'tiny',
+  httpBaseUrl: 'http://e:8000',
+  known: {},
+};
 
 class Bench {
   readonly clock = new FakeClock();

@@ -8,7 +8,13 @@ import {
 } from '../../../../src/worker/sidecar/probing/learn-once.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 
-const ENGINE = { instanceId: 'i-1', kind: EngineKind.VLLM, model: 'tiny', httpBaseUrl: 'http://e:8000' };
+const ENGINE = {
+  instanceId: 'i-1',
+  kind: EngineKind.VLLM,
+  model: 'tiny',
+  httpBaseUrl: 'http://e:8000',
+  known: {},
+};
 
 const answer = (probe: string, isFinal: boolean): LearnAttempt => ({
   facts: [],

@@ -19,6 +19,7 @@ import {
 } from '../../../../src/worker/sidecar/report/capabilities-service.js';
 import { OfferBoard } from '../../../../src/worker/sidecar/report/offer-board.js';
 import { ReportStore } from '../../../../src/worker/sidecar/report/report-store.js';
+import { SideChannelChecks } from '../../../../src/worker/sidecar/transfer/side-channel-checks.js';
 import { RecordingLogger } from '../../../support/recording-logger.js';
 import { blockSize, servedModel } from '../support/scripted-probe.js';
 import { downView, readyView } from '../support/views.js';
@@ -42,7 +43,8 @@ async function serve(options: CapabilitiesServiceOptions = {}): Promise<Served> 
     { clock: systemClock, view: readyView() },
   );
   const offers = new OfferBoard({ clock: systemClock });
-  const endpoint = new CapabilitiesEndpoint(options, { store, offers });
+  const sideChannels = new SideChannelChecks({ clock: systemClock });
+  const endpoint = new CapabilitiesEndpoint(options, { store, offers, sideChannels });
   const server = new RpcServer(
     { listen: LOOPBACK },
     {

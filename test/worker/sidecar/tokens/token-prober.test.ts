@@ -16,6 +16,7 @@ const ENGINE: ProbedEngine = {
   kind: EngineKind.VLLM,
   model: 'tiny',
   httpBaseUrl: 'http://e:8000',
+  known: {},
 };
 
 /** Tokens by which tests tell prompts from each other. */

@@ -1,0 +1,16 @@
+import type { SideChannelForm } from '../descriptor/engine-descriptor.js';
+
+/**
+ * The versions whose listener was seen to take a form (`nixl/base_scheduler.py`, `_nixl_handshake_listener`). It unpacks
+ * exactly three values, two in versions before: a message of another shape ends its thread, the engine stays healthy, and
+ * no transfer from it succeeds until it is restarted. So only releases that were tried are here, and no builds between them.
+ */
+const FORMS: readonly { readonly versions: RegExp; readonly form: SideChannelForm }[] = [
+  { versions: /^0\.32\.\d{1,3}(?:\+[\w.]+)?$/, form: 'nixl-3' },
+];
+
+/** How a vLLM's side channel is asked; undefined where that is not known for sure. */
+export function vllmSideChannelForm(connector: string, version: string): SideChannelForm | undefined {
+  if (connector !== 'nixl') return undefined;
+  return FORMS.find(({ versions }) => versions.test(version))?.form;
+}

@@ -6,7 +6,7 @@ import type { RpcChannel } from '../edge/rpc/channel.js';
 import { explainStatus } from '../fleet/aggregator/explain-break.js';
 import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { CapabilitiesClient } from '../gen/kvaccord/v1/capabilities.js';
-import type { Agreement, Worker } from '../gen/kvaccord/v1/fleet.js';
+import type { Agreement, ListPairsResponse, Worker } from '../gen/kvaccord/v1/fleet.js';
 import { FleetClient } from '../gen/kvaccord/v1/fleet.js';
 import { type ListResultsResponse, RouterClient } from '../gen/kvaccord/v1/router.js';
 
@@ -90,6 +90,43 @@ export async function takeResults(
     if (error.code === status.NOT_FOUND) throw new SnapshotError(text, error.details, { cause: error });
     throw new SnapshotError(text, explainStatus(error, 'aggregator'), { cause: error });
   }
+}
+
+/** Pages of pairs that one look reads: 1,000 workers of each role. */
+const MAX_PAIR_PAGES = 1_000;
+
+/** Asks an aggregator for its pairs, of one group or of all. Rejects as `takeSnapshot` does. */
+export async function takePairs(
+  channel: RpcChannel,
+  group: string,
+  { clock, signal, timeoutMs }: SnapshotOptions,
+): Promise<ListPairsResponse> {
+  const fleet = channel.createClient(FleetClient);
+  const deadlineMs = clock.monotonicMs() + timeoutMs;
+  const { text } = channel.address;
+  await channel.waitForReady(signal);
+  const all: ListPairsResponse = { pairs: [], nextPageToken: '', counts: undefined };
+  try {
+    for (let page = 0; page < MAX_PAIR_PAGES; page += 1) {
+      const answer = await callUnary(
+        fleet.listPairs.bind(fleet),
+        { group, prefillTarget: '', decodeTarget: '', pageToken: all.nextPageToken },
+        { clock, signal, timeoutMs: Math.max(deadlineMs - clock.monotonicMs(), 1) },
+      );
+      all.pairs.push(...answer.pairs);
+      all.counts = answer.counts;
+      all.nextPageToken = answer.nextPageToken;
+      if (answer.nextPageToken === '') return all;
+    }
+  } catch (error) {
+    if (!isServiceError(error)) throw error;
+    if (error.code === status.UNIMPLEMENTED) {
+      const why = 'judges no pairs: it is no aggregator, or one of an earlier version';
+      throw new SnapshotError(text, why, { cause: error });
+    }
+    throw new SnapshotError(text, explainStatus(error, 'aggregator'), { cause: error });
+  }
+  throw new SnapshotError(text, `has more than ${MAX_PAIR_PAGES} pages of pairs`);
 }
 
 type Ask = <Request, Response>(method: UnaryMethod<Request, Response>, request: Request) => Promise<Response>;

@@ -67,7 +67,14 @@ describe('metrics.md', () => {
     const none = {} as never;
     new FleetMetrics(
       { expectedModels: [] },
-      { registry: aggregator, clock: none, view: () => none, faults: () => none, sources: () => [] },
+      {
+        registry: aggregator,
+        clock: none,
+        view: () => none,
+        pairs: () => none,
+        faults: () => none,
+        sources: () => [],
+      },
     );
     new IndexMetrics(aggregator, { indexes: none, tallies: none, refusals: none });
     countRefusals(aggregator, 'capabilities', none);

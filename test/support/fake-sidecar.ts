@@ -4,6 +4,8 @@ import { Metadata, Server, ServerCredentials, type ServerWritableStream, status 
 import {
   CapabilitiesService,
   type CapabilityReport,
+  type CheckSideChannelRequest,
+  type CheckSideChannelResponse,
   type GetCapabilitiesResponse,
   type WatchCapabilitiesRequest,
   WatchCapabilitiesResponse,
@@ -39,6 +41,8 @@ export interface FakeSidecarOptions {
    * without it the service is not there, as in a sidecar of an older version.
    */
   readonly kvEvents?: (request: SubscribeRequest) => readonly SubscribeResponse[];
+  /** Why a side channel at an address cannot be reached, empty where it can; without it the sidecar is older than the question. */
+  readonly checkSideChannel?: (address: string) => string;
 }
 
 type Subscription = ServerWritableStream<SubscribeRequest, Buffer>;
@@ -75,12 +79,15 @@ export class FakeSidecar {
   readonly #subscriptions = new Set<Subscription>();
   /** May be changed at any time; see `FakeSidecarOptions`. */
   kvEvents: FakeSidecarOptions['kvEvents'];
+  /** May be changed at any time; see `FakeSidecarOptions`. */
+  checkSideChannel: FakeSidecarOptions['checkSideChannel'];
   #inject: (socket: Socket) => void = () => undefined;
 
   private constructor(options: FakeSidecarOptions) {
     this.#report = options.report ?? makeWireReport('w-1');
     this.mode = options.mode ?? 'serve';
     this.kvEvents = options.kvEvents;
+    this.checkSideChannel = options.checkSideChannel;
   }
 
   static async start(options: FakeSidecarOptions = {}): Promise<FakeSidecar> {
@@ -201,6 +208,14 @@ export class FakeSidecar {
       watchCapabilities: (call: Watch) => this.#watch(call),
       getCapabilities: (_: unknown, answer: (error: null, response: GetCapabilitiesResponse) => void) =>
         answer(null, { report: this.#report }),
+      checkSideChannel: (
+        { request }: { request: CheckSideChannelRequest },
+        answer: (error: { code: status } | null, response?: CheckSideChannelResponse) => void,
+      ) => {
+        const reason = this.checkSideChannel?.(request.address);
+        if (reason === undefined) answer({ code: status.UNIMPLEMENTED });
+        else answer(null, { reachable: reason === '', reason });
+      },
     });
     this.#grpc.addService(subscribeService, {
       subscribe: (call: Subscription) => this.#subscribe(call),
@@ -297,6 +312,7 @@ const subscribeService = {
 /** The watch with messages as bytes, so that a test can send what no sidecar would. */
 const watchService = {
   getCapabilities: CapabilitiesService.getCapabilities,
+  checkSideChannel: CapabilitiesService.checkSideChannel,
   watchCapabilities: {
     ...CapabilitiesService.watchCapabilities,
     responseSerialize: (bytes: Buffer): Buffer => bytes,

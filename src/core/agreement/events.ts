@@ -2,7 +2,7 @@ import type { CacheView } from '../contract/cache-view.js';
 import type { ContractValues } from '../contract/contract-values.js';
 import type { EvidenceSource } from '../contract/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
-import type { ChannelAnswer, ChannelQuestion } from '../pairs/pair-book.js';
+import type { ChannelAnswer, ChannelQuestion } from '../pairs/side-channels.js';
 
 /** A member as discovery lists it. */
 export interface ListedMember {

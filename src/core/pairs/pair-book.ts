@@ -3,31 +3,12 @@ import { workerName } from '../text/worker-name.js';
 import { judgeProfiles, type ProfileJudgement } from './judge-profiles.js';
 import { classAcrossHosts, classOfPair, classOnHost, isSameHost } from './pair-class.js';
 import type { PairMember } from './pair-member.js';
+import { type Entry, firstByName, MAX_PROFILES_OF_ROLE, type ProfileClass, Role } from './pair-role.js';
 import { PairService } from './pair-service.js';
 import type { PairClass, PairDifference, PairPolicy, PairState, PairVerdict } from './pair-words.js';
+import type { ChannelAnswer, ChannelQuestion } from './side-channels.js';
 import { type FinishedTransfer, slowPairMessage, type TransferCost } from './transfer-cost.js';
 import type { TransferProfile } from './transfer-profile.js';
-
-/** What the decode side found of a prefill worker's side channel. */
-export type ChannelAnswer =
-  /** A question is on its way: no request goes over it meanwhile. */
-  | { readonly state: 'pending' }
-  | { readonly state: 'reachable' }
-  | { readonly state: 'unreachable'; readonly reason: string }
-  /** It could not be asked: an older sidecar, or none. */
-  | { readonly state: 'unknown'; readonly reason: string };
-
-/** A question for the sidecar beside a decode engine: can the side channel be connected to from there. */
-export interface ChannelQuestion {
-  readonly prefillTarget: string;
-  readonly prefillInstanceId: string;
-  /** For all decode workers of this class it is asked once. */
-  readonly class: PairClass;
-  /** Who is to be asked. */
-  readonly decodeTarget: string;
-  /** HOST:PORT. */
-  readonly address: string;
-}
 
 /** What is to be written to the log, once. */
 export interface PairRemark {
@@ -45,6 +26,16 @@ export interface PairTransfers {
   readonly failedTransfers: number;
 }
 
+/** How many pairs there are in each state. */
+export type PairCounts = Readonly<Record<PairState, number>>;
+
+/** See `PairBook.changesSince`. */
+export interface PairChangesSince {
+  /** Prefill target and decode target. */
+  readonly pairs: Iterable<readonly [string, string]>;
+  readonly goneTargets: readonly string[];
+}
+
 /** What may be asked of a book; nothing of it changes the book. All targets are those of discovery. */
 export interface PairLookup {
   readonly policy: PairPolicy;
@@ -53,6 +44,11 @@ export interface PairLookup {
   readonly decodeTargets: Iterable<string>;
   readonly prefillCount: number;
   readonly decodeCount: number;
+  /** Grows with every change that shows in an answer. */
+  readonly version: number;
+  readonly counts: PairCounts;
+  changesSince(version: number): PairChangesSince | undefined;
+  member(target: string): PairMember | undefined;
   /** Constant time, allocates nothing. Undefined where one of the two is no member of that role. */
   stateOf(prefillTarget: string, decodeTarget: string): PairState | undefined;
   /** Whether requests may be sent over the pair by its state and the policy. Constant time, allocates nothing. */
@@ -68,32 +64,8 @@ export interface PairLookup {
   transfersOf(prefillTarget: string, decodeTarget: string): PairTransfers;
 }
 
-/** Different transfer profiles that are kept apart for each role: a fleet has a few, hostile reports could have any number. */
-export const MAX_PROFILES_OF_ROLE = 256;
-
 /** Pairs whose service is remembered, the longest unused forgotten first. */
 export const MAX_REMEMBERED_PAIRS = 65_536;
-
-/** Members that have one profile. What is judged of one holds for all. */
-interface ProfileClass {
-  readonly profile: TransferProfile;
-  readonly members: Set<Entry>;
-  /** By the other role's class. */
-  readonly judgements: Map<ProfileClass, ProfileJudgement>;
-  /** Whether a class of the other role goes with it, and by which `partnersVersion` that was looked at. */
-  partners: { readonly version: number; readonly exist: boolean } | undefined;
-}
-
-interface Entry {
-  readonly member: PairMember;
-  readonly profileClass: ProfileClass;
-  /** Prefill members: what decode workers of a class found of the side channel; shared by all of the class. */
-  readonly channel: Map<PairClass, ChannelAnswer>;
-  /** By the other member, only of those on the same host. */
-  readonly near: Map<Entry, PairClass>;
-  /** Prefill members: pairs that were used. */
-  readonly service: Map<Entry, PairService>;
-}
 
 const OVERFLOW: ProfileJudgement = {
   state: 'cannot_say',
@@ -101,23 +73,10 @@ const OVERFLOW: ProfileJudgement = {
   differences: [],
 };
 
+/** Members that left and are remembered. */
+const MAX_GONE = 1_024;
+
 const NO_TRANSFERS: PairTransfers = { cost: undefined, transfers: 0, failedTransfers: 0 };
-
-/** The members of one role, by target and by profile. */
-class Role {
-  readonly entries = new Map<string, Entry>();
-  readonly classes = new Map<string, ProfileClass>();
-
-  /** The class of a profile; undefined where there are too many. */
-  classOf(profile: TransferProfile): ProfileClass | undefined {
-    const known = this.classes.get(profile.key);
-    if (known !== undefined) return known;
-    if (this.classes.size >= MAX_PROFILES_OF_ROLE) return undefined;
-    const made: ProfileClass = { profile, members: new Set(), judgements: new Map(), partners: undefined };
-    this.classes.set(profile.key, made);
-    return made;
-  }
-}
 
 /**
  * All pairs of prefill and decode workers of one model: who can hand KV blocks
@@ -139,6 +98,9 @@ export class PairBook implements PairLookup {
   /** Pairs that are set aside, in no order: they are few. */
   readonly #aside = new Map<PairService, { readonly prefill: Entry; readonly decode: Entry }>();
   #remembered = 0;
+  /** Who left lately, for readers that follow changes. */
+  readonly #gone: { readonly target: string; readonly version: number }[] = [];
+  #counts: { readonly version: number; readonly counts: PairCounts } | undefined;
   /** Grows with every change that shows in a verdict. */
   version = 0;
   /** Grows when members of a role come or go whose profile no other one has: who has partners may be another. */
@@ -269,6 +231,69 @@ export class PairBook implements PairLookup {
     return false;
   }
 
+  /** How many pairs there are in each state. Costs prefill workers times places, once after a change. */
+  get counts(): PairCounts {
+    if (this.#counts?.version !== this.version) {
+      this.#counts = { version: this.version, counts: this.#count() };
+    }
+    return this.#counts.counts;
+  }
+
+  #count(): PairCounts {
+    const counts = { can_pair: 0, cannot_say: 0, cannot_pair: 0, set_aside: 0 };
+    for (const prefill of this.#prefill.entries.values()) {
+      const { node } = prefill.member.position;
+      for (const members of this.#decode.places.values()) {
+        const [sample] = members;
+        const there = sample?.member.position.node ?? '';
+        const isElsewhere = node !== '' && there !== '' && node !== there;
+        if (sample !== undefined && isElsewhere && this.#decode.classes.size === 1 && this.#aside.size === 0)
+          counts[this.#state(prefill, sample)] += members.size;
+        else for (const decode of members) counts[this.#state(prefill, decode)] += 1;
+      }
+    }
+    return counts;
+  }
+
+  /**
+   * Pairs that changed after `version`, and members that left since; undefined where that is too long ago, and all is to
+   * be read again.
+   */
+  changesSince(version: number): PairChangesSince | undefined {
+    const [oldest] = this.#gone;
+    if (oldest !== undefined && oldest.version > version && this.#gone.length > MAX_GONE / 2)
+      return undefined;
+    return {
+      pairs: this.#pairsChangedSince(version),
+      goneTargets: this.#gone.flatMap(({ target, version: at }) =>
+        at > version && this.#entry(target) === undefined ? [target] : [],
+      ),
+    };
+  }
+
+  *#pairsChangedSince(version: number): Generator<readonly [string, string]> {
+    const decodes = [...this.#decode.entries.values()].filter(({ changedAt }) => changedAt > version);
+    for (const prefill of this.#prefill.entries.values()) {
+      const isChanged = prefill.changedAt > version;
+      for (const decode of isChanged ? this.#decode.entries.values() : decodes)
+        yield [prefill.member.target, decode.member.target];
+      if (isChanged) continue;
+      for (const [decode, { changedAt }] of prefill.service)
+        if (changedAt > version && decode.changedAt <= version)
+          yield [prefill.member.target, decode.member.target];
+    }
+  }
+
+  #changed(entry: Entry): void {
+    this.version += 1;
+    entry.changedAt = this.version;
+  }
+
+  #used(service: PairService): void {
+    this.version += 1;
+    service.changedAt = this.version;
+  }
+
   #isIn(entry: Entry): boolean {
     return this.#entry(entry.member.target) === entry;
   }
@@ -283,7 +308,14 @@ export class PairBook implements PairLookup {
     const role = member.role === 'prefill' ? this.#prefill : this.#decode;
     const profileClass = role.classOf(member.profile) ?? this.#overflow;
     if (before === undefined || !isSameInstance) {
-      this.#insert({ member, profileClass, channel: new Map(), near: new Map(), service: new Map() });
+      this.#insert({
+        member,
+        profileClass,
+        channel: new Map(),
+        near: new Map(),
+        service: new Map(),
+        changedAt: 0,
+      });
       return;
     }
     // The same engine with other values: its transfers stand, its nearness and its side channel are looked at again.
@@ -293,6 +325,7 @@ export class PairBook implements PairLookup {
       channel: hasSameChannels(before.member, member) ? before.channel : new Map(),
       near: new Map(),
       service: before.service,
+      changedAt: 0,
     };
     this.#takeOut(before);
     this.#insert(entry);
@@ -304,6 +337,8 @@ export class PairBook implements PairLookup {
     const entry = this.#entry(target);
     if (entry === undefined) return;
     this.#takeOut(entry);
+    this.#gone.push({ target, version: this.version });
+    if (this.#gone.length > MAX_GONE) this.#gone.splice(0, MAX_GONE / 2);
     for (const [decode, service] of entry.service) this.#forget(entry, decode, service);
     for (const prefill of this.#prefill.entries.values()) {
       const service = prefill.service.get(entry);
@@ -376,6 +411,7 @@ export class PairBook implements PairLookup {
     if (found === undefined) return undefined;
     const { service, prefill, decode } = found;
     service.succeed();
+    this.#used(service);
     if (transfer === undefined) return undefined;
     service.meter.add(transfer);
     if (service.isSlowLogged) return undefined;
@@ -398,9 +434,10 @@ export class PairBook implements PairLookup {
     const found = this.#serviceFor(prefillTarget, decodeTarget);
     if (found === undefined) return undefined;
     const { service, prefill, decode } = found;
-    if (!service.fail(reason, nowMs)) return undefined;
+    const isAside = service.fail(reason, nowMs);
+    this.#used(service);
+    if (!isAside) return undefined;
     this.#aside.set(service, { prefill, decode });
-    this.version += 1;
     const seconds = Math.round(((service.asideUntilMs ?? nowMs) - nowMs) / 1_000);
     const times = service.failedInARow;
     return remark(
@@ -418,7 +455,7 @@ export class PairBook implements PairLookup {
       if (service.asideUntilMs === undefined || service.asideUntilMs > nowMs) continue;
       service.asideUntilMs = undefined;
       this.#aside.delete(service);
-      this.version += 1;
+      this.#used(service);
       remarks.push(
         remark(
           'info',
@@ -448,7 +485,7 @@ export class PairBook implements PairLookup {
       const question = this.#question(prefill, decode, pairClass);
       if (question === undefined) continue;
       prefill.channel.set(pairClass, { state: 'pending' });
-      this.version += 1;
+      this.#changed(prefill);
       questions.push(question);
     }
     return questions;
@@ -490,7 +527,7 @@ export class PairBook implements PairLookup {
     const prefill = this.#prefill.entries.get(prefillTarget);
     if (prefill?.member.instanceId !== instanceId) return;
     prefill.channel.set(pairClass, answer);
-    this.version += 1;
+    this.#changed(prefill);
   }
 
   /** What was found of a prefill worker's side channel from a class; undefined where nobody was asked. */
@@ -506,17 +543,15 @@ export class PairBook implements PairLookup {
     const { member, profileClass } = entry;
     const role = member.role === 'prefill' ? this.#prefill : this.#decode;
     if (profileClass.members.size === 0 || role.entries.size === 0) this.partnersVersion += 1;
-    role.entries.set(member.target, entry);
-    profileClass.members.add(entry);
-    this.version += 1;
+    role.add(entry);
+    this.#changed(entry);
   }
 
   #takeOut(entry: Entry): void {
     const { member, profileClass } = entry;
     const [role, other] =
       member.role === 'prefill' ? [this.#prefill, this.#decode] : [this.#decode, this.#prefill];
-    role.entries.delete(member.target);
-    profileClass.members.delete(entry);
+    role.delete(entry);
     if (profileClass.members.size === 0) this.partnersVersion += 1;
     if (profileClass.members.size === 0 && profileClass !== this.#overflow) {
       role.classes.delete(profileClass.profile.key);
@@ -672,13 +707,6 @@ export class PairBook implements PairLookup {
     this.#aside.delete(service);
     this.#remembered -= 1;
   }
-}
-
-/** The target that comes first, so that the order in which workers came does not show. */
-function firstByName(members: ReadonlySet<Entry>): string {
-  let first: string | undefined;
-  for (const { member } of members) if (first === undefined || member.target < first) first = member.target;
-  return first ?? '';
 }
 
 const OVERFLOW_PROFILE = { key: '' } as TransferProfile;

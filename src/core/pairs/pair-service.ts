@@ -21,6 +21,8 @@ export class PairService {
   /** What failed last, for an operator. */
   lastFailure = '';
   isSlowLogged = false;
+  /** `PairBook.version` at its last use. */
+  changedAt = 0;
 
   /** Counts a failure; true where the pair is to be set aside by it. */
   fail(reason: string, nowMs: number): boolean {

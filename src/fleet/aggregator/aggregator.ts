@@ -80,6 +80,7 @@ export class Aggregator {
         registry,
         clock,
         view: () => runner.view,
+        pairs: (group) => runner.pairsOf(group),
         faults: () => runner.faults,
         sources: () => this.fleet.sources,
       },

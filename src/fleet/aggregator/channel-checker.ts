@@ -1,6 +1,6 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
 import type { AgreementEffect } from '../../core/agreement/events.js';
-import type { ChannelAnswer, ChannelQuestion } from '../../core/pairs/pair-book.js';
+import type { ChannelAnswer, ChannelQuestion } from '../../core/pairs/side-channels.js';
 import { withoutControls } from '../../core/text/printable.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import { callUnary } from '../../edge/rpc/call-unary.js';

@@ -4,6 +4,7 @@ import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js
 import type { AgreementEffect } from '../../core/agreement/events.js';
 import type { FleetView, MemberState, ReasonCode } from '../../core/agreement/snapshot.js';
 import { evidenceSourceName } from '../../core/contract/names.js';
+import type { PairLookup } from '../../core/pairs/pair-book.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { SourceHealth } from '../discovery/source.js';
 import type { FleetFault } from './fleet-runner.js';
@@ -47,6 +48,8 @@ export interface FleetMetricsModules {
   readonly clock: Clock;
   /** The answers as last prepared. */
   readonly view: () => FleetView;
+  /** The pairs of a group; undefined where no group has that name. */
+  readonly pairs: (group: string) => PairLookup | undefined;
   /** Faults of this program that were contained, since the start. */
   readonly faults: () => Readonly<Record<FleetFault, number>>;
   /** The sources of discovery, each with whether its last round went well. */
@@ -67,7 +70,10 @@ export class FleetMetrics {
   /** Label sets given to `#mismatches`, by worker, so that they can be taken back. */
   readonly #mismatchLabels = new Map<string, MismatchLabels[]>();
 
-  constructor(options: MissedGroupsOptions, { registry, clock, view, faults, sources }: FleetMetricsModules) {
+  constructor(
+    options: MissedGroupsOptions,
+    { registry, clock, view, pairs, faults, sources }: FleetMetricsModules,
+  ) {
     const registers = [registry];
     new Counter({
       name: 'kv_accord_fleet_faults_total',
@@ -129,6 +135,18 @@ export class FleetMetrics {
       ['group'],
       (self, { groups }) => {
         for (const { group, members } of groups) self.set({ group }, countInexact(members));
+      },
+    );
+    gauge(
+      'pairs',
+      'Pairs of prefill and decode workers of a group by state; none of a group whose workers all serve whole requests.',
+      ['group', 'state'],
+      (self, { groups }) => {
+        for (const { group } of groups) {
+          const lookup = pairs(group);
+          if (lookup === undefined || lookup.prefillCount + lookup.decodeCount === 0) continue;
+          for (const [state, count] of Object.entries(lookup.counts)) self.set({ group, state }, count);
+        }
       },
     );
     gauge(

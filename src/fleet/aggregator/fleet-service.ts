@@ -9,11 +9,15 @@ import type {
   ListWorkersResponse,
   WatchAgreementRequest,
   WatchAgreementResponse,
+  WatchPairsRequest,
+  WatchPairsResponse,
 } from '../../gen/kvaccord/v1/fleet.js';
 import { Worker } from '../../gen/kvaccord/v1/fleet.js';
 import type { AgreementBoard } from './agreement-board.js';
 import { toMember } from './fleet-messages.js';
 import type { FleetRunner } from './fleet-runner.js';
+import { listPairs } from './pair-pages.js';
+import { PairWatch } from './pair-watch.js';
 
 /** How often a silent watch says that the aggregator lives. */
 export const WATCH_HEARTBEAT_MS = 5_000;
@@ -56,6 +60,12 @@ function agreementOf(board: AgreementBoard, group: string): Agreement {
 /** The `kvaccord.v1.Fleet` service over one fleet. */
 export function createFleetService({ runner, board, edge }: FleetServiceModules): FleetServer {
   let watchers = 0;
+  const heartbeat = () => ({
+    payload: {
+      $case: 'heartbeat' as const,
+      value: { sentAt: new Date(edge.clock.wallMs()), instanceId: '', revision: 0n },
+    },
+  });
   return {
     getAgreement: wrapUnary(edge, ({ group }) => ({ agreement: agreementOf(board, group) })),
 
@@ -63,15 +73,7 @@ export function createFleetService({ runner, board, edge }: FleetServiceModules)
       edge,
       {
         mode: 'latest-value',
-        heartbeat: {
-          intervalMs: WATCH_HEARTBEAT_MS,
-          make: () => ({
-            payload: {
-              $case: 'heartbeat' as const,
-              value: { sentAt: new Date(edge.clock.wallMs()), instanceId: '', revision: 0n },
-            },
-          }),
-        },
+        heartbeat: { intervalMs: WATCH_HEARTBEAT_MS, make: heartbeat },
       },
       ({ group }, stream) => {
         if (watchers >= MAX_WATCHERS) {
@@ -103,12 +105,29 @@ export function createFleetService({ runner, board, edge }: FleetServiceModules)
 
     listWorkers: wrapUnary(edge, (request) => listWorkers(runner, request)),
 
-    listPairs: wrapUnary(edge, () => {
-      throw new RpcError('unavailable', 'pairs are not judged yet');
-    }),
-    watchPairs: wrapUnary(edge, () => {
-      throw new RpcError('unavailable', 'pairs are not judged yet');
-    }) as never,
+    listPairs: wrapUnary(edge, (request) => listPairs(runner, request)),
+
+    watchPairs: wrapServerStream<WatchPairsRequest, WatchPairsResponse>(
+      edge,
+      { mode: 'every', heartbeat: { intervalMs: WATCH_HEARTBEAT_MS, make: heartbeat } },
+      ({ group }, stream) => {
+        if (watchers >= MAX_WATCHERS) {
+          throw new RpcError('too_many_watchers', `this aggregator has ${MAX_WATCHERS} watchers, its limit`);
+        }
+        const watch = new PairWatch(agreementOf(board, group).group, {
+          runner,
+          clock: edge.clock,
+          logger: edge.logger,
+          stream,
+        });
+        watchers += 1;
+        onAbort(stream.signal, () => {
+          watchers -= 1;
+          watch.close();
+        });
+        watch.start();
+      },
+    ),
   };
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AgreementEffect } from '../../../src/core/agreement/events.js';
 import type { AgreementOptions } from '../../../src/core/agreement/options.js';
-import type { ChannelAnswer, ChannelQuestion } from '../../../src/core/pairs/pair-book.js';
+import type { ChannelAnswer, ChannelQuestion } from '../../../src/core/pairs/side-channels.js';
 import { TestFleet } from '../../support/fleet.js';
 import { bookOfTwo, type PairSketch, pairReport } from './pair-fleet.js';
 

@@ -29,6 +29,7 @@ class Stage {
         registry: this.#registry,
         clock,
         view: () => fleet.view(),
+        pairs: (group) => fleet.state.groups.get(group)?.pairs,
         sources: () => this.sources,
         faults: () => ({ agreement: 0, listener: 2 }),
       },

@@ -1,4 +1,10 @@
-import { type FleetSnapshot, SnapshotError, takeResults, takeSnapshot } from '../../../app/fleet-snapshot.js';
+import {
+  type FleetSnapshot,
+  SnapshotError,
+  takePairs,
+  takeResults,
+  takeSnapshot,
+} from '../../../app/fleet-snapshot.js';
 import { openSecurity } from '../../../app/open-security.js';
 import { SettingError } from '../../../app/setting-error.js';
 import { andMore } from '../../../core/text/lists.js';
@@ -9,13 +15,14 @@ import type { TextOutput } from '../../../edge/platform/streams/standard-streams
 import { type RpcChannel, RpcDialer } from '../../../edge/rpc/channel.js';
 import { ConnectError } from '../../../edge/rpc/connect-error.js';
 import { CapabilityReport } from '../../../gen/kvaccord/v1/capabilities.js';
-import { Agreement, Worker } from '../../../gen/kvaccord/v1/fleet.js';
+import { Agreement, ListPairsResponse, Worker } from '../../../gen/kvaccord/v1/fleet.js';
 import { ListResultsResponse } from '../../../gen/kvaccord/v1/router.js';
 import type { CommandBody } from '../../command.js';
 import { EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
 import { quote } from '../../settings/wrong-value.js';
 import { wrapLine } from '../../shared/wrap-line.js';
 import { printIndex } from './index-dump.js';
+import { renderPairs } from './pairs-table.js';
 import { renderResults } from './results-table.js';
 import { type Screen, ScrollView } from './scroll-view.js';
 import type { statusSettings } from './settings.js';
@@ -139,6 +146,11 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
         const results = await takeResults(channel, settings.group ?? '', { clock, timeoutMs, signal });
         if (json) return { answer: `${jsonText(ListResultsResponse.toJSON(results))}\n` };
         return { answer: fitted(withoutControls(renderResults(results.groups))) };
+      }
+      if (settings.pairs) {
+        const pairs = await takePairs(channel, settings.group ?? '', { clock, timeoutMs, signal });
+        if (json) return { answer: `${jsonText(ListPairsResponse.toJSON(pairs))}\n` };
+        return { answer: fitted(withoutControls(renderPairs(pairs))) };
       }
       const snapshot = await takeSnapshot(channel, { clock, timeoutMs, signal });
       if (json) return { answer: `${jsonText(toJson(snapshot))}\n` };

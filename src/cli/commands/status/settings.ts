@@ -24,11 +24,16 @@ export const statusSettings = {
     inEnvironment: false,
     help: 'Show nodes, GPUs and their links in place of block sizes: of a sidecar, every device and link.',
   },
+  pairs: {
+    kind: 'boolean',
+    group: 'Output',
+    help: 'Show which prefill worker can hand its KV blocks to which decode worker, how near they are, what transfers take, and why not, in place of the fleet.',
+  },
   group: {
     kind: 'string',
     group: 'Output',
     placeholder: 'MODEL',
-    help: 'With --index or --routing: the served model, when the fleet serves several.',
+    help: 'With --index, --routing or --pairs: the served model, when the fleet serves several.',
   },
   timeout: {
     kind: 'duration',
@@ -57,14 +62,21 @@ export const statusDescription: CommandDescription<typeof statusSettings> = {
     { says: 'For programs', line: 'kv-accord status --json' },
     { says: 'Who holds how many blocks', line: 'kv-accord status --index' },
     { says: 'Whether predictions come true', line: 'kv-accord status --routing' },
+    { says: 'Which prefill and decode workers go together', line: 'kv-accord status --pairs' },
     { says: 'Which GPUs each worker has, and where', line: 'kv-accord status --topology' },
   ],
-  check({ index, routing, topology, watch, group }, reject) {
+  check({ index, routing, topology, pairs, watch, group }, reject) {
     if (index && watch) throw reject('watch', 'left out with --index', 'true');
     if (index && routing) throw reject('routing', 'left out with --index', 'true');
     if (topology && (index || routing))
       throw reject('topology', `left out with ${index ? '--index' : '--routing'}`, 'true');
-    if (!index && !routing && group !== undefined)
-      throw reject('group', 'left out without --index or --routing');
+    if (pairs && (index || routing || topology))
+      throw reject(
+        'pairs',
+        `left out with ${index ? '--index' : routing ? '--routing' : '--topology'}`,
+        'true',
+      );
+    if (!index && !routing && !pairs && group !== undefined)
+      throw reject('group', 'left out without --index, --routing or --pairs');
   },
 };

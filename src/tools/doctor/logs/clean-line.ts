@@ -1,3 +1,4 @@
+import { flatRecord } from './flat-record.js';
 import { timeOf, timeOfField } from './log-time.js';
 import { quoteLongNumbers } from './long-numbers.js';
 import type { TimeGaps } from './quick-time.js';
@@ -83,6 +84,12 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
         if (text.includes('\u001b')) text = text.replace(ESCAPE_SEQUENCES, '');
         continue;
       }
+      const flat = flatRecord(text);
+      if (flat !== undefined) {
+        ms ??= timeOfField(flat.time, context.nowMs, context.gaps);
+        ms ??= timeOf(flat.text, context.nowMs, context.gaps);
+        return new FlatLine(flat.text, ms, who, text);
+      }
       const object = parsed(text);
       if (object === undefined) break;
       const time = TIME_FIELDS.find((name) => name in object);
@@ -105,6 +112,25 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
   }
   ms ??= timeOf(text, context.nowMs, context.gaps);
   return { text, ms, who, fields };
+}
+
+/** A record whose fields are parsed when they are first asked for: few rules need them. */
+class FlatLine implements CleanLine {
+  readonly text: string;
+  readonly ms: number | undefined;
+  readonly who: string;
+  readonly #json: string;
+
+  constructor(text: string, ms: number | undefined, who: string, json: string) {
+    this.text = text;
+    this.ms = ms;
+    this.who = who;
+    this.#json = json;
+  }
+
+  get fields(): Readonly<Record<string, unknown>> | undefined {
+    return parsed(this.#json);
+  }
 }
 
 /** A line of Docker's own log driver without parsing all of it; undefined for every other form. */

@@ -1,7 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
-import { type CleaningContext, cleanLine } from './clean-line.js';
+import { type CleaningContext, type CleanLine, cleanLine } from './clean-line.js';
 import { MAX_LINE_BYTES } from './line-blocks.js';
 import type { LogKnowledge } from './log-knowledge.js';
 import type { LogProgram } from './log-summary.js';
@@ -76,7 +76,7 @@ export class LineReader {
 
   #look(raw: string, rules: readonly LogRule[] | undefined): void {
     const clean = cleanLine(raw.endsWith('\r') ? raw.slice(0, -1) : raw, this.#context);
-    const { ms, text, who, fields } = clean;
+    const { ms } = clean;
     if (ms !== undefined) {
       this.#ms = ms;
       if (this.firstMs === undefined || ms < this.firstMs) this.firstMs = ms;
@@ -87,8 +87,29 @@ export class LineReader {
       this.programs.set(program, (this.programs.get(program) ?? 0) + 1);
     }
     if (rules === undefined) return;
-    const line: LogLine = { lineNumber: this.lines, text, ms: this.#ms, who, fields };
+    const line = new SeenLine(this.lines, clean, this.#ms);
     for (const { read } of rules) read(line, this.#tally);
+  }
+}
+
+/** A cleaned line with its place; its time may be that of a line before it. */
+class SeenLine implements LogLine {
+  readonly lineNumber: number;
+  readonly text: string;
+  readonly ms: number | undefined;
+  readonly who: string;
+  readonly #clean: CleanLine;
+
+  constructor(lineNumber: number, clean: CleanLine, ms: number | undefined) {
+    this.lineNumber = lineNumber;
+    this.text = clean.text;
+    this.ms = ms;
+    this.who = clean.who;
+    this.#clean = clean;
+  }
+
+  get fields(): Readonly<Record<string, unknown>> | undefined {
+    return this.#clean.fields;
   }
 }
 

@@ -47,6 +47,11 @@ export class LogTally implements LogFindings {
   readonly #decisions = new Decisions();
   readonly #sizes = new Map<string, SizeSighting>();
   readonly #settings = new Map<string, SettingSighting>();
+  /** The last setting of each worker: busy lines repeat it. */
+  readonly #latest = new Map<
+    string,
+    { readonly name: SettingName; readonly value: unknown; readonly side: string }
+  >();
   readonly #weights = new BoundedCounts(MAX_VALUES);
   /** Pods that run a standalone indexer; "" for a log without prefixes. */
   readonly #indexers = new Set<string>();
@@ -122,6 +127,10 @@ export class LogTally implements LogFindings {
   addSetting(line: LogLine, name: SettingName, details: SettingDetails): void {
     const { side, who = this.#whoOf(line), isDefault = false, about } = details;
     if (details.value === undefined || details.value === '') return;
+    const latest = this.#latest.get(who);
+    if (latest?.name === name && latest.value === details.value && latest.side === side) return;
+    if (latest !== undefined || this.#latest.size < MAX_WORKERS)
+      this.#latest.set(who, { name, value: details.value, side });
     const value = String(details.value).slice(0, MAX_VALUE_CHARS);
     const key = `${side}\n${who}\n${name}\n${value}`;
     if (this.#settings.has(key) || this.#settings.size >= MAX_SIGHTINGS) return;

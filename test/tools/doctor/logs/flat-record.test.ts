@@ -1,0 +1,100 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { cleanLine } from '../../../../src/tools/doctor/logs/clean-line.js';
+import { flatRecord } from '../../../../src/tools/doctor/logs/flat-record.js';
+
+const CONTEXT = { nowMs: Date.parse('2026-11-22T00:00:00Z'), gaps: { hasNoZone: false, hasNoYear: false } };
+
+const name = fc.oneof(
+  fc.constantFrom('level', 'target', 'worker_id', 'dp_rank', 'request.outcome', 'caller', 'a', 'error'),
+  fc.constantFrom(
+    'time',
+    'ts',
+    'timestamp',
+    'asctime',
+    'msg',
+    'message',
+    'event',
+    'log',
+    'line',
+    '7',
+    'fields',
+  ),
+  fc.string({ maxLength: 12 }),
+);
+const value = fc.oneof(
+  fc.string({ maxLength: 20 }),
+  fc.string({ unit: 'grapheme', maxLength: 12 }),
+  fc.constantFrom(
+    'two words',
+    'tab\tbed',
+    '\u00a0',
+    '2026-02-16T14:38:53.950961Z',
+    '1781099812123',
+    'x'.repeat(2_100),
+  ),
+  fc.integer(),
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+  fc.constantFrom(null, true, false, 0, -0, 1e21, 252.375, 1781099812.4359953),
+  fc.constantFrom([], {}, { message: 'inner' }, ['a', 1]),
+);
+const record = fc
+  .array(fc.tuple(name, value), { maxLength: 14 })
+  .map((pairs) => [...pairs, ['message', 'Selected worker'] as const]);
+
+/** A record with the pairs in their order, as programs write one. */
+function written(pairs: readonly (readonly [string, unknown])[], between: string): string {
+  const fields = pairs.map(([key, one]) => `${JSON.stringify(key)}:${between}${JSON.stringify(one)}`);
+  return `{${fields.join(`,${between}`)}}`;
+}
+
+describe('a record that is read in one pass', () => {
+  it('is what a parser makes of it', () => {
+    let read = 0;
+    fc.assert(
+      fc.property(record, fc.constantFrom('', ' '), (pairs, between) => {
+        const json = written(pairs, between);
+        // An object within leaves a record to the parser, and is no part of the text.
+        const parsed = cleanLine(written([...pairs, ['an object', {}]], between), CONTEXT);
+        const quick = cleanLine(json, CONTEXT);
+        if (flatRecord(json) !== undefined) read += 1;
+        const { 'an object': _, ...fields } = parsed.fields ?? {};
+        expect({ text: quick.text, ms: quick.ms, who: quick.who, fields: quick.fields ?? {} }).toEqual({
+          text: parsed.text,
+          ms: parsed.ms,
+          who: parsed.who,
+          fields,
+        });
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(read).toBeGreaterThan(100);
+  });
+
+  it('keeps the digits of an id of 64 bits', () => {
+    const json =
+      '{"ts":1781099812.4359953,"msg":"Selected worker","worker_id":14890345699382878635,"logit":9.50}';
+    expect(flatRecord(json)).toEqual({
+      text: 'Selected worker worker_id=14890345699382878635 logit=9.5',
+      time: 1781099812.4359953,
+    });
+  });
+
+  it.each([
+    ['an escape', '{"msg":"a\\nb"}'],
+    ['an object', '{"msg":"a","scores":{"b":1}}'],
+    ['a name that comes twice', '{"msg":"a","b":1,"b":2}'],
+    ['two messages', '{"msg":"a","message":"b"}'],
+    ['no message', '{"level":"info"}'],
+    ['the line of another program', '{"msg":"a","log":"b"}'],
+    ['a number with a zero before it', '{"msg":"a","b":01}'],
+    ['an exponent', '{"msg":"a","b":1e3}'],
+    ['a name of digits', '{"msg":"a","7":1}'],
+    ['a word that is none of JSON', '{"msg":"a","b":nil}'],
+    ['something behind it', '{"msg":"a"} {'],
+    ['a cut', '{"msg":"a","b":"c'],
+    ['nothing', '{}'],
+  ])('leaves %s to the parser', (_, json) => {
+    expect(flatRecord(json)).toBeUndefined();
+  });
+});

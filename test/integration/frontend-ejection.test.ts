@@ -211,7 +211,8 @@ describe('a frontend under load', () => {
     expect(page).toBe(`http://${await placeOf(aggregator, 'http')}/`);
     expect(await (await fetch(page)).text()).toContain('kv-accord aggregator');
     const failed = async (): Promise<readonly (string | undefined)[][]> => {
-      await (await chat(url)).text();
+      // At the same time: one after the other, equal prompts all go where the first of them went.
+      await Promise.all(Array.from({ length: 12 }, async () => (await chat(url)).text()));
       const view = (await (await fetch(`${page}api/v1/view`)).json()) as ViewDocument;
       return view.decisions.flatMap(({ failure, worker }) =>
         failure === undefined ? [] : [[failure, worker]],

@@ -1,10 +1,11 @@
+import { MEMBER_RANKS, MEMBER_TONES } from '../../core/agreement/member-tones.js';
 import type { FleetView, GroupView, MemberView } from '../../core/agreement/snapshot.js';
 import { sourceText } from '../../core/agreement/snapshot.js';
 import { clip } from '../../core/text/lists.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { ApiRoute } from '../../edge/http/api.js';
 import { ApiError } from '../../edge/http/api.js';
-import type { StatusContent, StatusTable, Tone } from '../../edge/http/status-page.js';
+import type { StatusContent, StatusTable } from '../../edge/http/status-page.js';
 import { Agreement, Worker } from '../../gen/kvaccord/v1/fleet.js';
 import type { AgreementBoard } from './agreement-board.js';
 import type { FleetRunner } from './fleet-runner.js';
@@ -63,21 +64,6 @@ function openMessage({ group, members, values, epoch, partialReason }: GroupView
   ];
 }
 
-/** Worst first: the order of rows, and of counts. */
-const STATES: readonly (readonly [MemberView['state'], Tone])[] = [
-  ['dissenting', 'bad'],
-  ['incomplete', 'warn'],
-  ['lost', 'warn'],
-  ['discovered', 'warn'],
-  ['draining', 'plain'],
-  ['reported', 'plain'],
-  ['conforming', 'good'],
-  ['verified', 'good'],
-];
-
-const RANKS: ReadonlyMap<string, number> = new Map(STATES.map(([state], rank) => [state, rank]));
-const TONES: ReadonlyMap<string, Tone> = new Map(STATES);
-
 /** Whether it would get requests if all were well: who leaves in order is no fault. */
 function isKeptOut({ offer, state }: MemberView): boolean {
   return offer === 'none' && state !== 'draining';
@@ -90,8 +76,8 @@ function isEjected({ ejectedReason }: MemberView): boolean {
 
 /** `1,000: 10 dissenting, 990 verified`. */
 function countsOf(members: readonly MemberView[], withTotal = true): string {
-  const counts = STATES.map(
-    ([state]) => [state, members.filter((one) => one.state === state).length] as const,
+  const counts = [...MEMBER_TONES.keys()].map(
+    (state) => [state, members.filter((one) => one.state === state).length] as const,
   );
   const words = counts.flatMap(([state, count]) => (count === 0 ? [] : [`${count} ${state}`])).join(', ');
   if (!withTotal) return words;
@@ -101,7 +87,7 @@ function countsOf(members: readonly MemberView[], withTotal = true): string {
 /** By what a person has to act on: whether its requests fail, the state, then whether it gets requests, then the name. */
 function byUrgency(a: MemberView, b: MemberView): number {
   if (isEjected(a) !== isEjected(b)) return isEjected(a) ? -1 : 1;
-  const rank = (RANKS.get(a.state) ?? 0) - (RANKS.get(b.state) ?? 0);
+  const rank = (MEMBER_RANKS.get(a.state) ?? 0) - (MEMBER_RANKS.get(b.state) ?? 0);
   if (rank !== 0) return rank;
   if (a.offer !== b.offer) return OFFER_RANKS[a.offer] - OFFER_RANKS[b.offer];
   return workerName(a) < workerName(b) ? -1 : 1;
@@ -120,7 +106,7 @@ function membersTable(title: string, members: readonly MemberView[]): StatusTabl
         workerName(member),
         isEjected(member)
           ? { text: 'ejected', tone: 'bad' }
-          : { text: member.state, tone: TONES.get(member.state) ?? 'plain' },
+          : { text: member.state, tone: MEMBER_TONES.get(member.state) ?? 'plain' },
         member.tokensPerBlock === undefined ? '' : String(member.tokensPerBlock),
         sourceText(member),
         isEjected(member)

@@ -1,9 +1,10 @@
+import { MEMBER_RANKS, MEMBER_TONES } from '../../core/agreement/member-tones.js';
 import type { FleetView, MemberView } from '../../core/agreement/snapshot.js';
 import { EvidenceSource } from '../../core/contract/enums.js';
 import { engineKindName, engineRoleName, evidenceSourceName } from '../../core/contract/names.js';
 import { fabricName } from '../../core/contract/topology-words.js';
 import { shownLine, shownText } from '../../core/view/shown-text.js';
-import { VIEW_LIMITS, type ViewTone, type ViewWorker } from '../../core/view/view-document.js';
+import { VIEW_LIMITS, type ViewWorker } from '../../core/view/view-document.js';
 import {
   Canary_State as CanaryState,
   CapabilityReport,
@@ -14,21 +15,6 @@ import type { LeftOut } from '../router/candidate-list.js';
 
 /** Characters of raw evidence that are shown; the report has more. */
 const MAX_EVIDENCE_CHARS = 200;
-
-/** Worst first; an ejected one comes before all. */
-const STATES: readonly (readonly [MemberView['state'], ViewTone])[] = [
-  ['dissenting', 'bad'],
-  ['incomplete', 'warn'],
-  ['lost', 'warn'],
-  ['discovered', 'warn'],
-  ['draining', 'plain'],
-  ['reported', 'plain'],
-  ['conforming', 'good'],
-  ['verified', 'good'],
-];
-
-const RANKS: ReadonlyMap<string, number> = new Map(STATES.map(([state], rank) => [state, rank + 1]));
-const TONES: ReadonlyMap<string, ViewTone> = new Map(STATES);
 
 const OFFERS: Readonly<
   Record<MemberView['offer'], { readonly text: ViewWorker['requests']; readonly rank: number }>
@@ -199,8 +185,9 @@ function viewOf(
     workerId: shownLine(member.workerId),
     instanceId: shownLine(member.instanceId),
     shown: isEjected ? 'ejected' : state,
-    tone: isEjected ? 'bad' : (TONES.get(state) ?? 'plain'),
-    rank: isEjected ? 0 : (RANKS.get(state) ?? 0) * OFFER_RANKS + OFFERS[offer].rank,
+    tone: isEjected ? 'bad' : (MEMBER_TONES.get(state) ?? 'plain'),
+    // An ejected one comes before all.
+    rank: isEjected ? 0 : (1 + (MEMBER_RANKS.get(state) ?? -1)) * OFFER_RANKS + OFFERS[offer].rank,
     requests: isEjected ? 'tries' : leftOut === undefined ? OFFERS[offer].text : 'none here',
     why: shownText(ejectedReason || reason || whyLeftOut || pictureReason, VIEW_LIMITS.whyChars),
     ...(tokensPerBlock === undefined ? {} : { tokensPerBlock }),

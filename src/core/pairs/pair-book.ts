@@ -328,6 +328,8 @@ export class PairBook implements PairLookup {
       changedAt: 0,
     };
     this.#takeOut(before);
+    // Where it was the last one with its profile, the class went with it.
+    if (profileClass !== this.#overflow) role.classes.set(profileClass.profile.key, profileClass);
     this.#insert(entry);
     this.#rename(before, entry);
   }

@@ -41,6 +41,14 @@ describe('the book of pairs', () => {
     expect(book.millisecondsPerMebibyte('prefill-0', 'decode-0')).toBeCloseTo(2);
   });
 
+  it('leaves a worker its partners when the only one of the other role reports other values', () => {
+    const book = bookOfTwo({}, {});
+    book.setMember(pairMember('decode-0', 'decode', { revision: 2, position: { node: 'node-1' } }));
+    book.setMember(pairMember('prefill-0', 'prefill', { revision: 2, position: { node: 'node-2' } }));
+    expect(book.hasNoPartner('prefill-0')).toBe(false);
+    expect(book.hasNoPartner('decode-0')).toBe(false);
+  });
+
   it('asks again for the side channel of another instance', () => {
     const book = bookOfTwo({}, {});
     book.setMember(pairMember('prefill-0', 'prefill', { instance: 'prefill-0-2' }));

@@ -1,6 +1,10 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { followRouter } from '../../src/app/follow-router.js';
+import type { Address } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { systemRandom } from '../../src/edge/platform/random.js';
+import { createPlaintextSecurity } from '../../src/edge/security/security.js';
+import type { Pairing, Route } from '../../src/fleet/router/routing.js';
 import { EngineRole } from '../../src/gen/kvaccord/v1/capabilities.js';
 import type { ProcessLine } from '../../src/tools/demo/process-log.js';
 import { planWorker, running } from '../../src/tools/demo/scenes/fleet.js';
@@ -8,6 +12,7 @@ import { simulatedVllm } from '../../src/tools/demo/simulated-vllm.js';
 import { type PlannedWorker, Stage } from '../../src/tools/demo/stage.js';
 import { TransferNetwork } from '../../src/tools/demo/transfer-network.js';
 import { OpenThings } from '../support/open-things.js';
+import { RecordingLogger } from '../support/recording-logger.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());
@@ -143,6 +148,55 @@ describe('requests of a model with prefill and decode workers', () => {
     }
     expect([...workers].sort()).toEqual(['decode-1', 'worker-1']);
     expect(await active(fleet)).toBe(0);
+  });
+});
+
+describe('over the router of another process', () => {
+  it('both workers are reserved, ended apart, and what became of the blocks is counted there', async () => {
+    const fleet = await openFleet(['prefill-1', 'decode-1']);
+    const security = createPlaintextSecurity();
+    open.add(() => security.close());
+    const logger = new RecordingLogger();
+    const followed = followRouter(
+      {
+        address: fleet.stage.addresses?.grpc as Address,
+        maxWaiting: 10,
+        logsConflicts: false,
+        given: new Map(),
+      },
+      { clock: systemClock, logger, security },
+    );
+    open.add(() => followed.close());
+    await followed.answered;
+    expect(followed.catalogue().groups[0]?.hasPairs).toBe(true);
+    const ask = (pairing: Pairing): Promise<Route> =>
+      followed.routing.route({
+        ...{ group: 'demo-model', loraName: '', cacheSalt: '', excluded: [], pairing },
+        tokens: Uint32Array.from({ length: WORDS }, (_, at) => at),
+      });
+    const route = await ask({ protocols: ['nixl'] });
+    expect(route.decision).toMatchObject({
+      target: 'decode-1',
+      pair: {
+        prefill: { target: 'prefill-1' },
+        protocol: 'nixl',
+        pairClass: 'unknown',
+        transferredTokens: WORDS,
+      },
+    });
+    expect(await active(fleet)).toBe(2);
+    route.prefill?.prefillDone();
+    route.prefill?.release({ promptTokens: WORDS, cachedTokens: 0 });
+    await vi.waitFor(async () => expect(await active(fleet)).toBe(1));
+    route.transferred?.({ transferredTokens: WORDS, recomputedTokens: 0, durationMs: 5 });
+    route.release();
+    await vi.waitFor(async () => expect(await active(fleet)).toBe(0));
+    expect(await metric(fleet, 'kv_accord_pd_transferred_tokens_total')).toEqual([
+      `kv_accord_pd_transferred_tokens_total{group="demo-model"} ${WORDS}`,
+    ]);
+    const alone = await ask({ protocols: [] });
+    expect(alone.decision).toMatchObject({ target: 'decode-1', unsplit: 'request' });
+    alone.release();
   });
 });
 

@@ -69,6 +69,8 @@ export interface HarnessOptions {
   readonly mayBeRefused?: boolean;
   /** Instead of the choice in order. */
   readonly pick?: ProxiedRequest['pick'];
+  /** The bodies of each request for two workers. */
+  readonly split?: ProxiedRequest['split'];
 }
 
 /** A small HTTP server with the proxy behind it, and all that reached it. */
@@ -158,6 +160,7 @@ export class ProxyHarness {
         headers: request.headers,
         body: Buffer.concat(pieces),
         group: 'model',
+        split: this.#options.split,
         pick: this.#options.pick ?? ((excluded) => this.pickInOrder(excluded)),
       },
       response,

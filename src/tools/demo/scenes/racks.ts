@@ -1,8 +1,10 @@
 import { EngineRole } from '../../../gen/kvaccord/v1/capabilities.js';
 import { demoTopology } from '../demo-hosts.js';
+import type { EnginePart } from '../engine-surface.js';
 import type { Scene } from '../scene.js';
 import { simulatedVllm } from '../simulated-vllm.js';
 import type { PlannedWorker } from '../stage.js';
+import { TransferNetwork } from '../transfer-network.js';
 import { isOpenWith, MODEL, namesIn, planWorker, running } from './fleet.js';
 
 /** Small enough that blocks are evicted while the fleet is watched. */
@@ -10,17 +12,20 @@ const TOTAL_BLOCKS = 2_048;
 
 const ZONE = 'zone-1';
 
+const ROLES = { prefill: EngineRole.PREFILL, decode: EngineRole.DECODE } as const;
+
 /** A worker in the zone of the scene. */
 function placed(
   name: string,
   place: Omit<Parameters<typeof demoTopology>[0], 'zone'>,
-  about: { readonly role?: EngineRole; readonly tokensPerBlock?: number } = {},
+  about: { readonly part?: EnginePart; readonly tokensPerBlock?: number } = {},
 ): PlannedWorker {
-  const { role = EngineRole.AGGREGATED, tokensPerBlock = 16 } = about;
+  const { part, tokensPerBlock = 16 } = about;
+  const setup = { totalBlocks: TOTAL_BLOCKS, ...(part === undefined ? {} : { part }) };
   return {
-    ...running(planWorker(name, tokensPerBlock, simulatedVllm, { totalBlocks: TOTAL_BLOCKS })),
+    ...running(planWorker(name, tokensPerBlock, simulatedVllm, setup)),
     topology: demoTopology({ ...place, zone: ZONE }),
-    role,
+    role: part === undefined ? EngineRole.AGGREGATED : ROLES[part.role],
   };
 }
 
@@ -31,6 +36,7 @@ export const racksScene: Scene = {
   isAboutCaches: true,
   async play(run) {
     const { stage } = run;
+    const network = new TransferNetwork();
     await run.say(
       'Six workers on three hosts in two racks. In rack r1 the GB200 of both hosts are in one NVLink fabric; two of the ' +
         'workers there have the roles prefill and decode. In rack r2 one host has eight H100, and one of its workers was ' +
@@ -41,13 +47,13 @@ export const racksScene: Scene = {
       placed(
         'prefill-1',
         { kind: 'gb200', node: 'gpu-a', rack: 'r1', gpus: [2, 3] },
-        { role: EngineRole.PREFILL },
+        { part: { role: 'prefill', network } },
       ),
       placed('worker-b', { kind: 'gb200', node: 'gpu-b', rack: 'r1', gpus: [0, 1] }),
       placed(
         'decode-1',
         { kind: 'gb200', node: 'gpu-b', rack: 'r1', gpus: [2, 3] },
-        { role: EngineRole.DECODE },
+        { part: { role: 'decode', network } },
       ),
       placed('worker-c', { kind: 'h100', node: 'gpu-c', rack: 'r2', gpus: [0, 1, 2, 3] }),
     ]);
@@ -69,8 +75,13 @@ export const racksScene: Scene = {
     await run.expectServing("any client of OpenAI's finds the model there", frontend);
     stage.startTraffic(frontend, MODEL);
     await run.expectView(
-      'requests go to the three workers that serve whole requests, and their events prove the size',
-      (group) => namesIn(group, 'verified') === 'worker-a, worker-b, worker-c',
+      'requests go to all five, long prompts also from prefill-1 to decode-1, and the events of each prove the size',
+      (group) => namesIn(group, 'verified') === 'decode-1, prefill-1, worker-a, worker-b, worker-c',
+    );
+    await run.expect(
+      'what prefill-1 computed came over to decode-1',
+      network.transfers > 0,
+      () => `${network.transfers} transfers`,
     );
 
     await run.act('worker-b restarts: its engine is gone for a second, and its cache with it');

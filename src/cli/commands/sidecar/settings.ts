@@ -126,6 +126,7 @@ export const sidecarSettings = {
   'side-channel': {
     kind: 'list',
     item: 'target',
+    placeholder: 'HOST:PORT,…',
     group: 'Declared values',
     defaultHelp: 'VLLM_NIXL_SIDE_CHANNEL_HOST and …_PORT, where the sidecar has them too',
     help: 'HOST:PORT at which other engines ask this one for what a transfer of KV blocks needs, one for each data-parallel rank, in order. What the engine says of it outranks it.',

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { countOf } from '../../core/text/lists.js';
 import { clockTime } from '../model/format.js';
 import { placeHash, type ViewName } from '../model/place.js';
 import { Tone } from './parts.js';
@@ -104,7 +105,7 @@ function Headline(): JSX.Element | null {
         ))}
         {lines.length > HEADLINE_LINES ? (
           <button type="button" class="link" onClick={() => setOpen(!isOpen)}>
-            {isOpen ? 'Show less' : `Show ${lines.length - HEADLINE_LINES} more lines`}
+            {isOpen ? 'Show less' : `Show ${countOf(lines.length - HEADLINE_LINES, 'more line')}`}
           </button>
         ) : null}
       </div>

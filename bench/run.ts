@@ -17,6 +17,7 @@ const BENCHES = [
   'hybrid-index',
   'router-decision',
   'ejections',
+  'pairs',
   'request-parts',
   'sidecar-start',
   'fan-out',

@@ -36,7 +36,7 @@ export interface WorkerPosition {
   readonly gpus: readonly PositionedGpu[];
   /** Links of its GPUs to GPUs, its own and others of its host, by `linkKey`. */
   readonly links: ReadonlyMap<string, PositionedLink>;
-  /** Adapters on the same PCIe switch as one of its GPUs, in the order of their names: the rails that it can use. */
+  /** Adapters behind the same PCIe switches as one of its GPUs (`PIX`, `PXB`), in the order of their names: the rails that it can use. */
   readonly rails: readonly string[];
 }
 
@@ -99,7 +99,7 @@ export function positionOf({ topology }: CapabilityReport): WorkerPosition {
     if (nearness === undefined) continue;
     const nic = nics.has(a) ? a : nics.has(b) ? b : undefined;
     if (nic === undefined) links.set(linkKey(a, b), { nearness, label: `${LABELS[kind]}${laneCount ?? ''}` });
-    else if (kind === LinkKind.PIX) rails.add(inPlainText(nic));
+    else if (kind === LinkKind.PIX || kind === LinkKind.PXB) rails.add(inPlainText(nic));
   }
   const domains = placement?.topologyDomains ?? {};
   const place = {

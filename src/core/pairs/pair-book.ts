@@ -241,13 +241,15 @@ export class PairBook implements PairLookup {
 
   #count(): PairCounts {
     const counts = { can_pair: 0, cannot_say: 0, cannot_pair: 0, set_aside: 0 };
+    const withAside = new Set([...this.#aside.values()].map(({ prefill }) => prefill));
     for (const prefill of this.#prefill.entries.values()) {
       const { node } = prefill.member.position;
+      const isUniform = !withAside.has(prefill) && this.#overflow.members.size === 0;
       for (const members of this.#decode.places.values()) {
         const [sample] = members;
         const there = sample?.member.position.node ?? '';
         const isElsewhere = node !== '' && there !== '' && node !== there;
-        if (sample !== undefined && isElsewhere && this.#decode.classes.size === 1 && this.#aside.size === 0)
+        if (sample !== undefined && isElsewhere && isUniform)
           counts[this.#state(prefill, sample)] += members.size;
         else for (const decode of members) counts[this.#state(prefill, decode)] += 1;
       }

@@ -145,11 +145,11 @@ function whatIsMissing(a: WorkerPosition, b: WorkerPosition): string {
     : 'they name no rack, zone or region in common and none that differ';
 }
 
-/** Adapters of the same name on the same PCIe switch as a GPU, on both sides: rails of one network. */
+/** Adapters of the same name behind the same PCIe switches as a GPU, on both sides: rails of one network. */
 function railEvidence(a: WorkerPosition, b: WorkerPosition): string {
   const shared = a.rails.filter((rail) => b.rails.includes(rail));
   if (shared.length === 0) return '';
   const named = shared.slice(0, 8).join(', ');
   const rest = shared.length > 8 ? ` and ${shared.length - 8} more` : '';
-  return `; rail-aligned NICs ${named}${rest} (PIX)`;
+  return `; rail-aligned NICs ${named}${rest}`;
 }

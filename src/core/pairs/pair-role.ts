@@ -1,4 +1,3 @@
-import type { WorkerPosition } from '../contract/worker-position.js';
 import type { ProfileJudgement } from './judge-profiles.js';
 import type { PairMember } from './pair-member.js';
 import type { PairService } from './pair-service.js';
@@ -37,14 +36,14 @@ export interface Entry {
 export class Role {
   readonly entries: Map<string, Entry> = new Map();
   readonly classes: Map<string, ProfileClass> = new Map();
-  /** Members of one place: those on other hosts are equally near to all of them. */
+  /** Members of one place and profile: whatever holds of a pair with one on another host holds of all of them. */
   readonly places: Map<string, Set<Entry>> = new Map();
 
   add(entry: Entry): void {
     const { member, profileClass } = entry;
     this.entries.set(member.target, entry);
     profileClass.members.add(entry);
-    const key = placeKey(member.position);
+    const key = placeKey(member);
     const there = this.places.get(key);
     if (there === undefined) this.places.set(key, new Set([entry]));
     else there.add(entry);
@@ -54,7 +53,7 @@ export class Role {
     const { member, profileClass } = entry;
     this.entries.delete(member.target);
     profileClass.members.delete(entry);
-    const key = placeKey(member.position);
+    const key = placeKey(member);
     const there = this.places.get(key);
     there?.delete(entry);
     if (there?.size === 0) this.places.delete(key);
@@ -71,8 +70,9 @@ export class Role {
   }
 }
 
-function placeKey({ node, fabrics, rack, zone, region }: WorkerPosition): string {
-  return JSON.stringify([node, fabrics, rack, zone, region]);
+function placeKey({ position, profile }: PairMember): string {
+  const { node, fabrics, rack, zone, region } = position;
+  return JSON.stringify([node, fabrics, rack, zone, region, profile.key]);
 }
 
 /** The target that comes first, so that the order in which workers came does not show. */

@@ -98,6 +98,7 @@ function fill(gpu: Gpu, other: Gpu): void {
   gpu.parentUuid ??= other.parentUuid;
   gpu.fabricClusterUuid ??= other.fabricClusterUuid;
   gpu.fabricCliqueId ??= other.fabricCliqueId;
+  gpu.pcieRoot ??= other.pcieRoot;
 }
 
 function takeLocality(gpu: Gpu, kernel: Gpu, reader: string, notes: string[]): void {

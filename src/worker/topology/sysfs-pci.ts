@@ -42,6 +42,7 @@ export const sysfsPciReader: TopologyReader = {
           pciBusId,
           numaNode: numaNodeOf(await text('numa_node')),
           cpuAffinity: kernelListOf(await text('local_cpulist')),
+          pcieRoot: pciPathOf((await host.readLink(folder)) ?? '')?.[0],
         }),
       );
     }

@@ -131,6 +131,7 @@ const gpu: Check = message(
     parent_uuid: text(),
     fabric_cluster_uuid: text(),
     fabric_clique_id: text(),
+    pcie_root: text(),
   },
   ['uuid'],
 );

@@ -32,7 +32,7 @@ export function visibleGpus(
   const gpus = topology.gpus.filter((gpu) => kept.has(gpu));
   if (topology.gpus.length > 0 && gpus.length === 0)
     notes.push(`none of the ${topology.gpus.length} GPUs here is visible to this worker`);
-  return withoutTheRest({ ...topology, gpus, notes: [...topology.notes, ...notes] }, topology.gpus.length);
+  return withoutTheRest({ ...topology, gpus, notes: [...topology.notes, ...notes] }, topology.gpus);
 }
 
 function isAmd(gpu: Gpu): boolean {
@@ -45,20 +45,26 @@ function inBusOrder(gpus: readonly Gpu[]): Gpu[] {
   return [...gpus].sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
 }
 
-function withoutTheRest(topology: Topology, foundCount: number): Topology {
-  const names = new Set(topology.gpus.flatMap((gpu) => [gpu.uuid || gpu.pciBusId, gpu.parentUuid ?? '']));
+function namesOf(gpus: readonly Gpu[]): ReadonlySet<string> {
+  return new Set(gpus.flatMap((gpu) => [gpu.uuid || gpu.pciBusId, gpu.parentUuid ?? '']));
+}
+
+/** Links to the GPUs of other workers stay: they show how near these are. */
+function withoutTheRest(topology: Topology, found: readonly Gpu[]): Topology {
+  const names = namesOf(topology.gpus);
+  const others = namesOf(found);
   const nicNames = new Set(topology.nics.map((nic) => nic.name));
   const links = topology.links.filter(
     ({ a, b }) =>
-      (names.has(a) || nicNames.has(a)) &&
-      (names.has(b) || nicNames.has(b)) &&
+      (others.has(a) || nicNames.has(a)) &&
+      (others.has(b) || nicNames.has(b)) &&
       (names.has(a) || names.has(b)),
   );
   const linked = new Set(links.flatMap(({ a, b }) => [a, b]));
   const nodes = new Set(topology.gpus.flatMap((gpu) => gpu.numaNode ?? []));
   // On a host without any GPU the nodes describe the worker's own CPUs, and
   // where no GPU reports its node nothing says which ones to leave out.
-  const keepsNodes = foundCount === 0 || (topology.gpus.length > 0 && nodes.size === 0);
+  const keepsNodes = found.length === 0 || (topology.gpus.length > 0 && nodes.size === 0);
   return Topology.create({
     ...topology,
     links,

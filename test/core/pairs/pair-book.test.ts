@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PairBook } from '../../../src/core/pairs/pair-book.js';
 import { answerFor, bookOfTwo, pairMember } from './pair-fleet.js';
@@ -57,6 +58,59 @@ describe('the book of pairs', () => {
     expect(book.stateOf('prefill-0', 'decode-0')).toBe('cannot_say');
     answerFor(book, 'prefill-0', 'decode-0');
     expect(book.stateOf('prefill-0', 'decode-0')).toBe('can_pair');
+  });
+
+  it('counts pairs by state as a plain count does, whatever came, failed and left', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.record({
+            at: fc.nat(5),
+            role: fc.constantFrom('prefill' as const, 'decode' as const),
+            dtype: fc.constantFrom('bfloat16', 'float16'),
+            node: fc.constantFrom('', 'node-1', 'node-2', 'node-3'),
+            act: fc.constantFrom('set', 'set', 'delete', 'fail', 'answer', 'refuse'),
+          }),
+          { maxLength: 40 },
+        ),
+        (steps) => {
+          const book = new PairBook({ policy: 'warn' });
+          for (const { at, role, dtype, node, act } of steps) {
+            const target = `${role}-${at}`;
+            if (act === 'delete') book.deleteMember(target);
+            else if (act === 'set')
+              book.setMember(
+                pairMember(target, role, {
+                  transfer: { compatibility_hash: dtype, dtype },
+                  position: { node },
+                }),
+              );
+            else if (act === 'fail')
+              for (let nth = 0; nth < 3; nth += 1)
+                book.transferFailed(`prefill-${at}`, `decode-${5 - at}`, 'it timed out', 0);
+            else
+              book.setChannel(
+                `prefill-${at}`,
+                `prefill-${at}-1`,
+                book.classOf(`prefill-${at}`, `decode-${5 - at}`),
+                {
+                  state: act === 'answer' ? 'reachable' : 'unreachable',
+                  reason: 'refused',
+                },
+              );
+          }
+          const plain = { can_pair: 0, cannot_say: 0, cannot_pair: 0, set_aside: 0 };
+          let usable = false;
+          for (const prefill of book.prefillTargets)
+            for (const decode of book.decodeTargets) {
+              plain[book.stateOf(prefill, decode) ?? 'cannot_say'] += 1;
+              usable ||= book.mayUse(prefill, decode);
+            }
+          expect(book.counts).toEqual(plain);
+          expect(book.hasUsablePair).toBe(usable);
+        },
+      ),
+    );
   });
 
   it('judges no more profiles of a role than there is room for', () => {

@@ -81,7 +81,7 @@ describe('P7: how near the two workers of a pair are', () => {
     const decode = positionAt({ zone: 'a', node: 'b', rails: ['mlx5_3', 'mlx5_4'] });
     expect(classOfPair(prefill, decode)).toEqual({
       class: 'same_zone',
-      evidence: 'zone a; rail-aligned NICs mlx5_3 (PIX)',
+      evidence: 'zone a; rail-aligned NICs mlx5_3',
     });
   });
 

@@ -40,8 +40,8 @@ describe('reading the topology', () => {
       ['GPU-9221d5d1-b60b-a624-bf14-0a1819cfda3b', 'NVIDIA H100 80GB HBM3', 0],
       ['GPU-9221d5d1-b60b-a624-bf14-0a1819cfda3c', 'NVIDIA H100 80GB HBM3', 0],
     ]);
-    expect(topology.links.filter((link) => link.kind === LinkKind.NVLINK)).toHaveLength(1);
-    expect(topology.links).toHaveLength(1 + 2 * 6);
+    expect(topology.links.filter((link) => link.kind === LinkKind.NVLINK)).toHaveLength(1 + 2 * 6);
+    expect(topology.links).toHaveLength(1 + 2 * 6 + 2 * 6);
     expect(topology.nics).toHaveLength(6);
   });
 

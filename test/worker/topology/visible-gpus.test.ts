@@ -164,9 +164,9 @@ describe('AMD GPUs', () => {
 });
 
 describe('the rest of the host', () => {
-  it('goes: links, NICs and NUMA nodes that touch no GPU that is left', () => {
+  it('goes: links, NICs and NUMA nodes that touch no GPU that is left; links to GPUs of other workers stay', () => {
     const { links, nics, numaNodes } = visibleGpus(host, { CUDA_VISIBLE_DEVICES: '0,1' });
-    expect(links.map((link) => link.b)).toEqual([gpu(1).uuid, 'mlx5_0']);
+    expect(links.map((link) => link.b)).toEqual([gpu(1).uuid, gpu(2).uuid, 'mlx5_0']);
     expect(nics.map((nic) => nic.name)).toEqual(['mlx5_0']);
     expect(numaNodes.map((node) => node.index)).toEqual([0]);
   });

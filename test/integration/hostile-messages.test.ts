@@ -26,9 +26,11 @@ import {
   AgreementState,
   FleetService,
   GetAgreementRequest,
+  ListPairsRequest,
   ListWorkersRequest,
   WatchAgreementRequest,
   WatchAgreementResponse,
+  WatchPairsRequest,
 } from '../../src/gen/kvaccord/v1/fleet.js';
 import {
   DumpRequest,
@@ -43,8 +45,10 @@ import {
   PrefillDoneRequest,
   ProgressRequest,
   ReleaseRequest,
+  ReservePairRequest,
   ReserveRequest,
   RouterService,
+  SelectPairRequest,
   SelectWorkerRequest,
 } from '../../src/gen/kvaccord/v1/router.js';
 import {
@@ -130,6 +134,15 @@ describe('the servers of an aggregator', () => {
         getAgreement: [GetAgreementRequest.encode({ group: 'tiny' }).finish()],
         watchAgreement: [WatchAgreementRequest.encode({ group: 'tiny' }).finish()],
         listWorkers: [ListWorkersRequest.encode({ group: 'tiny', pageToken: 'a' }).finish()],
+        listPairs: [
+          ListPairsRequest.encode({
+            group: 'tiny',
+            prefillTarget: 'x',
+            decodeTarget: 'y',
+            pageToken: 'a',
+          }).finish(),
+        ],
+        watchPairs: [WatchPairsRequest.encode({ group: 'tiny' }).finish()],
       },
       REQUESTS,
     );
@@ -155,6 +168,21 @@ describe('the servers of an aggregator', () => {
         ],
         reserve: [
           ReserveRequest.encode({ group: 'tiny', prompt, excludedTargets: ['x'], leaseSeconds: 5 }).finish(),
+        ],
+        selectPair: [
+          SelectPairRequest.encode({
+            group: 'tiny',
+            prompt,
+            excludedTargets: ['x'],
+            transferProtocols: ['nixl'],
+          }).finish(),
+        ],
+        reservePair: [
+          ReservePairRequest.encode({
+            request: { group: 'tiny', prompt, excludedTargets: ['x'] },
+            unsplit: true,
+            transferProtocols: ['nixl'],
+          }).finish(),
         ],
         prefillDone: [PrefillDoneRequest.encode({ reservationId }).finish()],
         progress: [ProgressRequest.encode({ reservationId, outputTokens: 7 }).finish()],

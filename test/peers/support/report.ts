@@ -30,6 +30,19 @@ export interface PrintedReport {
   readonly kvEventSources?: readonly { readonly endpoint: string; readonly replayEndpoint?: string }[];
   readonly completeness: { readonly state: string; readonly reasons?: readonly string[] };
   readonly digest?: string;
+  readonly transfer?: {
+    readonly connector?: string;
+    readonly role?: string;
+    readonly mode?: string;
+    readonly engineId?: string;
+    readonly compatibilityHash?: string;
+    readonly tokensPerBlock?: number;
+    readonly blockLayout?: string;
+    readonly dtype?: string;
+    readonly kvCacheDtype?: string;
+    readonly attentionBackend?: string;
+    readonly sideChannels?: readonly Readonly<Record<string, string | number>>[];
+  };
   readonly canary?: {
     readonly state: string;
     readonly reason?: string;

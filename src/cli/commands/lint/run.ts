@@ -79,7 +79,9 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
   const startsNothing = fleets.every(({ launches }) => launches.length === 0);
   if (findings.length === 0 && startsNothing && texts.some((one) => textKindOf(one) !== 'markdown'))
     stderr.write(
-      'kv-accord lint: no engine, router or frontend was recognised here, so nothing was compared\n',
+      notChecked.length === 0
+        ? 'kv-accord lint: no engine, router or frontend was recognised here, so nothing was compared\n'
+        : 'kv-accord lint: nothing that stands here could be compared; what was seen of engines and routers is listed as not checked\n',
     );
   const threshold = SEVERITIES.indexOf(settings.failOn);
   return findings.some(({ severity }) => SEVERITIES.indexOf(severity) >= threshold) ? EXIT_FINDINGS : EXIT_OK;

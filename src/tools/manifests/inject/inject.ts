@@ -1,5 +1,6 @@
 import type { GivenFile } from '../lint/config/tree-files.js';
 import { readSourceFile, type SourceFile } from '../source-file.js';
+import { isTemplateText } from '../template-text.js';
 import { applyChanges } from './apply-changes.js';
 import { removeBlocks } from './blocks.js';
 import type { Note } from './draft.js';
@@ -55,7 +56,12 @@ export function injectManifests(
     orRefused(refused, file, () => {
       const source = readSourceFile(file, removeBlocks(text));
       const [problem] = source.problems;
-      if (problem !== undefined) throw new InjectRefusal(problem.line, `is no YAML: ${problem.message}`);
+      if (problem !== undefined) {
+        const why = isTemplateText(text)
+          ? 'is a template, not YAML: run inject on what it makes (helm template CHART)'
+          : `is no YAML: ${problem.message}`;
+        throw new InjectRefusal(problem.line, why);
+      }
       sources.push({ source, before: text });
     });
   }

@@ -54,6 +54,21 @@ describe('kv-accord lint', () => {
     expect(stderr).toContain('no engine, router or frontend was recognised here');
   });
 
+  it('says where what it saw stands in a kind that no rule reads', async () => {
+    const runtime = join(folder, 'runtime.yaml');
+    writeFileSync(
+      runtime,
+      'apiVersion: ome.io/v1beta1\nkind: ClusterServingRuntime\nmetadata: { name: r }\nspec:\n  engineConfig:\n    runner:\n      command: [python3, -m, sglang.launch_server, --page-size, "64"]\n',
+    );
+    const { code, stdout, stderr } = await lint(runtime);
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      'seen and not checked: 1 × sglang, it stands in a file of a kind that no rule reads',
+    );
+    expect(stderr).toContain('listed as not checked');
+    expect(stderr).not.toContain('no engine, router or frontend was recognised');
+  });
+
   it('ends with 1 where something is found, and shows place, cure and patch', async () => {
     const { code, stdout } = await lint(folder);
     expect(code).toBe(1);

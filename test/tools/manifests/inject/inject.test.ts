@@ -584,7 +584,13 @@ describe('what is refused rather than damaged', () => {
   const ANCHORED = SET.replace('    spec:\n      containers:', '    spec: &pod\n      containers:');
   it.each([
     ['JSON', JSON.stringify(objects(VLLM)[0]), 1, 'this is JSON'],
-    ['what is no YAML', `${VLLM}  {{ if .Values.more }}\n`, 17, 'is no YAML: '],
+    ['what is no YAML', `${VLLM}  a: [\n`, 18, 'is no YAML: '],
+    [
+      'a template',
+      `${VLLM}  {{ if .Values.more }}\n`,
+      17,
+      'is a template, not YAML: run inject on what it makes',
+    ],
     [
       'a pod spec that is used twice',
       `${ANCHORED.replace('---\n', '')}`.replace(/\napiVersion[\s\S]*$/, `\ncopy: *pod\n`),

@@ -1,4 +1,5 @@
 import type { SourceFile } from '../../source-file.js';
+import { isTemplateText } from '../../template-text.js';
 import type { Finding, Rule, Severity } from '../findings/finding.js';
 import { namesProgram } from '../text/text-kinds.js';
 
@@ -20,10 +21,6 @@ export interface LeftOut {
   readonly line: number;
   readonly why: string;
 }
-
-/** Marks of templates: Helm and Go, Jinja, ERB, Terraform, and names in capitals that something fills in. */
-const TEMPLATE =
-  /\{\{|\{%|<%|%\{|\$\{[A-Za-z_]+\}|<[A-Z][A-Z_-]{2,}>|\b__[A-Z_]+__\b|:\s*\{[A-Za-z][\w-]*\}[^\s,}]/;
 
 /** Marks of Helm alone, and of Go's own templates. */
 const HELM = /\{\{-?\s*(?:[.$"(]|if|else|end|with|range|include|template|define|toYaml|tpl|fail|required)/;
@@ -51,7 +48,7 @@ export function findUnreadable(file: SourceFile): {
   const documents = new Set<string>();
   for (const problem of file.problems.slice(0, MAX_PROBLEMS)) {
     const text = documentAround(file.text, problem.line);
-    const isTemplate = TEMPLATE.test(text);
+    const isTemplate = isTemplateText(text);
     // One word about a template is enough: what follows is the same.
     if (isTemplate && documents.has(text)) continue;
     documents.add(text);
@@ -87,7 +84,7 @@ function findingOf(
   text: string,
   severity: Severity,
 ): Finding {
-  const isTemplate = TEMPLATE.test(text);
+  const isTemplate = isTemplateText(text);
   const isHelm = HELM.test(text);
   return {
     ruleId: unreadable.id,

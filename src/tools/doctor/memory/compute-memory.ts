@@ -169,7 +169,11 @@ class Arithmetic {
       const expression = `(${gpu.value} - ${weights} bytes) x ${free.value}`;
       return this.#step(says, expression, value, 'bytes', gpu, free);
     }
-    if (all === undefined) return undefined;
+    if (all === undefined) {
+      this.#unknown =
+        "which share of the GPU the engine takes was not seen (gpu_memory_utilization, free_gpu_memory_fraction): give the engine's log, its manifests or its configuration (--engine-config)";
+      return undefined;
+    }
     const value = Math.floor(gpu.value * all.value) - weights;
     if (value <= 0) return this.#tooLarge(gpus);
     return this.#step(says, `${gpu.value} bytes x ${all.value} - ${weights} bytes`, value, 'bytes', gpu, all);

@@ -219,6 +219,12 @@ describe('what a cache holds', () => {
     });
   });
 
+  it('is not claimed where nobody says which share of a GPU the engine takes, and says so', () => {
+    const memory = memoryOf(LLAMA_70B, [{ settings: { tensor_parallel_size: 4 } }], 81_559);
+    expect(memory).toMatchObject({ budgetBytes: undefined, capacityTokens: undefined });
+    expect(memory.capacityUnknown).toMatch(/gpu_memory_utilization/);
+  });
+
   it('is not claimed where the weights do not fit, as then a number is of another worker', () => {
     const settings = { tensor_parallel_size: 1, gpu_memory_utilization: 0.9 };
     const memory = memoryOf(LLAMA_70B, [{ settings }], 81_559);

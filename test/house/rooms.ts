@@ -184,7 +184,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // The whole story in one process: it may use every part, as the commands do, and only they may use it.
   'tools/demo': { mayImport: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'] },
 
-  'page/model': { mayImport: ['core/text', 'core/view'], isPure: true },
+  'page/model': { mayImport: ['core/text', 'core/view', 'core/contract', 'core/pairs'], isPure: true },
   'page/browser': { mayImport: ['page/model'], isPlatform: true },
   'page/views': { mayImport: ['core/text', 'core/view', 'page/browser', 'page/model'], isPlatform: true },
   'page/app': { mayImport: ['page/views'] },

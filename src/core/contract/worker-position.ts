@@ -1,6 +1,7 @@
 import type { CapabilityReport, Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { LinkKind } from '../../gen/kvaccord/v1/capabilities.js';
 import { inPlainText } from '../text/printable.js';
+import { linkKey } from './link-key.js';
 
 /** One GPU of a worker, or a slice of one. */
 export interface PositionedGpu {
@@ -77,11 +78,6 @@ const LABELS: Readonly<Record<number, string>> = {
 
 /** Topology domain that holds GPU feature discovery's `nvidia.com/gpu.clique`. */
 const CLIQUE_DOMAIN = 'gpu.clique';
-
-/** Names a link by its two ends, in either order. */
-export function linkKey(a: string, b: string): string {
-  return a < b ? `${a} ${b}` : `${b} ${a}`;
-}
 
 /** Reads it from a report that is within its bounds. */
 export function positionOf({ topology }: CapabilityReport): WorkerPosition {

@@ -1,4 +1,5 @@
-import { linkKey, type PositionedGpu, type WorkerPosition } from '../contract/worker-position.js';
+import { linkKey } from '../contract/link-key.js';
+import type { PositionedGpu, WorkerPosition } from '../contract/worker-position.js';
 import type { PairClass } from './pair-words.js';
 
 /** A class and what proves it. */

@@ -15,6 +15,8 @@ export interface GpuJson {
   readonly migProfile?: string;
   readonly fabricClusterUuid?: string;
   readonly fabricCliqueId?: string;
+  readonly parentUuid?: string;
+  readonly pcieRoot?: string;
 }
 
 /** A pair of devices: GPUs by UUID, NICs by name. */

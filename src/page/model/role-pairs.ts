@@ -1,7 +1,35 @@
-import { fabricsOf, type PlacedWorker } from './hosts.js';
+import { classOfPair } from '../../core/pairs/pair-class.js';
+import { PAIR_CLASSES, type PairClass } from '../../core/pairs/pair-words.js';
+import type { PlacedWorker } from './hosts.js';
+import { positionOfJson } from './position.js';
 
-/** How near two workers are: KV blocks travel between prefill and decode. */
-export type Nearness = 'same host' | 'same NVLink fabric' | 'same rack' | 'same zone' | 'apart' | 'not known';
+/** How near two workers are, as the agreement judges it: KV blocks travel between prefill and decode. */
+export type Nearness =
+  | 'same GPU'
+  | 'same NVLink fabric'
+  | 'NVLink on one host'
+  | 'same PCIe root'
+  | 'same NUMA node'
+  | 'same host'
+  | 'same rack'
+  | 'same zone'
+  | 'same region'
+  | 'apart'
+  | 'not known';
+
+const WORDS: Readonly<Record<PairClass, Nearness>> = {
+  same_gpu: 'same GPU',
+  nvlink_fabric: 'same NVLink fabric',
+  nvlink_host: 'NVLink on one host',
+  same_pcie_root: 'same PCIe root',
+  same_numa_node: 'same NUMA node',
+  same_host: 'same host',
+  same_rack: 'same rack',
+  same_zone: 'same zone',
+  same_region: 'same region',
+  apart: 'apart',
+  unknown: 'not known',
+};
 
 /** One prefill and one decode worker of a model. */
 export interface RolePair {
@@ -21,14 +49,26 @@ export interface RolePairs {
 }
 
 /** The nearest first. */
-export const NEARNESS: readonly Nearness[] = [
-  'same host',
-  'same NVLink fabric',
-  'same rack',
-  'same zone',
-  'apart',
-  'not known',
-];
+const NEARNESS: readonly Nearness[] = PAIR_CLASSES.map((name) => WORDS[name]);
+
+/** Which of the six kinds of line a pair is drawn with, 0 the nearest. */
+export function lineOf(nearness: Nearness): number {
+  switch (nearness) {
+    case 'same NVLink fabric':
+      return 1;
+    case 'same rack':
+      return 2;
+    case 'same zone':
+      return 3;
+    case 'same region':
+    case 'apart':
+      return 4;
+    case 'not known':
+      return 5;
+    default:
+      return 0;
+  }
+}
 
 /** Workers of each role that are drawn. */
 const MAX_OF_ROLE = 10;
@@ -44,22 +84,16 @@ export function pairsOf(workers: readonly PlacedWorker[]): RolePairs[] {
   }
   return [...groups].flatMap(([group, roles]) => {
     if (roles.prefill.length === 0 || roles.decode.length === 0) return [];
-    const places = new Map(
-      fabricsOf([...roles.prefill, ...roles.decode]).flatMap(({ hosts }) =>
-        hosts.flatMap((host) => host.workers.map((worker) => [worker.id, host] as const)),
-      ),
-    );
     const prefill = roles.prefill.slice(0, MAX_OF_ROLE);
     const decode = roles.decode.slice(0, MAX_OF_ROLE);
+    const positions = new Map(
+      [...prefill, ...decode].map(({ id, topology }) => [id, positionOfJson(topology)]),
+    );
     const nearness = (a: PlacedWorker, b: PlacedWorker): Nearness => {
-      const x = places.get(a.id);
-      const y = places.get(b.id);
-      if (x === undefined || y === undefined) return 'not known';
-      if (x === y) return 'same host';
-      if (x.fabric !== '' && x.fabric === y.fabric) return 'same NVLink fabric';
-      if (x.rack !== '' && x.rack === y.rack && x.zone === y.zone) return 'same rack';
-      if (x.zone !== '' && x.zone === y.zone) return 'same zone';
-      return x.isNamed && y.isNamed ? 'apart' : 'not known';
+      const [ours, theirs] = [positions.get(a.id), positions.get(b.id)];
+      return ours === undefined || theirs === undefined
+        ? 'not known'
+        : WORDS[classOfPair(ours, theirs).class];
     };
     const pairs = prefill.flatMap((one) =>
       decode.map((other) => ({ prefill: one, decode: other, nearness: nearness(one, other) })),

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { countOf } from '../../core/text/lists.js';
-import { NEARNESS, type RolePairs } from '../model/role-pairs.js';
+import { lineOf, type RolePairs } from '../model/role-pairs.js';
 import { Section } from './parts.js';
 
 const ROW = 26;
@@ -46,7 +46,7 @@ export function RolePairsView({
           {drawn.map((pair) => (
             <line
               key={`${pair.prefill.id} ${pair.decode.id}`}
-              class={`wire near-${NEARNESS.indexOf(pair.nearness)}`}
+              class={`wire near-${lineOf(pair.nearness)}`}
               x1={BOX}
               x2={BOX + GAP}
               y1={y(left.indexOf(pair.prefill), left.length)}
@@ -70,7 +70,7 @@ export function RolePairsView({
         {counts.map(({ nearness, count }) => (
           <li key={nearness}>
             <svg class="key" viewBox="0 0 24 10" aria-hidden="true">
-              <line class={`wire near-${NEARNESS.indexOf(nearness)}`} x1="0" x2="24" y1="5" y2="5" />
+              <line class={`wire near-${lineOf(nearness)}`} x1="0" x2="24" y1="5" y2="5" />
             </svg>
             {nearness}: {countOf(count, 'pair')}
             {drawn.length < pairs.length && nearness !== nearest ? ', not drawn' : ''}

@@ -16,6 +16,7 @@ const BENCHES = [
   'prefix-index',
   'hybrid-index',
   'router-decision',
+  'pair-routing',
   'ejections',
   'pairs',
   'request-parts',

@@ -10,6 +10,13 @@ export interface LoadMetrics {
   readonly work?: { readonly page: string; readonly names: readonly string[] };
   /** Counter of prompt tokens that were found in the cache. */
   readonly cachedTokens?: string;
+  /** Counters of prompt tokens that it did not compute, because it held them or received them from another engine, on one harmless page. */
+  readonly notComputed?: {
+    readonly page: string;
+    readonly name: string;
+    readonly label: string;
+    readonly values: readonly string[];
+  };
   /** A label that is `True` or `False` as the engine has a prefix cache or not. */
   readonly cachingLabel?: { readonly family: string; readonly label: string };
   /** A page whose first match of `isOff` is `true` or `false` as the engine has no prefix cache, or has one. */

@@ -38,6 +38,13 @@ export const VLLM: EngineDescriptor = {
         'vllm:num_preemptions_total',
       ],
     },
+    // `PromptTokenStats` of vLLM 0.32: both are no part of `local_compute`.
+    notComputed: {
+      page: '/metrics',
+      name: 'vllm:prompt_tokens_by_source_total',
+      label: 'source',
+      values: ['external_kv_transfer', 'local_cache_hit'],
+    },
     cachedTokens: 'vllm:prefix_cache_hits_total',
     cachingLabel: { family: 'vllm:cache_config_info', label: 'enable_prefix_caching' },
   },

@@ -182,6 +182,16 @@ export class WorkerSelector {
     return this.#survey.prefillBlocks(place);
   }
 
+  /** Whether a rank with one of these parts lacks fewer blocks of the prompt of the last `look`. */
+  hasNearlyAll(parts: number, blocks: number): boolean {
+    const { all } = this.#ranks;
+    for (let place = 0; place < all.length; place += 1) {
+      if (this.#survey.prefillBlocks(place) >= blocks) continue;
+      if (((this.#ranks.at(place).candidate.parts ?? AGGREGATED_PARTS) & parts) !== 0) return true;
+    }
+    return false;
+  }
+
   /** Active blocks of a rank with those of the prompt of the last `look` added. */
   activeBlocks(place: number): number {
     return this.#survey.activeBlocks(place);

@@ -72,6 +72,29 @@ export async function askForWork(
   }
 }
 
+/** Prompt tokens that an engine ever had no need to compute, by its own counters; undefined where they are not known. Never rejects. */
+export async function askNotComputed(
+  engine: AskedEngine,
+  waitMs: number,
+  { clock }: { readonly clock: Clock },
+): Promise<number | undefined> {
+  try {
+    return await withDeadline({ timeoutMs: waitMs }, { clock }, async (signal) => {
+      const counters = (await kindOf(engine, signal)).load?.notComputed;
+      if (counters === undefined) return undefined;
+      const { page, name, label, values } = counters;
+      const { status, text } = await read(engine, { method: 'GET', path: page }, signal);
+      const samples = status === 200 ? readMetrics(text, new Set([name])).samples.get(name) : undefined;
+      const counted = samples?.filter(({ labels }) => values.includes(labels.get(label) ?? ''));
+      const sum = counted?.reduce((all, { valueText }) => all + Number(valueText), 0);
+      return sum === undefined || !Number.isFinite(sum) ? undefined : sum;
+    });
+  } catch {
+    // An engine that does not answer shows that elsewhere.
+    return undefined;
+  }
+}
+
 async function kindOf(engine: AskedEngine, signal: AbortSignal): Promise<EngineDescriptor> {
   const { status, text } = await read(engine, { method: 'GET', path: '/v1/models' }, signal);
   if (status !== 200) return OTHER;

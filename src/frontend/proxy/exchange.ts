@@ -491,6 +491,8 @@ export class Exchange implements AttemptListener, PrefillListener, UnorderedMemb
       leg,
       body: both,
       promptTokens: undefined,
+      received: endpoint.worker.received,
+      isFollowed: endpoint.worker.received.isFollowed,
       reportsPrefill: false,
       sentMs: clock.monotonicMs(),
       firstByteMs: undefined,
@@ -521,8 +523,28 @@ export class Exchange implements AttemptListener, PrefillListener, UnorderedMemb
     }
     split.body = (this.#request.split as SplitBodies).withTransfer(parameters);
     split.reportsPrefill = reportsPrefillCount(parameters);
+    split.isFollowed = split.received.isFollowed;
+    if (split.reportsPrefill) this.#askReceived(split, state.endpoint);
     split.sentMs = this.#modules.clock.monotonicMs();
     this.#dispatch(route, state.endpoint, false);
+  }
+
+  /** An engine that reports another one's count has counters of its own. */
+  #askReceived({ received, route }: SplitTry, { worker, pathPrefix, baseUrl }: WorkerEndpoint): void {
+    const { options, clock } = this.#modules;
+    const { engineApiKey, mayHaveKeys } = options;
+    void received.ask(
+      () => ({
+        pool: worker.pool,
+        pathPrefix,
+        model: this.#request.group,
+        headers:
+          engineApiKey !== undefined && mayHaveKeys(route.decision, baseUrl)
+            ? { authorization: `Bearer ${engineApiKey}` }
+            : {},
+      }),
+      clock,
+    );
   }
 
   onPrefillFailed(failure: AttemptFailure, fault: WorkerFault | undefined, held?: HeldAnswer): void {

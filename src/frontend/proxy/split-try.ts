@@ -4,6 +4,7 @@ import { systemRandom } from '../../edge/platform/random.js';
 import type { Decision, PairDecision, Route, SeenTransfer, Usage } from '../../fleet/router/routing.js';
 import type { PassedAnswer } from './passed-answer.js';
 import type { PrefillLeg } from './prefill-leg.js';
+import type { ReceivedTokens } from './received-tokens.js';
 
 /** One try of a request at two workers. */
 export interface SplitTry {
@@ -14,6 +15,10 @@ export interface SplitTry {
   body: Buffer | undefined;
   /** Tokens of the prompt, as the prefill worker counts them. */
   promptTokens: number | undefined;
+  /** What the decode worker received, by its own counters. */
+  readonly received: ReceivedTokens;
+  /** Whether these were followed when it was asked. */
+  isFollowed: boolean;
   /** Whether what the decode worker reports as cached is what the prefill worker found. */
   reportsPrefill: boolean;
   /** When the decode worker was asked, and when its first byte came. */
@@ -62,7 +67,10 @@ export function seenTransfer(
   const { usage } = answer;
   const promptTokens = split.promptTokens ?? usage?.promptTokens ?? decision.promptTokens;
   if (promptTokens === undefined) return undefined;
-  const recomputedTokens = recomputed(split, decision, promptTokens, usage);
+  // The last block is computed again, as far as the prompt fills it.
+  if (split.isFollowed) split.received.answered(Math.max(0, promptTokens - decision.tokensPerBlock));
+  const recomputedTokens =
+    recomputed(split, decision, promptTokens, usage) || Math.min(promptTokens, split.received.takeMissing());
   const heldTokens = Math.min(decision.cachedBlocks * decision.tokensPerBlock, promptTokens);
   return {
     recomputedTokens,

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { Pool } from 'undici';
 import { engineConnector } from '../engine-access/engine-connector.js';
 import type { ProxyOptions } from './proxy-options.js';
+import { ReceivedTokens } from './received-tokens.js';
 import { WorkerLife } from './worker-life.js';
 import { WorkerWork } from './worker-work.js';
 
@@ -15,6 +16,8 @@ export interface WorkerPool {
   readonly pool: Pool;
   readonly life: WorkerLife;
   readonly work: WorkerWork;
+  /** What it received from prefill workers. */
+  readonly received: ReceivedTokens;
   /** Requests that undici has not answered or failed yet. */
   running: number;
   /** Those of its running requests whose clients do not keep up. */
@@ -62,6 +65,7 @@ export class WorkerPools {
         pool: this.#makePool(origin, paused),
         life: new WorkerLife(),
         work: new WorkerWork(),
+        received: new ReceivedTokens(),
         running: 0,
         paused,
       };

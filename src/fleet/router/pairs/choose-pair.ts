@@ -85,7 +85,8 @@ function smallOne(asked: AskedPair, modules: PairModules): PairChoice | undefine
   const promptTokens = prompt?.tokenCount ?? tokenCount;
   if (promptTokens === undefined || prompt?.isPrefix === true) return undefined;
   if (promptTokens < options.minPrefillTokens) return whole(asked, 'short', modules);
-  if (prompt === undefined) return undefined;
+  const minBlocks = options.minPrefillTokens / selector.tokensPerBlock;
+  if (prompt === undefined || !selector.hasNearlyAll(PARTS.whole, minBlocks)) return undefined;
   const found = whole(asked, 'cached', modules);
   if (found?.type !== 'whole') return undefined;
   const missing = selector.missingBlocks(found.choice.place) * selector.tokensPerBlock;

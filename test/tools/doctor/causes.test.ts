@@ -26,6 +26,28 @@ it('has one cause for each name of the closed list', () => {
   expect(ALL_CAUSES.map(({ id }) => id)).toEqual(CAUSES);
 });
 
+it('takes what a live fleet says of its pairs, with the field', () => {
+  const fleet = {
+    group: 'tiny',
+    state: 'conflict',
+    gateOpen: false,
+    tokensPerBlock: 32,
+    routingMode: 'closed',
+    reasons: [
+      'No prefill worker of "tiny" can hand its KV blocks to a decode worker; the gate stays shut.\n  dtype: bfloat16 (prefill-0 (10.0.0.1:50061)) against float16 (decode-0), from GET http://10.0.0.1:8000/server_info',
+    ],
+    members: [],
+    origin: { place: 'http://aggregator:9400', text: '' },
+  };
+  const [first] = diagnose(joined({ fleets: [fleet] })).assessments;
+  expect(`${first?.cause} ${first?.confidence}`).toBe('pair_incompatible certain');
+  expect(first?.headline).toMatch(
+    /dtype: bfloat16 \(prefill-0 \(10\.0\.0\.1:50061\)\) against float16 \(decode-0\)$/,
+  );
+  const missing = { ...fleet, reasons: ['decode: no worker has reported'] };
+  expect(sureOf(joined({ fleets: [missing] }), 'role_missing')).toBe('certain');
+});
+
 describe.each<{
   readonly cause: CauseId;
   readonly steps: readonly (readonly [name: string, evidence: Evidence, sure: Confidence | undefined])[];

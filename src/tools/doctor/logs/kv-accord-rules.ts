@@ -121,7 +121,7 @@ export const KV_ACCORD_RULES: readonly LogRule[] = [
 /** Which field of a pair differs, with the values of both. */
 function readRefusedPair(line: LogLine, tally: LogFindings): void {
   const [, field, ours, theirs] =
-    /([a-z][\w. ]{1,40}): (\S{1,80}) \([^()]{1,253}\) against (\S{1,80}) \(/.exec(line.text) ?? [];
+    /([a-z][\w. ]{1,40}): (\S{1,80}) \([^,;\n]{1,300}?\) against (\S{1,80}) \(/.exec(line.text) ?? [];
   const value = field === undefined ? undefined : `${field}: ${ours} and ${theirs}`;
   tally.addSignal('transfer_refused', line, { worker: workerOf(line), value, about: ' KV blocks ' });
 }

@@ -19,10 +19,12 @@ const POST = {
   'x-request-id': 'r-1',
 };
 const BODY = '{"model":"m","prompt":"hello","max_tokens":1}';
+const OF_TOKENS = '{"model":"m","prompt":[1,2,3],"max_tokens":1}';
 
 /** Those of the Inference Extension's `test/integration/epp` that concern a picker's answers, and what gateways may do beside. */
 const CASES: Readonly<Record<string, readonly Sent[]>> = {
   'a completion': [gateway.requestHeaders(POST), gateway.requestBody(BODY, true)],
+  'a prompt of token ids': [gateway.requestHeaders(POST), gateway.requestBody(OF_TOKENS, true)],
   'a body in two pieces': [
     gateway.requestHeaders(POST),
     gateway.requestBody(BODY.slice(0, 12), false),
@@ -83,6 +85,11 @@ const invalid = { type: 'invalid_request_error', param: null, code: null };
 /** What kv-accord does. */
 const OURS: Readonly<Record<string, readonly string[]>> = {
   'a completion': CHAT,
+  'a prompt of token ids': [
+    'requestHeaders, to A,B,C, with metadata',
+    `requestBody, body ${OF_TOKENS} end`,
+    'end: open',
+  ],
   'a body in two pieces': [
     'requestHeaders, to A,B,C, with metadata',
     `requestBody, body ${BODY} end`,
@@ -234,6 +241,10 @@ const ANY = ['requestHeaders, to A, with metadata', AGAIN, 'end: open'];
 const THEIRS: Readonly<Record<ReferencePicker, Readonly<Record<string, readonly string[]>>>> = {
   epp: {
     'a completion': ANY,
+    'a prompt of token ids': [
+      'immediateResponse 400 inference error: BadRequest - invalid completions request: must have prompt field',
+      'end: ok',
+    ],
     'a body in two pieces': ANY,
     'a body with trailers behind it': ['end: open'],
     'a body that is no JSON': [
@@ -270,9 +281,13 @@ const THEIRS: Readonly<Record<ReferencePicker, Readonly<Record<string, readonly 
   },
   lwepp: {
     ...Object.fromEntries(
-      ['a completion', 'a body that is no JSON', 'a body without a model', 'a model that nobody serves'].map(
-        (name) => [name, ['requestHeaders, to A, with metadata', 'requestBody', 'end: open']],
-      ),
+      [
+        'a completion',
+        'a prompt of token ids',
+        'a body that is no JSON',
+        'a body without a model',
+        'a model that nobody serves',
+      ].map((name) => [name, ['requestHeaders, to A, with metadata', 'requestBody', 'end: open']]),
     ),
     'a body in two pieces': [
       'requestBody',

@@ -65,7 +65,7 @@ export interface PairLookup {
 }
 
 /** Pairs whose service is remembered, the longest unused forgotten first. */
-export const MAX_REMEMBERED_PAIRS = 65_536;
+const MAX_REMEMBERED_PAIRS = 65_536;
 
 const OVERFLOW: ProfileJudgement = {
   state: 'cannot_say',

@@ -1,7 +1,7 @@
 import { TransferCostMeter } from './transfer-cost.js';
 
 /** Transfers in a row that fail before a pair is set aside. */
-export const MAX_FAILED_IN_A_ROW = 3;
+const MAX_FAILED_IN_A_ROW = 3;
 
 /** How long a pair is set aside the first time; then twice as long each time, to the longest. */
 const FIRST_PAUSE_MS = 30_000;

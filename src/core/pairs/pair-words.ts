@@ -5,9 +5,6 @@
  */
 export type PairState = 'can_pair' | 'cannot_say' | 'cannot_pair' | 'set_aside';
 
-/** Pair states, for tables and metrics. */
-export const PAIR_STATES: readonly PairState[] = ['can_pair', 'cannot_say', 'cannot_pair', 'set_aside'];
-
 /** How near two workers are, the nearest first; the best that their reports prove. */
 export const PAIR_CLASSES = [
   'same_gpu',

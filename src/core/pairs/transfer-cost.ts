@@ -23,7 +23,7 @@ const KEPT_SHARE = 0.5 ** (1 / HALF_LIFE_TRANSFERS);
 const MIN_MEASURED_BYTES = 65_536;
 
 /** Transfers before a pair is said to be slow. */
-export const MIN_TRANSFERS_TO_WARN = 50;
+const MIN_TRANSFERS_TO_WARN = 50;
 
 /** A pair below this share of its class's rate is slow by far. */
 const SLOW_SHARE = 0.1;

@@ -118,7 +118,7 @@ const TAG = {
   bodyEnd: tagOf(2, VARINT),
 } as const;
 
-/** Reads a message. Throws where it is none. Fields that are not known are passed over: newer gateways have more of them. */
+/** Reads a message. Throws where it is none. Fields that are not known are passed over: newer gateways have more of them. @internal */
 export function readMessage(bytes: Buffer): GatewayMessage {
   const fields = new Fields(bytes);
   let request: GatewayMessage['request'];
@@ -230,7 +230,7 @@ const UNCHANGED: Readonly<Record<keyof typeof ANSWER_FIELDS, Buffer>> = Object.f
   Object.entries(ANSWER_FIELDS).map(([name, field]) => [name, Buffer.from([tagOf(field, BYTES), 0])]),
 ) as Record<keyof typeof ANSWER_FIELDS, Buffer>;
 
-/** Writes an answer. */
+/** Writes an answer. @internal */
 export function writeMessage(message: ProcessingResponse): Buffer {
   const { response, dynamicMetadata } = message;
   if (response !== undefined && dynamicMetadata === undefined) {

@@ -7,7 +7,7 @@ import type { PairPolicy } from '../../../src/core/pairs/pair-words.js';
 import { makeReport, type ReportSketch } from '../../support/fleet.js';
 
 /** What vLLM with NIXL says of itself, as its side channel and `/server_info` do. */
-export const NIXL: TransferValues = {
+const NIXL: TransferValues = {
   connector: 'nixl',
   mode: 'pull',
   compatibility_hash: 'a'.repeat(64),

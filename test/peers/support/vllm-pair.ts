@@ -56,7 +56,7 @@ export interface PairCompletion {
 }
 
 /** One `POST /v1/completions` at temperature 0. */
-export async function complete(url: string, body: object): Promise<PairCompletion> {
+async function complete(url: string, body: object): Promise<PairCompletion> {
   const answer = await fetch(`${url}/v1/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

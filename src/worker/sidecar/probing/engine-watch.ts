@@ -27,6 +27,12 @@ const DEFAULT_PROBE_INTERVAL_MS = 10_000;
  * come up a little later than its HTTP server. Then it is left in peace.
  */
 const MAX_FAST_ROUNDS_WHEN_READY = 10;
+/**
+ * Rounds, a minute at most, for which an engine that comes up waits for sources that are late. What such a source says may
+ * change what the engine is: vLLM takes seconds for its first `/server_info`, and without it a prefill engine looks like one
+ * that serves whole requests.
+ */
+const MAX_LATE_ROUNDS = 10;
 /** Intervals vary by this part to either side, so that the sidecars of one node do not ask in step. */
 const JITTER = 0.1;
 
@@ -107,6 +113,7 @@ export class EngineWatch {
   #known: Pick<EngineView, 'facts' | 'warnings'> = NOTHING_KNOWN;
   #wasDown = false;
   #fastRoundsWhenReady = 0;
+  #lateRounds = 0;
   #knowsBlockSize = false;
   /** Ends the wait for the next round; absent while a round runs. */
   #endWait: (() => void) | undefined;
@@ -226,7 +233,7 @@ export class EngineWatch {
   #lookAt(results: readonly SourceResult[], nowhere: string | undefined, address = ''): EngineView {
     this.#health =
       nowhere === undefined
-        ? judgeRound(this.#health, results, address)
+        ? this.#untilNoneIsLate(judgeRound(this.#health, results, address), results, address)
         : {
             state: EngineState.UNREACHABLE,
             problems: [nowhere],
@@ -264,6 +271,20 @@ export class EngineWatch {
     this.#wasDown = false;
     this.#hasShownRestart = false;
     return this.#view(toProbeOutcomes(results), step.restart);
+  }
+
+  /** The same, but starting while sources of an engine that comes up have not answered in time. */
+  #untilNoneIsLate(judged: EngineHealth, results: readonly SourceResult[], address: string): EngineHealth {
+    const comesUp = judged.state === EngineState.READY && this.#health.state !== EngineState.READY;
+    const late = results.filter(({ outcome }) => outcome.type === 'failed' && outcome.code === 'timeout');
+    if (!comesUp || late.length === 0 || this.#lateRounds >= MAX_LATE_ROUNDS) {
+      this.#lateRounds = 0;
+      return judged;
+    }
+    this.#lateRounds += 1;
+    const names = late.map(({ probe, origin }) => `${probe} (${origin})`).join(', ');
+    const problem = `the engine at ${address} has not answered all that it was asked yet: ${names}`;
+    return { ...judged, state: EngineState.STARTING, problems: [problem] };
   }
 
   /** The contract that these facts come to, by the rules of every report. */

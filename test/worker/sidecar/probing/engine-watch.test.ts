@@ -201,6 +201,57 @@ describe('an engine that goes and comes', () => {
   });
 });
 
+describe('a source that is late when the engine comes up', () => {
+  it('is waited for, for it may say what the engine is', async () => {
+    const bench = new Bench();
+    bench.metrics.behaviour = { does: 'fail', code: 'timeout' };
+    await bench.start();
+    expect(bench.last.state).toBe(EngineState.STARTING);
+    expect(bench.last.problems[0]).toMatch(/http:\/\/e:1 has not answered all .*metrics/);
+    bench.up(32);
+    await bench.clock.advanceMs(1_000);
+    expect(bench.last).toMatchObject({ state: EngineState.READY, problems: [] });
+    expect(sizesIn(bench.last)).toEqual([32]);
+    await bench.stop();
+  });
+
+  it('is waited for ten rounds, at each start of the engine', async () => {
+    const bench = new Bench();
+    for (const _start of [1, 2]) {
+      bench.models.behaviour = { does: 'answer', facts: [servedModel()] };
+      bench.metrics.behaviour = { does: 'fail', code: 'timeout' };
+      if (bench.views.length === 0) await bench.start();
+      else await bench.clock.advanceMs(1_000);
+      await bench.clock.advanceMs(9_000);
+      expect(bench.last.state).toBe(EngineState.STARTING);
+      await bench.clock.advanceMs(1_000);
+      expect(bench.last.state).toBe(EngineState.READY);
+      bench.down();
+      await bench.clock.advanceMs(12_000);
+      expect(bench.last.state).toBe(EngineState.UNREACHABLE);
+    }
+    await bench.stop();
+  });
+
+  it('is not waited for where the engine has no such source', async () => {
+    const bench = new Bench();
+    bench.metrics.behaviour = { does: 'fail', code: 'not_here' };
+    await bench.start();
+    expect(bench.last.state).toBe(EngineState.READY);
+    await bench.stop();
+  });
+
+  it('takes nothing away from an engine that is ready', async () => {
+    const bench = new Bench();
+    await bench.start();
+    bench.metrics.behaviour = { does: 'fail', code: 'timeout' };
+    await bench.clock.advanceMs(10_000);
+    expect(bench.last.state).toBe(EngineState.READY);
+    expect(sizesIn(bench.last)).toEqual([32]);
+    await bench.stop();
+  });
+});
+
 describe('a source that drops out while the engine lives', () => {
   it('keeps its last facts for three rounds, with a warning, and then loses them', async () => {
     const bench = new Bench();

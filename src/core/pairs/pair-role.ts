@@ -10,11 +10,12 @@ export const MAX_PROFILES_OF_ROLE = 256;
 
 /** Members that have one profile. What is judged of one holds for all. */
 export interface ProfileClass {
-  readonly profile: TransferProfile;
+  /** Undefined for the members whose profile has no room. */
+  readonly profile: TransferProfile | undefined;
   readonly members: Set<Entry>;
   /** By the other role's class. */
   readonly judgements: Map<ProfileClass, ProfileJudgement>;
-  /** Whether a class of the other role goes with it, and by which `partnersVersion` that was looked at. */
+  /** Whether a class of the other role goes with it, and by which `PairMembers.partnersVersion` that was looked at. */
   partners: { readonly version: number; readonly exist: boolean } | undefined;
 }
 
@@ -28,51 +29,68 @@ export interface Entry {
   readonly near: Map<Entry, PairClass>;
   /** Prefill members: pairs that were used. */
   readonly service: Map<Entry, PairService>;
-  /** `PairBook.version` when something of all its pairs changed last. */
+  /** `PairChanges.version` when something of all its pairs changed last. */
   changedAt: number;
 }
 
-/** The members of one role, by target and by profile. */
+/** The members of one role, by target, by profile, by place and by host. */
 export class Role {
   readonly entries: Map<string, Entry> = new Map();
+  /** By the profile's key; never empty ones. */
   readonly classes: Map<string, ProfileClass> = new Map();
-  /** Members of one place and profile: whatever holds of a pair with one on another host holds of all of them. */
+  /** Members whose profile has no room. */
+  readonly overflow: ProfileClass = emptyClass(undefined);
+  /** Members of one place and profile: pairs with them across hosts are of one class, and judged alike. */
   readonly places: Map<string, Set<Entry>> = new Map();
+  /** By the name of their node; those that name none by the empty text. */
+  readonly hosts: Map<string, Set<Entry>> = new Map();
 
   add(entry: Entry): void {
     const { member, profileClass } = entry;
     this.entries.set(member.target, entry);
     profileClass.members.add(entry);
-    const key = placeKey(member);
-    const there = this.places.get(key);
-    if (there === undefined) this.places.set(key, new Set([entry]));
-    else there.add(entry);
+    if (profileClass.profile !== undefined) this.classes.set(profileClass.profile.key, profileClass);
+    addTo(this.places, placeKey(entry), entry);
+    addTo(this.hosts, member.position.node, entry);
   }
 
   delete(entry: Entry): void {
     const { member, profileClass } = entry;
     this.entries.delete(member.target);
     profileClass.members.delete(entry);
-    const key = placeKey(member);
-    const there = this.places.get(key);
-    there?.delete(entry);
-    if (there?.size === 0) this.places.delete(key);
+    if (profileClass.profile !== undefined && profileClass.members.size === 0)
+      this.classes.delete(profileClass.profile.key);
+    deleteFrom(this.places, placeKey(entry), entry);
+    deleteFrom(this.hosts, member.position.node, entry);
   }
 
-  /** The class of a profile; undefined where there are too many. */
-  classOf(profile: TransferProfile): ProfileClass | undefined {
+  /** The class for members of a profile: a new one, or that without a profile where there are too many. */
+  classOf(profile: TransferProfile): ProfileClass {
     const known = this.classes.get(profile.key);
     if (known !== undefined) return known;
-    if (this.classes.size >= MAX_PROFILES_OF_ROLE) return undefined;
-    const made: ProfileClass = { profile, members: new Set(), judgements: new Map(), partners: undefined };
-    this.classes.set(profile.key, made);
-    return made;
+    return this.classes.size < MAX_PROFILES_OF_ROLE ? emptyClass(profile) : this.overflow;
   }
 }
 
-function placeKey({ position, profile }: PairMember): string {
-  const { node, fabrics, rack, zone, region } = position;
-  return JSON.stringify([node, fabrics, rack, zone, region, profile.key]);
+function emptyClass(profile: TransferProfile | undefined): ProfileClass {
+  return { profile, members: new Set(), judgements: new Map(), partners: undefined };
+}
+
+function placeKey({ member, profileClass }: Entry): string {
+  const { fabrics, rack, zone, region } = member.position;
+  return JSON.stringify([fabrics, rack, zone, region, profileClass.profile?.key ?? '']);
+}
+
+function addTo(groups: Map<string, Set<Entry>>, key: string, entry: Entry): void {
+  const there = groups.get(key);
+  if (there === undefined) groups.set(key, new Set([entry]));
+  else there.add(entry);
+}
+
+function deleteFrom(groups: Map<string, Set<Entry>>, key: string, entry: Entry): void {
+  const there = groups.get(key);
+  there?.delete(entry);
+  if (there?.size === 0) groups.delete(key);
 }
 
 /** The target that comes first, so that the order in which workers came does not show. */

@@ -7,7 +7,7 @@ const MAX_FAILED_IN_A_ROW = 3;
 const FIRST_PAUSE_MS = 30_000;
 const LONGEST_PAUSE_MS = 600_000;
 
-/** What is known of one pair from its requests. Changed by `PairBook` alone. */
+/** What is known of one pair from its requests. Changed by `PairsInService` alone. */
 export class PairService {
   readonly meter: TransferCostMeter = new TransferCostMeter();
   transfers = 0;
@@ -21,7 +21,7 @@ export class PairService {
   /** What failed last, for an operator. */
   lastFailure = '';
   isSlowLogged = false;
-  /** `PairBook.version` at its last use. */
+  /** `PairChanges.version` at its last use. */
   changedAt = 0;
 
   /** Counts a failure; true where the pair is to be set aside by it. */

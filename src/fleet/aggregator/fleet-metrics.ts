@@ -4,7 +4,7 @@ import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js
 import type { AgreementEffect } from '../../core/agreement/events.js';
 import type { FleetView, MemberState, ReasonCode } from '../../core/agreement/snapshot.js';
 import { evidenceSourceName } from '../../core/contract/names.js';
-import type { PairLookup } from '../../core/pairs/pair-book.js';
+import type { PairLookup } from '../../core/pairs/pair-lookup.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { SourceHealth } from '../discovery/source.js';
 import type { FleetFault } from './fleet-runner.js';

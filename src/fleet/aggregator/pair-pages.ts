@@ -1,5 +1,5 @@
 import type { FleetView, GroupView, MemberView } from '../../core/agreement/snapshot.js';
-import type { PairLookup } from '../../core/pairs/pair-book.js';
+import type { PairLookup } from '../../core/pairs/pair-lookup.js';
 import type { PairClass, PairState } from '../../core/pairs/pair-words.js';
 import { RpcError } from '../../edge/rpc/errors.js';
 import type { ListPairsRequest, ListPairsResponse, Pair, PairCounts } from '../../gen/kvaccord/v1/fleet.js';

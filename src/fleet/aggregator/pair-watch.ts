@@ -1,5 +1,5 @@
 import type { GroupView } from '../../core/agreement/snapshot.js';
-import type { PairLookup } from '../../core/pairs/pair-book.js';
+import type { PairLookup } from '../../core/pairs/pair-lookup.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { RpcError } from '../../edge/rpc/errors.js';

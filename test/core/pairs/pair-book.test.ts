@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { PositionedGpu } from '../../../src/core/contract/worker-position.js';
 import { PairBook } from '../../../src/core/pairs/pair-book.js';
 import { answerFor, bookOfTwo, pairMember } from './pair-fleet.js';
+
+function gpuOf(id: string): PositionedGpu {
+  return { id, wholeId: id, numaNode: undefined, pcieRoot: undefined };
+}
 
 describe('the book of pairs', () => {
   it('knows nothing of workers that are not in it, or have the other role', () => {
@@ -69,20 +74,22 @@ describe('the book of pairs', () => {
             role: fc.constantFrom('prefill' as const, 'decode' as const),
             dtype: fc.constantFrom('bfloat16', 'float16'),
             node: fc.constantFrom('', 'node-1', 'node-2', 'node-3'),
+            zone: fc.constantFrom('', 'zone-1', 'zone-2'),
+            gpu: fc.constantFrom(undefined, 'GPU-1', 'GPU-2'),
             act: fc.constantFrom('set', 'set', 'delete', 'fail', 'answer', 'refuse'),
           }),
           { maxLength: 40 },
         ),
         (steps) => {
           const book = new PairBook({ policy: 'warn' });
-          for (const { at, role, dtype, node, act } of steps) {
+          for (const { at, role, dtype, node, zone, gpu, act } of steps) {
             const target = `${role}-${at}`;
             if (act === 'delete') book.deleteMember(target);
             else if (act === 'set')
               book.setMember(
                 pairMember(target, role, {
                   transfer: { compatibility_hash: dtype, dtype },
-                  position: { node },
+                  position: { node, zone, gpus: gpu === undefined ? [] : [gpuOf(gpu)] },
                 }),
               );
             else if (act === 'fail')

@@ -1,4 +1,4 @@
-import type { PairLookup } from '../../../core/pairs/pair-book.js';
+import type { PairLookup } from '../../../core/pairs/pair-lookup.js';
 
 /** What a choice asks of the pairs of one model; for every candidate of a decision. */
 export type PairKnowledge = Pick<PairLookup, 'mayUse' | 'classOf' | 'millisecondsPerMebibyte'>;

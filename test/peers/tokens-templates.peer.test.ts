@@ -4,7 +4,7 @@ import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { templateKwargs } from '../../src/engines/vllm/token-endpoints.js';
+import { templateKwargs } from '../../src/engines/descriptor/template-kwargs.js';
 import { templateMessages, templateTools } from '../../src/frontend/tokens/chat-messages.js';
 import { ChatTemplates } from '../../src/frontend/tokens/chat-template.js';
 import { contentFormatOf } from '../../src/frontend/tokens/content-format.js';

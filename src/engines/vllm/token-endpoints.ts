@@ -1,3 +1,4 @@
+import { templateKwargs } from '../descriptor/template-kwargs.js';
 import {
   given,
   PLAIN_KINDS,
@@ -5,7 +6,6 @@ import {
   type TokenEndpoint,
   whatMatters,
 } from '../descriptor/token-endpoint.js';
-import { isJsonObject } from '../facts/json-object.js';
 import { readFeatures } from './render-features.js';
 
 /** With `--enable-scale-out` (0.32): it takes the request itself, so nothing can be forgotten. */
@@ -80,14 +80,4 @@ function tokenizeBody(request: PromptRequest, model: string): Record<string, unk
     ...given(body, CHAT_FIELDS),
     ...(Object.keys(kwargs).length === 0 ? {} : { chat_template_kwargs: kwargs }),
   };
-}
-
-/** The variables that vLLM gives to a template beside messages and tools. */
-export function templateKwargs(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const own = isJsonObject(body['chat_template_kwargs']) ? body['chat_template_kwargs'] : {};
-  const kwargs: Record<string, unknown> = { ...own, ...given(body, ['documents', 'reasoning_effort']) };
-  const effort = body['reasoning_effort'];
-  if (effort !== undefined && effort !== null && !('enable_thinking' in own))
-    kwargs['enable_thinking'] = effort !== 'none';
-  return kwargs;
 }

@@ -1,4 +1,4 @@
-import { templateKwargs } from '../../engines/vllm/token-endpoints.js';
+import { templateKwargs } from '../../engines/descriptor/template-kwargs.js';
 import { type ContentFormat, isExact, templateMessages, templateTools } from './chat-messages.js';
 import { contentFormatOf } from './content-format.js';
 import { InexactError } from './jinja/errors.js';

@@ -35,8 +35,8 @@ export function noPartnerMessage(group: Group, member: Member): string {
   const miss = group.pairs.nearestMiss(member.target);
   const isPrefill = member.report?.serving.role === 'prefill';
   const [others, fate] = isPrefill ? ['decode', 'hand its KV blocks to'] : ['prefill', 'take KV blocks from'];
-  const why = clip(miss?.reason ?? '', MAX_PAIR_CHARS);
-  return `Worker ${memberName(member)} can ${fate} no ${others} worker of "${group.name}": ${why}. It is quarantined: it gets no requests.${miss === undefined ? '' : cureOf([miss])}`;
+  const why = miss === undefined || miss.reason === '' ? '' : `: ${clip(miss.reason, MAX_PAIR_CHARS)}`;
+  return `Worker ${memberName(member)} can ${fate} no ${others} worker of "${group.name}"${why}. It is quarantined: it gets no requests.${miss === undefined ? '' : cureOf([miss])}`;
 }
 
 /** P3: why no pair of a group can ever work as its workers are, and what to change. */

@@ -25,8 +25,10 @@ const OFFERS: Readonly<
 };
 
 /** Why the router of this process sends a worker nothing that the agreement offers. */
-const LEFT_OUT: Readonly<Partial<Record<LeftOut, string>>> = {
-  role: 'The router here sends it no requests: it serves only prefill or only decode.',
+const LEFT_OUT: Readonly<Record<LeftOut, string>> = {
+  role: 'The router here sends it no requests: it computes a part of requests, and no way to send its engine a part is known.',
+  alone:
+    'The router here sends it no requests: it computes a part of requests, and no worker that computes the other part can be used.',
   unreachable:
     'The router here sends it no requests: no address of its OpenAI server is known. Let its sidecar ask the engine (--engine), or name the address with --worker-urls.',
 };

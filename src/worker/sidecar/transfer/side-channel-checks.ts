@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { parseAddress } from '../../../edge/platform/address.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import { tryConnect } from '../../../edge/platform/net/try-connect.js';
@@ -27,7 +26,8 @@ interface Check {
  */
 export class SideChannelChecks {
   readonly #clock: Clock;
-  readonly #checks = new LRUCache<string, Check>({ max: MAX_KEPT });
+  /** By address, the oldest first. */
+  readonly #checks = new Map<string, Check>();
   #running = 0;
 
   constructor(modules: { readonly clock: Clock }) {
@@ -61,7 +61,10 @@ export class SideChannelChecks {
       this.#running -= 1;
       return why === undefined ? { reachable: true, reason: '' } : { reachable: false, reason: why };
     });
+    this.#checks.delete(key);
     this.#checks.set(key, { answer, startedMs: nowMs });
+    const [oldest] = this.#checks.keys();
+    if (this.#checks.size > MAX_KEPT && oldest !== undefined) this.#checks.delete(oldest);
     return answer;
   }
 }

@@ -87,7 +87,7 @@ describe('the board of a view', () => {
     await shown.clock.advanceMs(1_000);
     expect(workers()).toMatchObject([
       { target: 'a', requests: 'yes', why: '' },
-      { target: 'b', requests: 'none here', why: expect.stringContaining('only prefill or only decode') },
+      { target: 'b', requests: 'none here', why: expect.stringContaining('computes a part of requests') },
     ]);
     shown.leftOut.clear();
     await shown.clock.advanceMs(1_000);

@@ -20,7 +20,10 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('a sidecar beside a real vLLM with blo
     // An engine of its own: one that has served answers with its events, and the metrics line is what is asked here.
     engine = await startVllm({ model, blockSize: 32 });
     sidecar = await startSidecar('worker-0', '--engine', engine.url);
-    first = await completeReport(sidecar);
+    // What the engine answers to the probes of its tokenizer is known last.
+    first = await reportThat(sidecar, 'with its tokens', ({ model, completeness }) => {
+      return completeness.state === 'STATE_COMPLETE' && (model?.tokenProbes?.length ?? 0) > 0;
+    });
   });
   afterAll(async () => {
     await sidecar?.program.stop();
@@ -103,7 +106,6 @@ describe.skipIf(lacks('vllm', 'grpcurl'))('a sidecar beside a real vLLM with blo
 
   it('sees a new instance when the engine is back with the same size', async () => {
     engine = await startVllm({ model, blockSize: 32, ports: engine.ports });
-    // What the engine answers to the probes of its tokenizer is known last.
     const report = await reportThat(sidecar, 'of another instance', ({ instanceId, digest }) => {
       return instanceId !== first.instanceId && digest === first.digest;
     });

@@ -13,7 +13,7 @@ export interface PrintedReport {
     readonly state: string;
     readonly apis?: readonly string[];
   };
-  readonly model?: { readonly servedNames?: readonly string[] };
+  readonly model?: { readonly servedNames?: readonly string[]; readonly tokenProbes?: readonly unknown[] };
   readonly contract?: {
     readonly tokensPerBlock?: number;
     readonly hashUnit?: string;

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { SimulatedEngine } from '../../src/tools/demo/simulated-engine.js';
@@ -28,9 +30,41 @@ const EMPTY_WITHOUT_FAULTS: ReadonlySet<string> = new Set([
 const CONVERSATIONS = 6;
 const TURNS = 4;
 
+/** Where others reach an engine, which its sidecar asks itself: it can be gone while the sidecar reports nothing. */
+class Door {
+  readonly #sockets = new Set<Socket>();
+  readonly #server = createServer((socket) => {
+    const engine = connect(this.#enginePort, '127.0.0.1');
+    for (const one of [socket, engine]) {
+      this.#sockets.add(one);
+      one.once('close', () => this.#sockets.delete(one));
+      one.on('error', () => one.destroy());
+    }
+    socket.pipe(engine).pipe(socket);
+  });
+  readonly #enginePort: number;
+
+  constructor(engineUrl: string) {
+    this.#enginePort = Number(new URL(engineUrl).port);
+  }
+
+  /** Answers its URL. */
+  async open(): Promise<string> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  close(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
+
 describe.skipIf(lacks('prometheus'))('over a fleet at work, a real Prometheus', () => {
   const engines: SimulatedEngine[] = [];
   const started: Served[] = [];
+  const doors: Door[] = [];
   let prometheus: Prometheus;
   let frontend: ServedFrontend;
 
@@ -41,7 +75,10 @@ describe.skipIf(lacks('prometheus'))('over a fleet at work, a real Prometheus', 
       engines.push(engine);
       await engine.open();
       engine.start();
-      started.push(await startSidecar(`worker-${name}`, '--engine', engine.url));
+      const door = new Door(engine.url);
+      doors.push(door);
+      const flags = ['--engine', engine.url, '--advertise-engine', await door.open()];
+      started.push(await startSidecar(`worker-${name}`, ...flags));
     }
     frontend = await startFrontend('frontend', started, '--first-byte-timeout', '4s');
     started.push(frontend);
@@ -57,13 +94,14 @@ describe.skipIf(lacks('prometheus'))('over a fleet at work, a real Prometheus', 
       needs: [frontend.program],
     });
     await talk();
-    // One engine is gone without a word: its requests fail, and it is ejected.
-    await engines[2]?.close();
+    // One engine cannot be reached any more, and its sidecar does not know: its requests fail, and it is ejected.
+    doors[2]?.close();
     await talk();
   });
 
   afterAll(async () => {
     await Promise.all([prometheus?.program.stop(), ...started.map(({ program }) => program.stop())]);
+    for (const door of doors) door.close();
     await Promise.all(engines.map((engine) => engine.close()));
   });
 

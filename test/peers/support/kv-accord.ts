@@ -84,16 +84,18 @@ export interface ServedFrontend extends Served {
 }
 
 /** Starts a frontend on free ports and waits until it answers. */
-export async function startFrontend(
+export function startFrontend(
   name: string,
   workers: readonly Served[],
   ...flags: readonly string[]
 ): Promise<ServedFrontend> {
+  return startFrontendWith(name, ['--workers', addressesOf(workers), ...flags]);
+}
+
+/** Starts a frontend that finds its workers as the flags say, on free ports, and waits until it answers. */
+export async function startFrontendWith(name: string, flags: readonly string[]): Promise<ServedFrontend> {
   const port = await freePort();
-  const served = await serve(name, 'frontend', [
-    ...['--workers', addressesOf(workers), '--http-port', String(port)],
-    ...flags,
-  ]);
+  const served = await serve(name, 'frontend', ['--http-port', String(port), ...flags]);
   return { ...served, url: `http://127.0.0.1:${port}` };
 }
 

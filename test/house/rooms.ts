@@ -61,7 +61,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     isPure: true,
     allowedBuiltins: ['node:crypto#createHash'],
   },
-  'core/pairs': { mayImport: ['core/contract', 'core/text'], isPure: true },
+  'core/pairs': { mayImport: ['core/contract', 'core/text', 'gen'], isPure: true },
   'core/agreement': { mayImport: ['core/contract', 'core/pairs', 'core/text'], isPure: true },
   'core/health': { mayImport: ['core/text'], isPure: true },
   'core/blocks': { mayImport: [], isPure: true },

@@ -1,9 +1,10 @@
 import type { FleetView, GroupView, MemberView } from '../../core/agreement/snapshot.js';
+import { PAIR_CLASS_NAMES } from '../../core/pairs/pair-class-names.js';
 import type { PairLookup } from '../../core/pairs/pair-lookup.js';
-import type { PairClass, PairState } from '../../core/pairs/pair-words.js';
+import type { PairState } from '../../core/pairs/pair-words.js';
 import { RpcError } from '../../edge/rpc/errors.js';
 import type { ListPairsRequest, ListPairsResponse, Pair, PairCounts } from '../../gen/kvaccord/v1/fleet.js';
-import { PairClass as WireClass, PairState as WireState } from '../../gen/kvaccord/v1/fleet.js';
+import { PairState as WireState } from '../../gen/kvaccord/v1/fleet.js';
 import type { FleetRunner } from './fleet-runner.js';
 
 /** Pairs in one message: with reasons of full length it stays below gRPC's 4 MiB. */
@@ -17,20 +18,6 @@ const STATES: Readonly<Record<PairState, WireState>> = {
   cannot_say: WireState.CANNOT_SAY,
   cannot_pair: WireState.CANNOT_PAIR,
   set_aside: WireState.SET_ASIDE,
-};
-
-const CLASSES: Readonly<Record<PairClass, WireClass>> = {
-  same_gpu: WireClass.SAME_GPU,
-  nvlink_fabric: WireClass.NVLINK_FABRIC,
-  nvlink_host: WireClass.NVLINK_HOST,
-  same_pcie_root: WireClass.SAME_PCIE_ROOT,
-  same_numa_node: WireClass.SAME_NUMA_NODE,
-  same_host: WireClass.SAME_HOST,
-  same_rack: WireClass.SAME_RACK,
-  same_zone: WireClass.SAME_ZONE,
-  same_region: WireClass.SAME_REGION,
-  apart: WireClass.APART,
-  unknown: WireClass.UNKNOWN,
 };
 
 /** Targets of a group's workers that get requests now; none while its gate is shut. */
@@ -60,7 +47,7 @@ export function toPair(
     state: STATES[verdict.state],
     reason: verdict.reason.slice(0, MAX_REASON_CHARS),
     differences: verdict.differences.map((difference) => ({ ...difference })),
-    class: CLASSES[verdict.class],
+    class: PAIR_CLASS_NAMES[verdict.class],
     classEvidence: verdict.classEvidence.slice(0, MAX_REASON_CHARS),
     millisecondsPerMebibyte: cost?.millisecondsPerMebibyte,
     transfers: BigInt(transfers),

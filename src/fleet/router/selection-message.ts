@@ -1,7 +1,7 @@
 import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
+import { PAIR_CLASS_NAMES, pairClassName } from '../../core/pairs/pair-class-names.js';
 import { PairClass } from '../../gen/kvaccord/v1/fleet.js';
 import type { PairSelection, RouteTransfer, Selection } from '../../gen/kvaccord/v1/router.js';
-import { PAIR_CLASS_NAMES, pairClassName } from './pairs/pair-class-names.js';
 import { type Decision, type Neighbour, type SeenTransfer, UNSPLIT_REASONS } from './routing.js';
 
 /** A decision as it is sent. */

@@ -1,5 +1,5 @@
-import type { PairClass } from '../../../core/pairs/pair-words.js';
-import { PairClass as Message } from '../../../gen/kvaccord/v1/fleet.js';
+import { PairClass as Message } from '../../gen/kvaccord/v1/fleet.js';
+import type { PairClass } from './pair-words.js';
 
 /** Classes of pairs, as they are sent. */
 export const PAIR_CLASS_NAMES: Readonly<Record<PairClass, Message>> = {

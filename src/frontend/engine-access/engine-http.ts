@@ -1,5 +1,6 @@
 import { Agent } from 'undici';
 import { engineConnector } from './engine-connector.js';
+import { readWithin } from './read-within.js';
 
 /** What an engine answered. */
 export interface EngineAnswer {
@@ -62,15 +63,7 @@ export class EngineHttp {
       ...(body === undefined ? {} : { body }),
       signal,
     });
-    const pieces: Buffer[] = [];
-    let size = 0;
-    for await (const piece of answer.body as AsyncIterable<Buffer>) {
-      size += piece.length;
-      // Leaving the loop destroys the stream and with it the connection.
-      if (size > maxBytes) throw new RangeError(`the answer has more than ${maxBytes} bytes`);
-      pieces.push(piece);
-    }
-    return { status: answer.statusCode, body: Buffer.concat(pieces, size) };
+    return { status: answer.statusCode, body: await readWithin(answer.body, maxBytes) };
   }
 
   async close(): Promise<void> {

@@ -6,6 +6,7 @@ import type { EngineDescriptor } from '../../engines/descriptor/engine-descripto
 import { COMPLETIONS } from '../../engines/descriptor/prompt-path.js';
 import { MAX_METRICS_BYTES, readMetrics } from '../../engines/facts/prometheus-text.js';
 import { OTHER } from '../../engines/other/descriptor.js';
+import { readWithin } from '../engine-access/read-within.js';
 
 /**
  * What an engine shows when it is asked whether it computes:
@@ -149,12 +150,6 @@ async function read(
     ...(body === undefined ? {} : { body }),
     signal,
   });
-  const pieces: Buffer[] = [];
-  let size = 0;
-  for await (const piece of answer.body as AsyncIterable<Buffer>) {
-    size += piece.length;
-    if (size > MAX_METRICS_BYTES) throw new RangeError(`the answer has more than ${MAX_METRICS_BYTES} bytes`);
-    pieces.push(piece);
-  }
-  return { status: answer.statusCode, text: Buffer.concat(pieces, size).toString() };
+  const text = await readWithin(answer.body, MAX_METRICS_BYTES);
+  return { status: answer.statusCode, text: text.toString() };
 }

@@ -1,4 +1,5 @@
 import type { WorkerFault } from '../../core/health/worker-fault.js';
+import { parseAddress } from '../../edge/platform/address.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import { systemRandom } from '../../edge/platform/random.js';
 import type { Decision, PairDecision, Route, SeenTransfer, Usage } from '../../fleet/router/routing.js';
@@ -106,8 +107,7 @@ export function bootstrapRoom({ rank, rankCount }: Pick<Decision, 'rank' | 'rank
 
 /** HOST and PORT of an address; undefined where it is none. */
 export function hostAndPort(address: string): { readonly host: string; readonly port: number } | undefined {
-  const at = address.lastIndexOf(':');
-  const port = Number(address.slice(at + 1));
-  if (at < 1 || !Number.isInteger(port) || port < 1 || port > 65_535) return undefined;
-  return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port };
+  const parsed = parseAddress(address);
+  if (parsed?.type !== 'tcp' || parsed.port === 0) return undefined;
+  return { host: parsed.host, port: parsed.port };
 }

@@ -6,6 +6,7 @@ import { fullNumber } from '../model/format.js';
 import { loadOf } from '../model/loads.js';
 import { countsOf, isKeptOut, KEPT_OUT, type RowOrder, rowsOf, worstFirst } from '../model/worker-rows.js';
 import { Bar, Empty, Name, Tone } from './parts.js';
+import { SearchField } from './search-field.js';
 import { change, history, loadsById, place, sampleCount } from './state.js';
 import { WorkerTable } from './worker-table.js';
 
@@ -35,14 +36,10 @@ export function FleetView({ document }: { readonly document: ViewDocument }): JS
     <>
       <Models models={document.models} chosen={filter.group} />
       <div class="toolbar" role="search">
-        <input
-          id="search"
-          type="search"
+        <SearchField
           placeholder="Search workers: name, address, engine, node, GPU, reason"
-          aria-label="Search workers"
-          aria-keyshortcuts="/"
-          value={filter.text}
-          onInput={(event) => change({ text: event.currentTarget.value })}
+          label="Search workers"
+          shortcut="/"
         />
         <div class="chips" role="group" aria-label="By state">
           <Chip name="all" count={inGroup.length} value="" chosen={filter.shown} />

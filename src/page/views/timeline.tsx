@@ -4,6 +4,7 @@ import { ago, clockTime, fullNumber } from '../model/format.js';
 import { placeHash } from '../model/place.js';
 import { KIND_GROUPS, kindGroupOf } from '../model/timeline-kinds.js';
 import { Empty, Name, Tone } from './parts.js';
+import { SearchField } from './search-field.js';
 import { change, place, workersById } from './state.js';
 
 /** Entries that are shown before the reader asks for more. */
@@ -31,14 +32,7 @@ export function TimelineView({ document }: { readonly document: ViewDocument }):
   return (
     <>
       <div class="toolbar" role="search">
-        <input
-          id="search"
-          type="search"
-          placeholder="Search the timeline"
-          aria-label="Search the timeline"
-          value={parameters['text'] ?? ''}
-          onInput={(event) => change({ text: event.currentTarget.value })}
-        />
+        <SearchField placeholder="Search the timeline" label="Search the timeline" />
         <div class="chips" role="group" aria-label="By kind">
           <button type="button" class="chip" aria-pressed={kind === ''} onClick={() => change({ kind: '' })}>
             all <b>{document.timeline.length}</b>

@@ -11,7 +11,8 @@ import { GroupChoice } from './group-choice.js';
 import { HostCard, LinkLegend } from './host-card.js';
 import { Empty, Section } from './parts.js';
 import { RolePairsView } from './role-pairs-view.js';
-import { change, place } from './state.js';
+import { SearchField } from './search-field.js';
+import { place } from './state.js';
 
 /** Hosts that are drawn before the reader asks for more. */
 const HOSTS_SHOWN = 12;
@@ -72,14 +73,7 @@ export function TopologyView({ document }: { readonly document: ViewDocument }):
     <>
       <GroupChoice groups={document.models.map((model) => model.group)} chosen={group} />
       <div class="toolbar" role="search">
-        <input
-          id="search"
-          type="search"
-          placeholder="Search nodes, racks, workers"
-          aria-label="Search nodes, racks, workers"
-          value={parameters['text'] ?? ''}
-          onInput={(event) => change({ text: event.currentTarget.value })}
-        />
+        <SearchField placeholder="Search nodes, racks, workers" label="Search nodes, racks, workers" />
         <LinkLegend />
       </div>
       {problem === '' ? null : <Empty>The topology cannot be read: {problem}</Empty>}

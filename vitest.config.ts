@@ -11,7 +11,7 @@ const ALONE = [
   'test/frontend/tracing/open-tracing.test.ts',
   'test/integration/kv-chain-fuzz.test.ts',
   'test/worker/kv-events/fuzz.test.ts',
-  'test/worker/kv-events/zmq-sockets.test.ts',
+  'test/worker/kv-events/sockets/zmq-sockets.test.ts',
 ];
 const PEERS = 'test/peers/**';
 /** Files that take longest, most of them because they start the program again and again. */

@@ -8,8 +8,8 @@ import { Decoder, Encoder } from '@msgpack/msgpack';
 import { BlockHasher } from '../src/core/blocks/block-hasher.js';
 import { BlockMirror, traitsOf } from '../src/core/blocks/block-mirror.js';
 import { seededRandom } from '../src/edge/platform/random.js';
-import { EventCounts } from '../src/worker/kv-events/event-counts.js';
-import { RankCache } from '../src/worker/kv-events/rank-cache.js';
+import { EventCounts } from '../src/worker/kv-events/cache/event-counts.js';
+import { RankCache } from '../src/worker/kv-events/cache/rank-cache.js';
 import { IS_QUICK, median, ratio, title } from './support/figures.js';
 
 const ROUNDS = IS_QUICK ? 1 : 5;

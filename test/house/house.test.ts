@@ -125,6 +125,11 @@ describe('the rule finds', () => {
     ],
     ['src/edge/rpc/a.ts', 'fetch(url, { signal: AbortSignal.timeout(5) });', 'AbortSignal.timeout'],
     ['src/cli/serve.ts', "process.on('SIGTERM', stop);", 'process'],
+    [
+      'src/worker/kv-events/decode/a.ts',
+      "import { x } from '../readers/b.js';",
+      'src/worker/kv-events/decode may not import src/worker/kv-events/readers',
+    ],
     ['src/attic/a.ts', '', 'is no room of the house'],
     ['src/core/attic/a.ts', '', 'is no room of the house'],
   ];

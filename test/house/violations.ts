@@ -92,8 +92,13 @@ export function mayImport(room: Room, target: string): boolean {
   return room.mayImport.some((name) => name === target || target.startsWith(`${name}/`));
 }
 
-/** `src/worker/sidecar/canary/canary.ts` is in the room `worker/sidecar`, `src/cli/settings/setting.ts` in `cli`. */
+/**
+ * `src/worker/sidecar/canary/canary.ts` is in the room `worker/sidecar`, `src/cli/settings/setting.ts` in `cli`, and
+ * `src/worker/kv-events/decode/media.ts` in `worker/kv-events/decode`, which is listed.
+ */
 function roomOf(file: string): string {
-  const [, wing = '', room = ''] = file.split('/');
-  return UNDIVIDED_WINGS.includes(wing) ? wing : `${wing}/${room}`;
+  const [, wing = '', room = '', part = ''] = file.split('/');
+  if (UNDIVIDED_WINGS.includes(wing)) return wing;
+  const divided = `${wing}/${room}/${part}`;
+  return divided in ROOMS ? divided : `${wing}/${room}`;
 }

@@ -8,7 +8,7 @@ import {
   EngineEventReader,
   type EngineEventReaderOptions,
 } from '../../src/worker/kv-events/engine-event-reader.js';
-import type { Frames } from '../../src/worker/kv-events/zmq-sockets.js';
+import type { Frames } from '../../src/worker/kv-events/sockets/zmq-sockets.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { pack, say } from '../support/kv-events.js';
 import { propertyRuns } from '../support/property-runs.js';

@@ -1,4 +1,4 @@
-import type { Frames, Subscription } from '../../src/worker/kv-events/zmq-sockets.js';
+import type { Frames, Subscription } from '../../src/worker/kv-events/sockets/zmq-sockets.js';
 
 /** A queue that is read message by message until it is closed. */
 export class Line implements Subscription {

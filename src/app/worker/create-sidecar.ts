@@ -13,7 +13,7 @@ import { createEngineRpc } from '../../edge/rpc/engine-rpc.js';
 import { ENGINES, loadEngineProbes } from '../../engines/catalogue/engines.js';
 import type { ProbeModules } from '../../engines/probing/probe.js';
 import type { EngineEventReaderOptions } from '../../worker/kv-events/engine-event-reader.js';
-import { MAX_EVENTS_BYTES } from '../../worker/kv-events/exact-json.js';
+import { MAX_EVENTS_BYTES } from '../../worker/kv-events/decode/exact-json.js';
 import { ApiProber } from '../../worker/sidecar/apis/api-prober.js';
 import type { EventSettings } from '../../worker/sidecar/kv-events/kv-events-sources.js';
 import { learnAll } from '../../worker/sidecar/probing/learn-once.js';
@@ -77,7 +77,7 @@ export function createSidecar(options: CreateSidecarOptions, modules: CreateSide
       clock,
       ownHosts,
       async loadSockets() {
-        const part = await loadPart(() => import('../../worker/kv-events/zmq-sockets.js'), modules);
+        const part = await loadPart(() => import('../../worker/kv-events/sockets/zmq-sockets.js'), modules);
         if (part === undefined) throw new Error('the sidecar ends');
         return part.loadZmqSockets({ maxMessageBytes: MAX_ANSWER_BYTES }, { logger });
       },

@@ -5,16 +5,16 @@ import type { Clock } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
-import { cutChanges } from './cut-changes.js';
-import { EndpointCheck } from './endpoint-check.js';
-import { EventCounts } from './event-counts.js';
-import type { AppliedBatch, RankCache, RankCacheOptions } from './rank-cache.js';
-import type { RankReader, RankReaderListener } from './rank-reader.js';
-import { RelayLog, type RelayLogOptions } from './relay-log.js';
-import { StreamCounts } from './stream-counts.js';
-import { type PostJson, TrtllmDrain, type TrtllmDrainOptions } from './trtllm-drain.js';
-import { ZmqRankReader, type ZmqRankReaderOptions } from './zmq-rank-reader.js';
-import { loadZmqSockets, type Sockets, type ZmqSocketsOptions } from './zmq-sockets.js';
+import { cutChanges } from './relay/cut-changes.js';
+import { EndpointCheck } from './sockets/endpoint-check.js';
+import { EventCounts } from './cache/event-counts.js';
+import type { AppliedBatch, RankCache, RankCacheOptions } from './cache/rank-cache.js';
+import type { RankReader, RankReaderListener } from './readers/rank-reader.js';
+import { RelayLog, type RelayLogOptions } from './relay/relay-log.js';
+import { StreamCounts } from './readers/stream-counts.js';
+import { type PostJson, TrtllmDrain, type TrtllmDrainOptions } from './readers/trtllm-drain.js';
+import { ZmqRankReader, type ZmqRankReaderOptions } from './readers/zmq-rank-reader.js';
+import { loadZmqSockets, type Sockets, type ZmqSocketsOptions } from './sockets/zmq-sockets.js';
 
 export interface EngineEventReaderOptions
   extends ZmqRankReaderOptions,
@@ -198,7 +198,7 @@ export class EngineEventReader implements Relay {
 
   async #load(): Promise<Loaded> {
     const [{ RankCache }, { BlockHasher }, sockets] = await Promise.all([
-      import('./rank-cache.js'),
+      import('./cache/rank-cache.js'),
       import('../../core/blocks/block-hasher.js'),
       this.#modules.sockets ?? loadZmqSockets(this.#options, this.#modules),
     ]);

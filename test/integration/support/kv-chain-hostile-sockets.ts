@@ -1,4 +1,4 @@
-import type { Frames, ReplaySocket, Sockets } from '../../../src/worker/kv-events/zmq-sockets.js';
+import type { Frames, ReplaySocket, Sockets } from '../../../src/worker/kv-events/sockets/zmq-sockets.js';
 
 /** All that can be done without time going by is done. */
 export function settle(): Promise<void> {

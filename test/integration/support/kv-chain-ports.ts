@@ -5,7 +5,7 @@ import type {
   ReplaySocket,
   Sockets,
   Subscription,
-} from '../../../src/worker/kv-events/zmq-sockets.js';
+} from '../../../src/worker/kv-events/sockets/zmq-sockets.js';
 import { Line } from '../../support/message-line.js';
 
 /** How an engine's replay socket behaves. */

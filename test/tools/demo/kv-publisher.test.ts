@@ -1,9 +1,9 @@
 import { afterEach, expect, it } from 'vitest';
 import { systemClock, type Timer } from '../../../src/edge/platform/clock.js';
 import { KvPublisher } from '../../../src/tools/demo/kv-publisher.js';
-import { replay } from '../../../src/worker/kv-events/replay-client.js';
-import { readSequence } from '../../../src/worker/kv-events/sequence-watch.js';
-import { loadZmqSockets, type Sockets } from '../../../src/worker/kv-events/zmq-sockets.js';
+import { replay } from '../../../src/worker/kv-events/readers/replay-client.js';
+import { readSequence } from '../../../src/worker/kv-events/readers/sequence-watch.js';
+import { loadZmqSockets, type Sockets } from '../../../src/worker/kv-events/sockets/zmq-sockets.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 

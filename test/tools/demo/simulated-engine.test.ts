@@ -16,8 +16,8 @@ import { SimulatedEngine } from '../../../src/tools/demo/simulated-engine.js';
 import { simulatedSglang } from '../../../src/tools/demo/simulated-sglang.js';
 import { simulatedTrtllm } from '../../../src/tools/demo/simulated-trtllm.js';
 import { simulatedVllm } from '../../../src/tools/demo/simulated-vllm.js';
-import { replay } from '../../../src/worker/kv-events/replay-client.js';
-import { loadZmqSockets } from '../../../src/worker/kv-events/zmq-sockets.js';
+import { replay } from '../../../src/worker/kv-events/readers/replay-client.js';
+import { loadZmqSockets } from '../../../src/worker/kv-events/sockets/zmq-sockets.js';
 import {
   fieldValues,
   probeFailure,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EVENT_RESULTS } from '../../../src/worker/kv-events/event-counts.js';
+import { EVENT_RESULTS } from '../../../src/worker/kv-events/cache/event-counts.js';
 import { propertyRuns } from '../../support/property-runs.js';
 import {
   batchOf,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { BlockHasher } from '../../../src/core/blocks/block-hasher.js';
-import { BatchDecoder } from '../../../src/worker/kv-events/decode-batch.js';
-import type { EngineEvent } from '../../../src/worker/kv-events/engine-event.js';
+import { BatchDecoder } from '../../../src/worker/kv-events/decode/decode-batch.js';
+import type { EngineEvent } from '../../../src/worker/kv-events/decode/engine-event.js';
 import {
   ChangeReader,
   engineHash,

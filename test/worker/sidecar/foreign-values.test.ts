@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { loadEngineProbes } from '../../../src/engines/catalogue/engines.js';
 import { CapabilityReport, EngineKind } from '../../../src/gen/kvaccord/v1/capabilities.js';
-import { StreamCounts } from '../../../src/worker/kv-events/stream-counts.js';
+import { StreamCounts } from '../../../src/worker/kv-events/readers/stream-counts.js';
 import { SidecarMetrics } from '../../../src/worker/sidecar/http/sidecar-metrics.js';
 import { sidecarStatus } from '../../../src/worker/sidecar/http/sidecar-pages.js';
 import type { KvEventsController } from '../../../src/worker/sidecar/kv-events/kv-events-controller.js';

@@ -1,7 +1,7 @@
 import type { RankSource } from '../../../core/relay/rank-source.js';
 import type { Relay } from '../../../core/relay/relay.js';
-import type { EventCounts } from '../../kv-events/event-counts.js';
-import type { StreamCounts } from '../../kv-events/stream-counts.js';
+import type { EventCounts } from '../../kv-events/cache/event-counts.js';
+import type { StreamCounts } from '../../kv-events/readers/stream-counts.js';
 
 /** What a sidecar needs of the piece that reads an engine's KV events; `EngineEventReader` is one. */
 export interface EventReader extends Relay {

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { LAG_BUCKETS_MS, type StreamCounts } from '../../kv-events/stream-counts.js';
+import { LAG_BUCKETS_MS, type StreamCounts } from '../../kv-events/readers/stream-counts.js';
 import type { KvEventsController } from './kv-events-controller.js';
 
 /**

@@ -4,8 +4,8 @@ import { describeError } from '../../../edge/platform/describe-error.js';
 import { tryConnect } from '../../../edge/platform/net/try-connect.js';
 import { watchDeadline } from '../../../edge/platform/time/deadline.js';
 import { SideChannel_State } from '../../../gen/kvaccord/v1/capabilities.js';
-import { UnreadableError } from '../../kv-events/msgpack-reader.js';
-import type { Sockets } from '../../kv-events/zmq-sockets.js';
+import { UnreadableError } from '../../kv-events/decode/msgpack-reader.js';
+import type { Sockets } from '../../kv-events/sockets/zmq-sockets.js';
 import { NIXL_QUESTION, type NixlMetadata, readNixlMetadata } from './nixl-metadata.js';
 
 /** Milliseconds for the connection: the engine is on this machine. */

@@ -1,6 +1,6 @@
 import { hasUnprintable } from '../../../core/text/printable.js';
-import { MsgpackReader, UnreadableError } from '../../kv-events/msgpack-reader.js';
-import type { Frames } from '../../kv-events/zmq-sockets.js';
+import { MsgpackReader, UnreadableError } from '../../kv-events/decode/msgpack-reader.js';
+import type { Frames } from '../../kv-events/sockets/zmq-sockets.js';
 
 /**
  * The question of the form `nixl-3` for the first rank of an engine: msgpack of

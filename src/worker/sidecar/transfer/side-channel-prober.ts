@@ -8,7 +8,7 @@ import {
   type SideChannel,
   SideChannel_State,
 } from '../../../gen/kvaccord/v1/capabilities.js';
-import type { Sockets } from '../../kv-events/zmq-sockets.js';
+import type { Sockets } from '../../kv-events/sockets/zmq-sockets.js';
 import { type LearnAttempt, type LearnFacts, learnOnce, type ProbedEngine } from '../probing/learn-once.js';
 import { type AskedSideChannel, askSideChannel } from './ask-side-channel.js';
 import type { NixlMetadata } from './nixl-metadata.js';

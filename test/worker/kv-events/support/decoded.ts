@@ -1,5 +1,5 @@
-import { BatchDecoder, type BatchHead } from '../../../../src/worker/kv-events/decode-batch.js';
-import type { EngineEvent } from '../../../../src/worker/kv-events/engine-event.js';
+import { BatchDecoder, type BatchHead } from '../../../../src/worker/kv-events/decode/decode-batch.js';
+import type { EngineEvent } from '../../../../src/worker/kv-events/decode/engine-event.js';
 
 /** What an event is when it is given. */
 export type Seen = Readonly<Partial<Record<keyof EngineEvent, unknown>>>;

@@ -3,8 +3,8 @@ import { Encoder } from '@msgpack/msgpack';
 import { parse } from 'lossless-json';
 import { BlockHasher } from '../../../../src/core/blocks/block-hasher.js';
 import type { BlockChange } from '../../../../src/core/relay/relay.js';
-import { EventCounts } from '../../../../src/worker/kv-events/event-counts.js';
-import { RankCache, type RankCacheOptions } from '../../../../src/worker/kv-events/rank-cache.js';
+import { EventCounts } from '../../../../src/worker/kv-events/cache/event-counts.js';
+import { RankCache, type RankCacheOptions } from '../../../../src/worker/kv-events/cache/rank-cache.js';
 
 /** The recordings of real engines; see the README beside them. */
 export const RECORDINGS = [

@@ -6,8 +6,8 @@ import type {
   RelayPosition,
   RelayReader,
 } from '../../../../src/core/relay/relay.js';
-import { EventCounts } from '../../../../src/worker/kv-events/event-counts.js';
-import { RankCache } from '../../../../src/worker/kv-events/rank-cache.js';
+import { EventCounts } from '../../../../src/worker/kv-events/cache/event-counts.js';
+import { RankCache } from '../../../../src/worker/kv-events/cache/rank-cache.js';
 
 /** What a reader of a relay holds, by nothing but the messages that it received. */
 export class Replica {

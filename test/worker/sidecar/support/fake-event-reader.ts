@@ -6,8 +6,8 @@ import type {
   RelayPosition,
   RelayReader,
 } from '../../../../src/core/relay/relay.js';
-import { EventCounts } from '../../../../src/worker/kv-events/event-counts.js';
-import { StreamCounts } from '../../../../src/worker/kv-events/stream-counts.js';
+import { EventCounts } from '../../../../src/worker/kv-events/cache/event-counts.js';
+import { StreamCounts } from '../../../../src/worker/kv-events/readers/stream-counts.js';
 import type { EventReader } from '../../../../src/worker/sidecar/kv-events/event-reader.js';
 
 /** Packed hashes: each number as a little-endian u64. */

@@ -1,7 +1,7 @@
 import { decode, encode } from '@msgpack/msgpack';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { UnreadableError } from '../../../../src/worker/kv-events/msgpack-reader.js';
+import { UnreadableError } from '../../../../src/worker/kv-events/decode/msgpack-reader.js';
 import { NIXL_QUESTION, readNixlMetadata } from '../../../../src/worker/sidecar/transfer/nixl-metadata.js';
 import { RECORDED_QUESTION, recordedAnswer } from './recorded-side-channel.js';
 

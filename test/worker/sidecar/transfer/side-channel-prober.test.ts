@@ -9,7 +9,7 @@ import {
   type SideChannel,
   SideChannel_State,
 } from '../../../../src/gen/kvaccord/v1/capabilities.js';
-import { loadZmqSockets } from '../../../../src/worker/kv-events/zmq-sockets.js';
+import { loadZmqSockets } from '../../../../src/worker/kv-events/sockets/zmq-sockets.js';
 import { MAX_ANSWER_BYTES } from '../../../../src/worker/sidecar/transfer/nixl-metadata.js';
 import { SideChannelProber } from '../../../../src/worker/sidecar/transfer/side-channel-prober.js';
 import { FakeClock } from '../../../support/fake-clock.js';

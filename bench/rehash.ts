@@ -5,10 +5,10 @@
 import { Encoder } from '@msgpack/msgpack';
 import { BlockHasher } from '../src/core/blocks/block-hasher.js';
 import { seededRandom } from '../src/edge/platform/random.js';
-import { ChangeWriter } from '../src/worker/kv-events/relay/change-writer.js';
 import { EventCounts } from '../src/worker/kv-events/cache/event-counts.js';
 import { RankCache } from '../src/worker/kv-events/cache/rank-cache.js';
 import { RehashedBlocks } from '../src/worker/kv-events/cache/rehashed-blocks.js';
+import { ChangeWriter } from '../src/worker/kv-events/relay/change-writer.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 
 const ROUNDS = IS_QUICK ? 3 : 15;

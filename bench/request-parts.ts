@@ -11,8 +11,8 @@ import { CHAT } from '../src/frontend/apis/api.js';
 import { cacheSourceOf } from '../src/frontend/gateway/cache-source.js';
 import { ResponseIdWatch } from '../src/frontend/gateway/response-homes.js';
 import { sessionHashOf } from '../src/frontend/gateway/session-hash.js';
-import { PassedAnswer } from '../src/frontend/proxy/passed-answer.js';
-import { WorkerWork } from '../src/frontend/proxy/worker-work.js';
+import { PassedAnswer } from '../src/frontend/proxy/answers/passed-answer.js';
+import { WorkerWork } from '../src/frontend/proxy/workers/worker-work.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 
 const ROUNDS = IS_QUICK ? 3 : 15;

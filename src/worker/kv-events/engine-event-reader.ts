@@ -5,15 +5,15 @@ import type { Clock } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
-import { cutChanges } from './relay/cut-changes.js';
-import { EndpointCheck } from './sockets/endpoint-check.js';
 import { EventCounts } from './cache/event-counts.js';
 import type { AppliedBatch, RankCache, RankCacheOptions } from './cache/rank-cache.js';
 import type { RankReader, RankReaderListener } from './readers/rank-reader.js';
-import { RelayLog, type RelayLogOptions } from './relay/relay-log.js';
 import { StreamCounts } from './readers/stream-counts.js';
 import { type PostJson, TrtllmDrain, type TrtllmDrainOptions } from './readers/trtllm-drain.js';
 import { ZmqRankReader, type ZmqRankReaderOptions } from './readers/zmq-rank-reader.js';
+import { cutChanges } from './relay/cut-changes.js';
+import { RelayLog, type RelayLogOptions } from './relay/relay-log.js';
+import { EndpointCheck } from './sockets/endpoint-check.js';
 import { loadZmqSockets, type Sockets, type ZmqSocketsOptions } from './sockets/zmq-sockets.js';
 
 export interface EngineEventReaderOptions

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AnswerWatch } from '../../../src/frontend/proxy/answer-watch.js';
+import { AnswerWatch } from '../../../src/frontend/proxy/answers/answer-watch.js';
 import { OpenAiAnswers } from '../../../src/tools/demo/openai-answers.js';
 
 const HEAD = { id: '1', created: 5, model: 'm' };

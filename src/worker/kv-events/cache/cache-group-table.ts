@@ -1,8 +1,8 @@
 import { type CacheGroup, type CacheGroupKind, mainGroupOf } from '../../../core/contract/cache-groups.js';
 import { isTokensPerBlock } from '../../../core/contract/tokens-per-block.js';
 import type { EngineEvent } from '../decode/engine-event.js';
-import type { EventResult } from './event-counts.js';
 import { tierOfMedium } from '../decode/tier-of-medium.js';
+import type { EventResult } from './event-counts.js';
 
 /**
  * How blocks of a kind are found again. The words are those of `kv_cache_spec_kind`

@@ -4,10 +4,10 @@ import { type MirrorPiece, mirrorPieces } from '../../../core/blocks/mirror-piec
 import type { HashHalves } from '../../../core/blocks/packed-hashes.js';
 import { TIERS, type Tier } from '../../../core/blocks/tier.js';
 import { isTokensPerBlock } from '../../../core/contract/tokens-per-block.js';
-import type { BlockWriter } from '../relay/change-writer.js';
 import type { EngineEvent } from '../decode/engine-event.js';
-import type { EventResult } from './event-counts.js';
 import type { MsgpackReader } from '../decode/msgpack-reader.js';
+import type { BlockWriter } from '../relay/change-writer.js';
+import type { EventResult } from './event-counts.js';
 import type { NamespaceTable } from './namespace-table.js';
 import type { RehashedBlocks } from './rehashed-blocks.js';
 import type { SparsePlaces } from './sparse-places.js';

@@ -3,19 +3,19 @@ import type { Tier } from '../../../core/blocks/tier.js';
 import type { CacheGroup } from '../../../core/contract/cache-groups.js';
 import { isTokensPerBlock } from '../../../core/contract/tokens-per-block.js';
 import type { BlockChange } from '../../../core/relay/relay.js';
-import { type BlockWriter, ChangeWriter } from '../relay/change-writer.js';
 import { BatchDecoder, type BatchHead, toTheEnd } from '../decode/decode-batch.js';
 import type { EngineEvent } from '../decode/engine-event.js';
+import { tierOfMedium } from '../decode/tier-of-medium.js';
+import { type TrtllmOptions, TrtllmReader } from '../decode/trtllm-events.js';
+import { type BlockWriter, ChangeWriter } from '../relay/change-writer.js';
+import type { CachePiece } from '../relay/relay-log.js';
 import type { EventCounts, EventResult, EventType } from './event-counts.js';
 import { GroupBlocks, type GroupModules } from './group-blocks.js';
 import { NamespaceTable } from './namespace-table.js';
 import { type ObservedWidth, observedWidth, withGroups } from './observed-width.js';
 import { RankGroups } from './rank-groups.js';
 import { RehashedBlocks } from './rehashed-blocks.js';
-import type { CachePiece } from '../relay/relay-log.js';
 import { BlockStores } from './store-blocks.js';
-import { tierOfMedium } from '../decode/tier-of-medium.js';
-import { type TrtllmOptions, TrtllmReader } from '../decode/trtllm-events.js';
 
 /** Blocks that a cache view holds by default: about half a GiB. */
 const DEFAULT_MAX_BLOCKS = 16_777_216;

@@ -1,9 +1,9 @@
 import type { CacheGroup } from '../../../core/contract/cache-groups.js';
-import { CacheGroupTable } from './cache-group-table.js';
 import type { EngineEvent } from '../decode/engine-event.js';
+import type { CachePiece } from '../relay/relay-log.js';
+import { CacheGroupTable } from './cache-group-table.js';
 import type { EventResult } from './event-counts.js';
 import type { GroupBlocks } from './group-blocks.js';
-import type { CachePiece } from '../relay/relay-log.js';
 
 export interface RankGroupsModules {
   readonly makeBlocks: () => GroupBlocks;

@@ -4,8 +4,8 @@ import type { HashHalves } from '../../../core/blocks/packed-hashes.js';
 import { TIERS, type Tier } from '../../../core/blocks/tier.js';
 import { isRehashable } from '../../../core/contract/rehash.js';
 import type { BlockWriter } from '../relay/change-writer.js';
-import { NO_NODE, RehashNodes } from './rehash-nodes.js';
 import type { CachePiece } from '../relay/relay-log.js';
+import { NO_NODE, RehashNodes } from './rehash-nodes.js';
 
 /** For each set of tiers the tiers that have one of them, or a nearer one. */
 const AND_FARTHER: readonly number[] = Array.from({ length: 1 << TIERS.length }, (_, tiers) =>

@@ -1,9 +1,9 @@
 import type { HashHalves } from '../../../core/blocks/packed-hashes.js';
 import type { Tier } from '../../../core/blocks/tier.js';
 import type { EngineEvent } from '../decode/engine-event.js';
+import { readExtras } from '../decode/media.js';
 import type { EventResult } from './event-counts.js';
 import type { GroupBlocks, GroupModules } from './group-blocks.js';
-import { readExtras } from '../decode/media.js';
 
 /** Where a store goes, once it has passed all that is asked of the event as a whole. */
 export interface StorePlan {

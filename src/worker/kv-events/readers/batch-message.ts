@@ -1,6 +1,6 @@
+import type { Frames } from '../sockets/zmq-sockets.js';
 import { readSequence } from './sequence-watch.js';
 import type { RefusedFrames } from './stream-counts.js';
-import type { Frames } from '../sockets/zmq-sockets.js';
 
 /** One message of a publisher. */
 export type BatchMessage =

@@ -2,10 +2,10 @@ import type { ZmqSource } from '../../../core/relay/rank-source.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import type { Logger } from '../../../edge/platform/logger.js';
+import type { Sockets } from '../sockets/zmq-sockets.js';
 import { ReplayError, type ReplayLimits, replay } from './replay-client.js';
 import { digestOf, type SequenceWatch } from './sequence-watch.js';
 import type { GapOutcome } from './stream-counts.js';
-import type { Sockets } from '../sockets/zmq-sockets.js';
 
 /** What a replay came to. `lost`: the engine does not keep what is missing any more. */
 export type ReplayResult =

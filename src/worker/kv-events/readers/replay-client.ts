@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../../../edge/platform/clock.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import { onAbort } from '../../../edge/platform/time/on-abort.js';
-import { readSequence, sequenceFrame } from './sequence-watch.js';
 import type { Frames, Sockets } from '../sockets/zmq-sockets.js';
+import { readSequence, sequenceFrame } from './sequence-watch.js';
 
 export interface ReplayLimits {
   /** Milliseconds for the whole replay. Default 30,000: 10,000 batches take about a second, and vLLM looks at its replay socket every 100 ms. */

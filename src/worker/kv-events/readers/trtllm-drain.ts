@@ -3,8 +3,8 @@ import type { RankStatus } from '../../../core/relay/relay.js';
 import { type Clock, sleep } from '../../../edge/platform/clock.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import type { Logger } from '../../../edge/platform/logger.js';
-import { parseExactJson } from '../decode/exact-json.js';
 import type { RankCache } from '../cache/rank-cache.js';
+import { parseExactJson } from '../decode/exact-json.js';
 import type { RankReader, RankReaderListener } from './rank-reader.js';
 import type { StreamCounts } from './stream-counts.js';
 

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { CacheGroupTable, MAX_CACHE_GROUPS } from '../../../../src/worker/kv-events/cache/cache-group-table.js';
+import {
+  CacheGroupTable,
+  MAX_CACHE_GROUPS,
+} from '../../../../src/worker/kv-events/cache/cache-group-table.js';
 import { EngineEvent } from '../../../../src/worker/kv-events/decode/engine-event.js';
 
 function eventOf(type: 'stored' | 'removed', fields: Partial<EngineEvent>): EngineEvent {

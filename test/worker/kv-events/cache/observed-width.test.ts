@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CacheGroup } from '../../../../src/core/contract/cache-groups.js';
-import { EngineEvent } from '../../../../src/worker/kv-events/decode/engine-event.js';
 import { observedWidth, withGroups } from '../../../../src/worker/kv-events/cache/observed-width.js';
+import { EngineEvent } from '../../../../src/worker/kv-events/decode/engine-event.js';
 
 function store(): EngineEvent {
   const event = new EngineEvent();

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { eventHashOf, HASH_SCHEMES, isHashable } from '../../../../src/worker/kv-events/cache/vllm-block-hash.js';
+import {
+  eventHashOf,
+  HASH_SCHEMES,
+  isHashable,
+} from '../../../../src/worker/kv-events/cache/vllm-block-hash.js';
 
 /** Last eight bytes of what Python 3.11 and cbor2 made of the same: root, and blocks of three prompts after it. */
 const TRUTH = [

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { BlockChange, RankStatus, RelayMessage, RelayReader } from '../../../../src/core/relay/relay.js';
-import { type CachePiece, RelayLog, type RelayLogOptions } from '../../../../src/worker/kv-events/relay/relay-log.js';
+import {
+  type CachePiece,
+  RelayLog,
+  type RelayLogOptions,
+} from '../../../../src/worker/kv-events/relay/relay-log.js';
 
 /** A log over one rank whose cache is a list of hashes. */
 class RelayUnderTest {

@@ -1,6 +1,10 @@
 import type { ZmqSource } from '../../../../src/core/relay/rank-source.js';
 import { REPLAY_END, sequenceFrame } from '../../../../src/tools/demo/kv-publisher.js';
-import type { ReplaySocket, Sockets, Subscription } from '../../../../src/worker/kv-events/sockets/zmq-sockets.js';
+import type {
+  ReplaySocket,
+  Sockets,
+  Subscription,
+} from '../../../../src/worker/kv-events/sockets/zmq-sockets.js';
 import { Line } from '../../../support/message-line.js';
 
 /** A publisher without sockets: what is lost, when, and who is connected is for the test to say. */

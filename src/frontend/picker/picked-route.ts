@@ -1,6 +1,6 @@
 import type { Usage } from '../../fleet/router/routing.js';
 import type { Api } from '../apis/api.js';
-import { type AnswerHead, PassedAnswer } from '../proxy/passed-answer.js';
+import { type AnswerHead, PassedAnswer } from '../proxy/answers/passed-answer.js';
 import type { Chosen } from './picking.js';
 
 /** Progress and end of an answer, for what is reserved for its request. */

@@ -1,19 +1,9 @@
 import type { WorkerFault } from '../../core/health/worker-fault.js';
 import type { Route } from '../../fleet/router/routing.js';
-import type { Attempt } from './attempt.js';
-import type { HeldAnswer } from './held-answer.js';
-import type { PassedAnswer } from './passed-answer.js';
-import type { WorkerEndpoint } from './worker-pools.js';
-
-/** One try of the request at one worker. */
-export interface Try {
-  /** The worker that was chosen; the request counts there until the state leaves it. */
-  readonly route: Route;
-  readonly endpoint: WorkerEndpoint;
-  readonly attempt: Attempt;
-  /** The same worker is tried once more, since its connection was only stale. */
-  readonly isSecond: boolean;
-}
+import type { HeldAnswer } from './answers/held-answer.js';
+import type { PassedAnswer } from './answers/passed-answer.js';
+import type { Try } from './workers/try.js';
+import type { WorkerEndpoint } from './workers/worker-pools.js';
 
 /** Where a request is. */
 export type State =
@@ -21,7 +11,7 @@ export type State =
   | { readonly type: 'picking' }
   /** One was chosen, and its address is looked up. */
   | { readonly type: 'chosen'; readonly route: Route }
-  /** A worker computes its prompt, and the one that was chosen to go on waits for that. */
+  /** A worker computes its prompt, and the one that was chosen to go on waits for that: see `SplitTry`. */
   | { readonly type: 'prefilling'; readonly route: Route; readonly endpoint: WorkerEndpoint }
   /** It waits for a connection, then for the first byte of an answer. */
   | { readonly type: 'connecting' | 'waiting'; readonly current: Try }

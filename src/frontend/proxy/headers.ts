@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Decision, PairDecision } from '../../fleet/router/routing.js';
-import type { CacheSource } from './proxied-request.js';
+import type { CacheSource, ProxiedRequest } from './proxied-request.js';
 import type { ProxyOptions } from './proxy-options.js';
 
 /** Headers that speak of one connection alone (RFC 9110, 7.6.1), whatever `Connection` names. */
@@ -121,6 +121,24 @@ export function forwardedHeaders(
   // sgl-project/sglang#19832; where an engine does not read it, it balances its ranks itself.
   if (decision.rankCount > 1) forwarded.push('x-data-parallel-rank', String(decision.rank));
   return forwarded;
+}
+
+/** The headers of a request as the worker of a decision gets them, with the keys that it may have. */
+export function headersFor(
+  { headers, cacheSourceOf }: Pick<ProxiedRequest, 'headers' | 'cacheSourceOf'>,
+  caller: Caller,
+  options: Pick<ProxyOptions, 'passesAuthorization' | 'engineApiKey' | 'mayHaveKeys'>,
+  decision: Decision,
+  baseUrl: string,
+): string[] {
+  // Asked only where there is a key: a refusal is logged.
+  const hasKey =
+    options.engineApiKey !== undefined ||
+    (options.passesAuthorization &&
+      (headers.authorization !== undefined || headers['x-api-key'] !== undefined));
+  const mayHaveKeys = hasKey && options.mayHaveKeys(decision, baseUrl);
+  const source = cacheSourceOf === undefined ? undefined : (cacheSourceOf(decision) ?? 'none');
+  return forwardedHeaders(headers, caller, options, decision, mayHaveKeys, source);
 }
 
 /** What of an answer's headers decides how it is passed on. */

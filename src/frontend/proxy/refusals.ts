@@ -1,7 +1,7 @@
 import { RoutingError } from '../../fleet/router/routing.js';
 import { internalError } from '../errors/gateway-errors.js';
 import { notRoutedError, OpenAiError } from '../errors/openai-error.js';
-import type { AttemptFailure } from './attempt.js';
+import type { AttemptFailure } from './workers/attempt.js';
 
 /** Seconds after which another try makes sense: a worker restarts, or a queue empties. */
 const RETRY_AFTER_SECONDS = 2;

@@ -2,12 +2,12 @@ import type { ServerResponse } from 'node:http';
 import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
 import { UnorderedSet } from '../../edge/platform/data/unordered-set.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import { AccessProblems } from './access-problems.js';
 import { Exchange, type ExchangeModules } from './exchange.js';
 import { FailureLog } from './failure-log.js';
 import type { ProxiedRequest, ProxyOutcome } from './proxied-request.js';
 import { DEFAULT_PROXY_OPTIONS, type ProxyOptions } from './proxy-options.js';
-import { WorkerPools } from './worker-pools.js';
+import { AccessProblems } from './workers/access-problems.js';
+import { WorkerPools } from './workers/worker-pools.js';
 
 export interface WorkerProxyModules {
   readonly clock: Clock;

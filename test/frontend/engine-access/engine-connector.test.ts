@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { Agent } from 'undici';
 import { afterEach, expect, it } from 'vitest';
 import { engineConnector } from '../../../src/frontend/engine-access/engine-connector.js';
-import { AccessProblems } from '../../../src/frontend/proxy/access-problems.js';
+import { AccessProblems } from '../../../src/frontend/proxy/workers/access-problems.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Usage } from '../../../src/fleet/router/routing.js';
-import { AnswerWatch } from '../../../src/frontend/proxy/answer-watch.js';
+import type { Usage } from '../../../../src/fleet/router/routing.js';
+import { AnswerWatch } from '../../../../src/frontend/proxy/answers/answer-watch.js';
 
 /** Watches `text`, split before each of `offsets`. */
 function watch(text: string, isEventStream: boolean, offsets: readonly number[] = []): AnswerWatch {

@@ -1,6 +1,6 @@
 import type { Pool } from 'undici';
-import type { Clock } from '../../edge/platform/clock.js';
-import { withDeadline } from '../../edge/platform/time/deadline.js';
+import type { Clock } from '../../../edge/platform/clock.js';
+import { withDeadline } from '../../../edge/platform/time/deadline.js';
 
 /**
  * When a worker was last heard, by whichever request, and the question whether

@@ -1,10 +1,10 @@
 import { Pool } from 'undici';
 import { afterEach, expect, it } from 'vitest';
-import { systemClock } from '../../../src/edge/platform/clock.js';
-import { ReceivedTokens } from '../../../src/frontend/proxy/received-tokens.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { OpenThings } from '../../support/open-things.js';
-import { ScriptedWorker } from './proxy-harness.js';
+import { systemClock } from '../../../../src/edge/platform/clock.js';
+import { ReceivedTokens } from '../../../../src/frontend/proxy/workers/received-tokens.js';
+import { FakeClock } from '../../../support/fake-clock.js';
+import { OpenThings } from '../../../support/open-things.js';
+import { ScriptedWorker } from '../proxy-harness.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());

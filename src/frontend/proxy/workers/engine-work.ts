@@ -1,12 +1,12 @@
 import type { Dispatcher, Pool } from 'undici';
-import type { Clock } from '../../edge/platform/clock.js';
-import { withDeadline } from '../../edge/platform/time/deadline.js';
-import { engineOfOwner } from '../../engines/catalogue/engines.js';
-import type { EngineDescriptor } from '../../engines/descriptor/engine-descriptor.js';
-import { COMPLETIONS } from '../../engines/descriptor/prompt-path.js';
-import { MAX_METRICS_BYTES, readMetrics } from '../../engines/facts/prometheus-text.js';
-import { OTHER } from '../../engines/other/descriptor.js';
-import { readWithin } from '../engine-access/read-within.js';
+import type { Clock } from '../../../edge/platform/clock.js';
+import { withDeadline } from '../../../edge/platform/time/deadline.js';
+import { engineOfOwner } from '../../../engines/catalogue/engines.js';
+import type { EngineDescriptor } from '../../../engines/descriptor/engine-descriptor.js';
+import { COMPLETIONS } from '../../../engines/descriptor/prompt-path.js';
+import { MAX_METRICS_BYTES, readMetrics } from '../../../engines/facts/prometheus-text.js';
+import { OTHER } from '../../../engines/other/descriptor.js';
+import { readWithin } from '../../engine-access/read-within.js';
 
 /**
  * What an engine shows when it is asked whether it computes:

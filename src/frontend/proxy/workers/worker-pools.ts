@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { Pool } from 'undici';
-import { engineConnector } from '../engine-access/engine-connector.js';
-import type { ProxyOptions } from './proxy-options.js';
+import { engineConnector } from '../../engine-access/engine-connector.js';
+import type { ProxyOptions } from '../proxy-options.js';
 import { ReceivedTokens } from './received-tokens.js';
 import { WorkerLife } from './worker-life.js';
 import { WorkerWork } from './worker-work.js';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../edge/platform/clock.js';
+import type { Clock } from '../../../edge/platform/clock.js';
 import { type AskedEngine, askNotComputed } from './engine-work.js';
 
 /** How often an engine is asked at most. */

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { type NamedWorker, workerName } from '../../core/text/worker-name.js';
-import type { Clock } from '../../edge/platform/clock.js';
-import type { Logger } from '../../edge/platform/logger.js';
-import { explainTlsFailure } from '../../edge/platform/net/explain-tls-failure.js';
+import { type NamedWorker, workerName } from '../../../core/text/worker-name.js';
+import type { Clock } from '../../../edge/platform/clock.js';
+import type { Logger } from '../../../edge/platform/logger.js';
+import { explainTlsFailure } from '../../../edge/platform/net/explain-tls-failure.js';
 
 /** Milliseconds until the same problem of the same worker is logged again: it comes with every request. */
 const REPEAT_MS = 60_000;

@@ -1,7 +1,7 @@
-import type { Clock } from '../../edge/platform/clock.js';
-import type { Try } from './exchange-state.js';
-import type { ProxiedRequest } from './proxied-request.js';
-import type { ProxyOptions } from './proxy-options.js';
+import type { Clock } from '../../../edge/platform/clock.js';
+import type { ProxiedRequest } from '../proxied-request.js';
+import type { ProxyOptions } from '../proxy-options.js';
+import type { Try } from '../workers/try.js';
 import { type Silence, seconds } from './silence-watch.js';
 
 /** The longest time without work of an ejected worker that a request tries. */

@@ -1,5 +1,5 @@
-import type { Route, Usage } from '../../fleet/router/routing.js';
-import type { Api } from '../apis/api.js';
+import type { Route, Usage } from '../../../fleet/router/routing.js';
+import type { Api } from '../../apis/api.js';
 import { AnswerWatch } from './answer-watch.js';
 import { WholeEvents } from './whole-events.js';
 

@@ -1,4 +1,4 @@
-import type { Usage } from '../../fleet/router/routing.js';
+import type { Usage } from '../../../fleet/router/routing.js';
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;

@@ -1,6 +1,6 @@
-import type { FaultKind, WorkerFault } from '../../core/health/worker-fault.js';
-import type { Route } from '../../fleet/router/routing.js';
-import type { AttemptFailure } from './attempt.js';
+import type { FaultKind, WorkerFault } from '../../../core/health/worker-fault.js';
+import type { Route } from '../../../fleet/router/routing.js';
+import type { AttemptFailure } from '../workers/attempt.js';
 
 /** Statuses below 500 that no engine answers to a request that another worker of its model takes: a wrong URL, name or key. */
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 404, 405]);

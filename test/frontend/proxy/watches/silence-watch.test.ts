@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Try } from '../../../src/frontend/proxy/exchange-state.js';
-import { SilenceWatch } from '../../../src/frontend/proxy/silence-watch.js';
-import { WorkerLife } from '../../../src/frontend/proxy/worker-life.js';
-import { FakeClock } from '../../support/fake-clock.js';
+import { SilenceWatch } from '../../../../src/frontend/proxy/watches/silence-watch.js';
+import type { Try } from '../../../../src/frontend/proxy/workers/try.js';
+import { WorkerLife } from '../../../../src/frontend/proxy/workers/worker-life.js';
+import { FakeClock } from '../../../support/fake-clock.js';
 
 /** A try at a worker that was last heard at 0, with a limit of 10 s. */
 function setUp(isTrial = false) {

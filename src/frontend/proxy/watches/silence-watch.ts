@@ -1,6 +1,6 @@
-import type { Clock } from '../../edge/platform/clock.js';
-import type { Try } from './exchange-state.js';
-import type { ProxyOptions } from './proxy-options.js';
+import type { Clock } from '../../../edge/platform/clock.js';
+import type { ProxyOptions } from '../proxy-options.js';
+import type { Try } from '../workers/try.js';
 
 /** The longest silence of an ejected worker that a request tries. */
 const TRIAL_SILENCE_MS = 5_000;

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type PairDecision, RoutingError, type SeenTransfer } from '../../../src/fleet/router/routing.js';
-import type { Picked, SplitBodies } from '../../../src/frontend/proxy/proxied-request.js';
-import { bootstrapRoom, hostAndPort } from '../../../src/frontend/proxy/split-try.js';
-import { OpenThings } from '../../support/open-things.js';
-import { CLOSED_URL, ProxyHarness, RecordedRoute, ScriptedWorker } from './proxy-harness.js';
+import { type PairDecision, RoutingError, type SeenTransfer } from '../../../../src/fleet/router/routing.js';
+import type { Picked, SplitBodies } from '../../../../src/frontend/proxy/proxied-request.js';
+import { bootstrapRoom, hostAndPort } from '../../../../src/frontend/proxy/split/bootstrap.js';
+import { OpenThings } from '../../../support/open-things.js';
+import { CLOSED_URL, ProxyHarness, RecordedRoute, ScriptedWorker } from '../proxy-harness.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());

@@ -1,18 +1,18 @@
-import type { WorkerFault } from '../../core/health/worker-fault.js';
-import type { Clock } from '../../edge/platform/clock.js';
-import { JsonScan } from '../../edge/platform/data/json-scan.js';
-import type { Route, Usage } from '../../fleet/router/routing.js';
-import { fieldBytes } from '../json/splice-object.js';
-import { AnswerWatch } from './answer-watch.js';
-import { Attempt, type AttemptFailure, type AttemptListener } from './attempt.js';
-import { passedHeaders } from './headers.js';
-import { HeldAnswer } from './held-answer.js';
-import type { ProxiedRequest } from './proxied-request.js';
-import type { ProxyOptions } from './proxy-options.js';
-import { type Silence, SilenceWatch, seconds } from './silence-watch.js';
-import { StallWatch } from './stall-watch.js';
-import { faultOf, suspicionOf } from './suspicion.js';
-import type { WorkerEndpoint } from './worker-pools.js';
+import type { WorkerFault } from '../../../core/health/worker-fault.js';
+import type { Clock } from '../../../edge/platform/clock.js';
+import { JsonScan } from '../../../edge/platform/data/json-scan.js';
+import type { Route, Usage } from '../../../fleet/router/routing.js';
+import { fieldBytes } from '../../json/splice-object.js';
+import { AnswerWatch } from '../answers/answer-watch.js';
+import { HeldAnswer } from '../answers/held-answer.js';
+import { passedHeaders } from '../headers.js';
+import type { ProxiedRequest } from '../proxied-request.js';
+import type { ProxyOptions } from '../proxy-options.js';
+import { type Silence, SilenceWatch, seconds } from '../watches/silence-watch.js';
+import { StallWatch } from '../watches/stall-watch.js';
+import { faultOf, suspicionOf } from '../watches/suspicion.js';
+import { Attempt, type AttemptFailure, type AttemptListener } from '../workers/attempt.js';
+import type { WorkerEndpoint } from '../workers/worker-pools.js';
 
 /**
  * Longest answer of a prefill worker: the ids of the blocks of a million tokens take half a megabyte.

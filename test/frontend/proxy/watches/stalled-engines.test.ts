@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { FakeClock } from '../../support/fake-clock.js';
-import { OpenThings } from '../../support/open-things.js';
-import { type HarnessOptions, ProxyHarness, ScriptedWorker, until } from './proxy-harness.js';
+import { FakeClock } from '../../../support/fake-clock.js';
+import { OpenThings } from '../../../support/open-things.js';
+import { type HarnessOptions, ProxyHarness, ScriptedWorker, until } from '../proxy-harness.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());

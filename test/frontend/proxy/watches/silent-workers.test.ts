@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Decision } from '../../../src/fleet/router/routing.js';
-import { RoutingError } from '../../../src/fleet/router/routing.js';
-import type { ProxiedRequest } from '../../../src/frontend/proxy/proxied-request.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { OpenThings } from '../../support/open-things.js';
-import { propertyRuns } from '../../support/property-runs.js';
+import type { Decision } from '../../../../src/fleet/router/routing.js';
+import { RoutingError } from '../../../../src/fleet/router/routing.js';
+import type { ProxiedRequest } from '../../../../src/frontend/proxy/proxied-request.js';
+import { FakeClock } from '../../../support/fake-clock.js';
+import { OpenThings } from '../../../support/open-things.js';
+import { propertyRuns } from '../../../support/property-runs.js';
 import {
   CLOSED_URL,
   type HarnessOptions,
@@ -13,7 +13,7 @@ import {
   RecordedRoute,
   ScriptedWorker,
   until,
-} from './proxy-harness.js';
+} from '../proxy-harness.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());

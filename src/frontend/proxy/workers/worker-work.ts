@@ -1,5 +1,5 @@
-import type { Clock } from '../../edge/platform/clock.js';
-import type { Decision } from '../../fleet/router/routing.js';
+import type { Clock } from '../../../edge/platform/clock.js';
+import type { Decision } from '../../../fleet/router/routing.js';
 import { type AskedEngine, askForWork, type WorkSign } from './engine-work.js';
 
 /** The slowest engine computes so many prompt tokens in a millisecond; it may say nothing while it does. */

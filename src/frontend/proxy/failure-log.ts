@@ -1,29 +1,23 @@
-import { LRUCache } from 'lru-cache';
 import { onOneLine } from '../../core/text/printable.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { Clock } from '../../edge/platform/clock.js';
+import { LineLimit } from '../../edge/platform/line-limit.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Decision } from '../../fleet/router/routing.js';
 
 /** Milliseconds until the same failure of the same worker is logged again, with the number of those between. */
 const REPEAT_MS = 10_000;
-/** Failures that are remembered. */
-const MAX_REMEMBERED = 1_024;
 /** Characters of what an engine or the network said. */
 const MAX_DETAIL_CHARS = 200;
 
-interface Logged {
-  readonly atMs: number;
-  since: number;
-}
-
 /** Logs what clients lose when an engine is lost: answers that ended before their end, and requests that nobody answered. */
 export class FailureLog {
-  readonly #modules: { readonly clock: Clock; readonly logger: Logger };
-  readonly #logged = new LRUCache<string, Logged>({ max: MAX_REMEMBERED });
+  readonly #logger: Logger;
+  readonly #limit: LineLimit;
 
-  constructor(modules: { readonly clock: Clock; readonly logger: Logger }) {
-    this.#modules = modules;
+  constructor({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }) {
+    this.#logger = logger;
+    this.#limit = new LineLimit({ repeatMs: REPEAT_MS }, { clock });
   }
 
   /** The answer of a worker ended before its end. */
@@ -58,15 +52,7 @@ export class FailureLog {
   }
 
   #warn(key: string, fields: Readonly<Record<string, string>>, sentence: string): void {
-    const { clock, logger } = this.#modules;
-    const nowMs = clock.monotonicMs();
-    const last = this.#logged.get(key);
-    if (last !== undefined && nowMs - last.atMs < REPEAT_MS) {
-      last.since += 1;
-      return;
-    }
-    this.#logged.set(key, { atMs: nowMs, since: 0 });
-    const more = last === undefined || last.since === 0 ? {} : { since_last_line: last.since };
-    logger.warn({ ...fields, ...more }, sentence);
+    const more = this.#limit.take(key);
+    if (more !== undefined) this.#logger.warn({ ...fields, ...more }, sentence);
   }
 }

@@ -1,23 +1,22 @@
-import { LRUCache } from 'lru-cache';
 import { onOneLine } from '../../../core/text/printable.js';
 import { workerName } from '../../../core/text/worker-name.js';
 import type { Clock } from '../../../edge/platform/clock.js';
+import { LineLimit } from '../../../edge/platform/line-limit.js';
 import type { Logger } from '../../../edge/platform/logger.js';
 import type { Decision, SeenTransfer } from '../routing.js';
 
 /** Milliseconds until the same is said again of the same pair, with the number of those between. */
 const REPEAT_MS = 60_000;
-/** Pairs that are remembered. */
-const MAX_REMEMBERED = 1_024;
 const MAX_DETAIL_CHARS = 200;
 
 /** Logs transfers that failed, and those of which the decode worker computed the prompt again all the same. */
 export class TransferLog {
-  readonly #modules: { readonly clock: Clock; readonly logger: Logger };
-  readonly #logged = new LRUCache<string, { atMs: number; since: number }>({ max: MAX_REMEMBERED });
+  readonly #logger: Logger;
+  readonly #limit: LineLimit;
 
-  constructor(modules: { readonly clock: Clock; readonly logger: Logger }) {
-    this.#modules = modules;
+  constructor({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }) {
+    this.#logger = logger;
+    this.#limit = new LineLimit({ repeatMs: REPEAT_MS }, { clock });
   }
 
   /** What became of the blocks of a request that two workers shared. */
@@ -40,17 +39,9 @@ export class TransferLog {
   }
 
   #warn(what: string, { group, target, workerId, pair }: Decision, sentence: string): void {
-    const { clock, logger } = this.#modules;
-    const nowMs = clock.monotonicMs();
-    const key = `${what} ${group} ${pair?.prefill.target} ${target}`;
-    const last = this.#logged.get(key);
-    if (last !== undefined && nowMs - last.atMs < REPEAT_MS) {
-      last.since += 1;
-      return;
-    }
-    this.#logged.set(key, { atMs: nowMs, since: 0 });
+    const more = this.#limit.take(`${what} ${group} ${pair?.prefill.target} ${target}`);
+    if (more === undefined) return;
     const fields = { group, worker_id: workerId, worker: target, prefill_worker: pair?.prefill.target };
-    const since = last?.since ?? 0;
-    logger.warn(since > 0 ? { ...fields, since_last_line: since } : fields, sentence);
+    this.#logger.warn({ ...fields, ...more }, sentence);
   }
 }

@@ -1,30 +1,26 @@
-import { LRUCache } from 'lru-cache';
 import { type NamedWorker, workerName } from '../../../core/text/worker-name.js';
 import type { Clock } from '../../../edge/platform/clock.js';
+import { LineLimit } from '../../../edge/platform/line-limit.js';
 import type { Logger } from '../../../edge/platform/logger.js';
 import { explainTlsFailure } from '../../../edge/platform/net/explain-tls-failure.js';
 
 /** Milliseconds until the same problem of the same worker is logged again: it comes with every request. */
 const REPEAT_MS = 60_000;
-/** Workers whose problems are remembered. */
-const MAX_REMEMBERED = 1_024;
 
 /** Logs what keeps this frontend out of a worker and only its operator can change: certificates and keys. */
 export class AccessProblems {
   /** Whether the frontend itself, and not its client, answers for the key that a worker gets. */
   readonly #ownsKey: boolean;
-  readonly #clock: Clock;
   readonly #logger: Logger;
-  /** When it may be logged again, by worker and sentence. */
-  readonly #quietUntilMs = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+  readonly #limit: LineLimit;
 
   constructor(
     options: { readonly engineApiKey?: string; readonly passesAuthorization: boolean },
     modules: { readonly clock: Clock; readonly logger: Logger },
   ) {
     this.#ownsKey = options.engineApiKey !== undefined || !options.passesAuthorization;
-    this.#clock = modules.clock;
     this.#logger = modules.logger;
+    this.#limit = new LineLimit({ repeatMs: REPEAT_MS }, modules);
   }
 
   /** A worker answered with this status. */
@@ -46,12 +42,9 @@ export class AccessProblems {
   }
 
   #warn(worker: NamedWorker, sentenceOf: (name: string) => string): void {
-    const nowMs = this.#clock.monotonicMs();
     const { target, workerId } = worker;
     const sentence = sentenceOf(workerName(worker));
-    const key = `${target} ${sentence}`;
-    if (nowMs < (this.#quietUntilMs.get(key) ?? 0)) return;
-    this.#quietUntilMs.set(key, nowMs + REPEAT_MS);
-    this.#logger.warn({ worker_id: workerId, worker: target }, sentence);
+    const isDue = this.#limit.take(`${target} ${sentence}`) !== undefined;
+    if (isDue) this.#logger.warn({ worker_id: workerId, worker: target }, sentence);
   }
 }

@@ -3,9 +3,7 @@ import type { AgreementEffect } from '../../core/agreement/events.js';
 import type { FleetView, GroupView } from '../../core/agreement/snapshot.js';
 import { faultKindOf } from '../../core/health/worker-fault.js';
 import type { FinishedTransfer } from '../../core/pairs/transfer-cost.js';
-import { nameSome } from '../../core/text/lists.js';
 import { onOneLine } from '../../core/text/printable.js';
-import { workerName } from '../../core/text/worker-name.js';
 import { FleetHistory } from '../../core/view/fleet-history.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
@@ -14,24 +12,16 @@ import type { RpcEdge } from '../../edge/rpc/handlers.js';
 import { type GroupResults, ListResultsResponse, RouterService } from '../../gen/kvaccord/v1/router.js';
 import type { AskedIndex, IndexDirectory } from '../indexer/asked-index.js';
 import { PromptHashes, tooLongMessage } from '../indexer/prompt-hashes.js';
-import type { ActiveRoute, RouteEnd } from './active-route.js';
-import type { CandidateListModules, LeftOut } from './candidate-list.js';
+import type { ActiveRoute } from './active-route.js';
+import type { CandidateListModules } from './candidate-list.js';
 import { DecisionLog, type DecisionLogDetail } from './decision-log.js';
 import { EjectionReports } from './ejection-reports.js';
 import { type GroupRequest, GroupRouter, type GroupRouterOptions, type Selected } from './group-router.js';
+import { LeftOutLog } from './left-out-log.js';
 import type { PairKnowledge } from './pairs/pair-knowledge.js';
 import { TransferLog } from './pairs/transfer-log.js';
 import { type ReservationLimits, Reservations } from './reservations.js';
-import {
-  type Amendment,
-  compare,
-  predictedCachedTokens,
-  type Reported,
-  readReported,
-  usableTokens,
-} from './results/compare.js';
-import type { CacheHits } from './results/lost-hits.js';
-import type { Prediction } from './results/prediction.js';
+import { LookBack } from './results/look-back.js';
 import { toGroupResults } from './results/results-messages.js';
 import { RouterMetrics } from './router-metrics.js';
 import { createRouterService } from './router-service.js';
@@ -42,7 +32,6 @@ import {
   type Routing,
   RoutingError,
   type SeenTransfer,
-  type Usage,
 } from './routing.js';
 import { ServedBoard } from './served-board.js';
 
@@ -95,26 +84,8 @@ interface ResultsRoute {
   handle(request: { readonly query: URLSearchParams }): unknown;
 }
 
-/** Prompts that are looked back at in a second: 2 % of a processor with 1,000 workers and 10,000 tokens. */
-const MAX_LOOKS_PER_SECOND = 100;
-
-/** What an operator does about a doubt. */
-const DOUBT_TODO =
-  'Its cache counts for less until its results agree again. Fix the likeliest cause that is named; kv-accord status --routing shows the numbers.';
-
 /** Characters of what is said of a transfer. */
 const MAX_REASON_CHARS = 200;
-
-/** Workers that one line of the log names. */
-const MAX_NAMED = 10;
-
-const LEFT_OUT_WORDS: Readonly<Record<LeftOut, string>> = {
-  role: 'serve only prefill or only decode, and get no requests: how their engines exchange KV blocks is not known, or is none of what this version speaks (NIXL of vLLM, the bootstrap server of SGLang)',
-  alone:
-    'serve only prefill or only decode, and get no requests: no worker of the model serves the other part',
-  unreachable:
-    'get no requests: no address of their OpenAI server is known. Let their sidecars ask the engine (--engine), or name the address with --worker-urls',
-};
 
 /**
  * The routing of a fleet: who gets which request, in each group whose gate is
@@ -134,14 +105,13 @@ export class FleetRouter implements Routing {
   readonly #metrics: RouterMetrics;
   readonly #history: FleetHistory;
   readonly #hashes = new PromptHashes();
-  #looks = { sinceMs: Number.NEGATIVE_INFINITY, count: 0 };
   readonly #reservations: Reservations;
   readonly #board: ServedBoard;
   readonly #ejections: EjectionReports;
   readonly #transfers: TransferLog;
+  readonly #lookBack: LookBack;
+  readonly #leftOut: LeftOutLog;
   readonly #groups = new Map<string, GroupRouter>();
-  /** The workers that were logged as left out, by group and target. */
-  readonly #loggedLeftOut = new Map<string, Set<string>>();
 
   constructor(options: FleetRouterOptions, modules: FleetRouterModules) {
     this.#options = options;
@@ -156,6 +126,14 @@ export class FleetRouter implements Routing {
     });
     this.#transfers = new TransferLog(modules);
     this.#ejections = new EjectionReports({ ...modules, history: this.#history });
+    this.#leftOut = new LeftOutLog(modules);
+    this.#lookBack = new LookBack({
+      ...modules,
+      history: this.#history,
+      metrics: this.#metrics,
+      groups: this.#groups,
+      usesCaches: options.mode === 'kv',
+    });
     this.services = [
       {
         definition: RouterService,
@@ -209,42 +187,16 @@ export class FleetRouter implements Routing {
   }
 
   async route(request: RouteRequest): Promise<Route> {
-    const {
-      group,
-      tokens,
-      loraName,
-      cacheSalt,
-      media,
-      isPrefix,
-      cacheUse,
-      sessionHash,
-      excluded,
-      fallbacks,
-      pairing,
-    } = request;
+    const { group, tokens, cacheSalt, media, isPrefix, ...rest } = request;
     if (tokens === undefined)
-      return this.#reserve(group, {
-        hash: undefined,
-        tokenCount: undefined,
-        loraName,
-        cacheUse,
-        sessionHash,
-        excluded,
-        fallbacks,
-        pairing,
-      });
-    const prompt = { tokens, loraName, cacheSalt, media, isPrefix };
+      return this.#reserve(group, { ...rest, hash: undefined, tokenCount: undefined });
+    const prompt = { tokens, loraName: rest.loraName, cacheSalt, media, isPrefix };
     const problem = tooLongMessage(prompt);
     if (problem !== undefined) throw new RoutingError('prompt_too_long', `the prompt's ${problem}`);
     return this.#reserve(group, {
+      ...rest,
       hash: (contract) => this.#hashes.hash(prompt, contract),
       tokenCount: isPrefix === true ? undefined : tokens.length,
-      loraName,
-      cacheUse,
-      sessionHash,
-      excluded,
-      fallbacks,
-      pairing,
     });
   }
 
@@ -261,7 +213,7 @@ export class FleetRouter implements Routing {
       case 'group_ended':
         this.#groups.get(effect.group)?.shut();
         this.#groups.delete(effect.group);
-        this.#loggedLeftOut.delete(effect.group);
+        this.#leftOut.end(effect.group);
         this.#ejections.end(effect.group);
         this.#history.endGroup(effect.group);
         this.#metrics.remove(effect.group);
@@ -278,9 +230,10 @@ export class FleetRouter implements Routing {
         this.#groups.get(group.group)?.shut();
         continue;
       }
-      if (!this.#groupOf(group.group).show(group, index)) continue;
+      const routed = this.#groupOf(group.group);
+      if (!routed.show(group, index)) continue;
       this.#ejections.keepOnly(group.group, new Set(group.members.map(({ target }) => target)));
-      this.#tellLeftOut(group.group);
+      this.#leftOut.report(group.group, routed.list.leftOut, group.members);
     }
     this.#board.refresh();
   }
@@ -306,8 +259,8 @@ export class FleetRouter implements Routing {
       random: seed === undefined ? random : seededRandom(seed),
       log: new DecisionLog({ group: name, detail }, { logger }),
       history: this.#history,
-      onReleased: (end, route) => this.#released(end, route),
-      onSettled: (route) => this.#settled(route),
+      onReleased: (end, route) => this.#lookBack.released(end, route),
+      onSettled: (route) => this.#lookBack.settled(route),
       onTransferred: (seen, decision) => this.#transferred(seen, decision),
       pairs: () => this.#modules.fleet.pairsOf?.(name),
       onEjection: (change) => {
@@ -349,46 +302,6 @@ export class FleetRouter implements Routing {
     throw whyNot(name, this.#modules.fleet.view);
   }
 
-  #released({ prediction, hadFirstToken, usage }: RouteEnd, route: ActiveRoute): void {
-    const { group, tokensPerBlock, promptBlocks, cachedBlocks } = prediction.decision;
-    const routed = this.#groups.get(group);
-    // The group ended meanwhile, and its series with it.
-    if (routed === undefined) return;
-    const { tally, books, traffic, recorder } = routed;
-    if (prediction.part === 'decode') {
-      // What it reports as cached is what the prefill worker found, or what came from there: neither is of its own cache.
-      if (usage !== undefined)
-        traffic.of(prediction.decision.target)?.countUsage({ ...usage, promptTokens: 0 });
-      recorder.released(route, {
-        outputTokens: readReported(usage?.outputTokens ?? 0, 0)?.promptTokens,
-      });
-      return;
-    }
-    if (usage !== undefined) traffic.of(prediction.decision.target)?.countUsage(usage);
-    if (hadFirstToken || usage !== undefined) this.#countHits(routed, prediction, usage);
-    const reported = usage === undefined ? undefined : books.read(prediction.decision, usage);
-    if (prediction.part !== 'prefill')
-      recorder.released(route, {
-        cachedTokens: reported?.cachedTokens,
-        outputTokens: readReported(usage?.outputTokens ?? 0, 0)?.promptTokens,
-      });
-    if (reported === undefined) {
-      // Who never came to a first token found nothing cached anywhere.
-      if (hadFirstToken && promptBlocks > 0)
-        this.#metrics.observeCachedPart(group, cachedBlocks / promptBlocks);
-      return;
-    }
-    tally.predictedCachedTokens += predictedCachedTokens(prediction);
-    tally.actualCachedTokens += reported.cachedTokens;
-    const blocks = Math.ceil(reported.promptTokens / tokensPerBlock);
-    this.#metrics.observeCachedPart(group, Math.floor(reported.cachedTokens / tokensPerBlock) / blocks);
-    const { overTokens, underTokens } = compare(prediction, reported);
-    if (overTokens === 0 && underTokens === 0) this.#record(routed, prediction, reported);
-    else if (route.isSettled) this.#record(routed, prediction, reported, route.amendment());
-    // Events of others who were there first may still be on their way.
-    else route.parked = reported;
-  }
-
   /** What became of the blocks between the two workers of a request. */
   #transferred(seen: SeenTransfer, decision: Decision): void {
     const { group, target, pair } = decision;
@@ -408,120 +321,10 @@ export class FleetRouter implements Routing {
       bytesPerToken === undefined ? undefined : { sizeBytes: transferredTokens * bytesPerToken, durationMs };
     fleet.transferDone?.(group, pair.prefill.target, target, moved);
   }
-
-  /** What caches held for a request that was computed. */
-  #countHits(
-    { tally: { hits }, recorder }: GroupRouter,
-    prediction: Prediction,
-    usage: Usage | undefined,
-  ): void {
-    const { decision, bestBlocks, lostReason } = prediction;
-    if (decision.promptTokens === undefined && prediction.prefixTokens === undefined) {
-      // No more than what was computed can have been lost.
-      const most = usage === undefined ? 0 : usage.promptTokens - (usage.cachedTokens ?? 0);
-      if (this.#options.mode === 'kv')
-        hits.lose('unknown_tokens', readReported(usage?.promptTokens ?? 0, 0) === undefined ? 0 : most);
-      return;
-    }
-    const best = usableTokens(prediction, bestBlocks);
-    const chosen = predictedCachedTokens(prediction);
-    hits.bestTokens += best;
-    hits.chosenTokens += chosen;
-    recorder.hits(best, chosen);
-    if (lostReason !== undefined) hits.lose(lostReason, best - chosen);
-  }
-
-  #settled(route: ActiveRoute): void {
-    const { prediction, parked } = route;
-    const routed = this.#groups.get(prediction.decision.group);
-    if (routed === undefined) return;
-    if (parked !== undefined) this.#record(routed, prediction, parked, route.amendment());
-    if (prediction.view !== 'exact' || !this.#mayLook()) return;
-    const stored = route.stored();
-    const recorded = stored === undefined ? undefined : routed.recordStored(prediction, stored);
-    if (recorded?.hasTurned === true) this.#tellDoubt(routed, prediction.decision);
-  }
-
-  /** A few prompts a second are looked back at: each look costs about what a decision does. */
-  #mayLook(): boolean {
-    const nowMs = this.#modules.clock.monotonicMs();
-    if (nowMs - this.#looks.sinceMs >= 1_000) this.#looks = { sinceMs: nowMs, count: 0 };
-    this.#looks.count += 1;
-    return this.#looks.count <= MAX_LOOKS_PER_SECOND;
-  }
-
-  #record(routed: GroupRouter, prediction: Prediction, reported: Reported, amendment?: Amendment): void {
-    const result = routed.record(prediction, reported, amendment);
-    countEngineLoss(routed.tally.hits, prediction, reported, amendment);
-    if (result?.hasTurned === true) this.#tellDoubt(routed, prediction.decision);
-  }
-
-  /** Says that a worker's results contradict its view, or do so no longer. */
-  #tellDoubt({ books }: GroupRouter, { group, target, workerId, instanceId }: Decision): void {
-    const worker = workerName({ workerId, target });
-    const fields = { group, worker_id: workerId, worker: target };
-    const doubted = books.resultsOf(target).filter(({ isDoubted }) => isDoubted);
-    const reason = doubted.map(({ doubtReason }) => doubtReason).join('; ');
-    const { logger, fleet } = this.#modules;
-    fleet.doubted(target, instanceId, reason);
-    const about = { group, worker, target } as const;
-    if (reason === '') {
-      const text = `Worker ${worker} is no longer doubted: its results agree with its cache view again.`;
-      this.#history.note({ kind: 'trusted', tone: 'good', ...about, text, todo: '' });
-      logger.info(fields, text);
-      return;
-    }
-    const text = `Worker ${worker} is doubted: ${reason}.`;
-    this.#history.note({ kind: 'doubted', tone: 'warn', ...about, text, todo: DOUBT_TODO });
-    logger.warn(fields, text);
-  }
-
-  #nameOf(group: string, target: string): string {
-    const { groups } = this.#modules.fleet.view;
-    const members = groups.find((each) => each.group === group)?.members ?? [];
-    return workerName(members.find((member) => member.target === target) ?? { workerId: '', target });
-  }
-
-  /** Logs once each worker that the agreement offers and that gets nothing all the same. */
-  #tellLeftOut(group: string): void {
-    const leftOut = this.#groups.get(group)?.list.leftOut ?? new Map<string, LeftOut>();
-    const logged = this.#loggedLeftOut.get(group) ?? new Set<string>();
-    for (const target of logged) if (!leftOut.has(target)) logged.delete(target);
-    for (const why of ['role', 'alone', 'unreachable'] as const) {
-      const news = [...leftOut].flatMap(([target, its]) =>
-        its === why && !logged.has(target) ? [target] : [],
-      );
-      if (news.length === 0) continue;
-      for (const target of news) logged.add(target);
-      const named = nameSome(
-        news.map((target) => this.#nameOf(group, target)),
-        MAX_NAMED,
-      );
-      this.#modules.logger.warn({ group }, `Workers of "${group}" ${LEFT_OUT_WORDS[why]}: ${named}.`);
-    }
-    this.#loggedLeftOut.set(group, logged);
-  }
 }
 
 function recomputedWords({ recomputedTokens, transferredTokens }: SeenTransfer): string {
   return `the decode worker computed ${recomputedTokens} of ${recomputedTokens + transferredTokens} prompt tokens again`;
-}
-
-/** What of that the chosen engine did not find after all. */
-function countEngineLoss(
-  hits: CacheHits,
-  prediction: Prediction,
-  { cachedTokens }: Reported,
-  { keptBlocks = Number.POSITIVE_INFINITY }: Amendment = {},
-): void {
-  const lost = predictedCachedTokens(prediction) - cachedTokens;
-  if (lost <= 0 || prediction.view === 'none') return;
-  if (keptBlocks < prediction.decision.cachedBlocks) hits.lose('evicted', lost);
-  else
-    hits.lose(
-      prediction.deviceBlocks < prediction.decision.cachedBlocks ? 'lower_tier' : 'contradicted',
-      lost,
-    );
 }
 
 /** Why a group is not routed. */

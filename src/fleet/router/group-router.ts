@@ -15,6 +15,7 @@ import { ActiveRoute, type RouteEnd, type RouteListener } from './active-route.j
 import { CandidateList, type CandidateListModules } from './candidate-list.js';
 import type { CandidateCost } from './candidates.js';
 import type { DecisionLog } from './decision-log.js';
+import { type Excluded, excludedFor } from './excluded.js';
 import {
   choosePair,
   DEFAULT_PAIR_OPTIONS,
@@ -23,6 +24,7 @@ import {
   type PairOptions,
 } from './pairs/choose-pair.js';
 import { EVERY_PAIR, type PairKnowledge } from './pairs/pair-knowledge.js';
+import { type AboutPart, type AboutPrompt, type OpenEpoch, predict } from './predict.js';
 import type { Decided, Reservation } from './reserved-request.js';
 import type { Amendment, Reported } from './results/compare.js';
 import type { Prediction } from './results/prediction.js';
@@ -31,13 +33,11 @@ import type { Stored } from './results/store-gauge.js';
 import type { Recorded } from './results/worker-book.js';
 import { RouterTally } from './router-tally.js';
 import {
-  type CacheUse,
   type Decision,
   type PairDecision,
   type Pairing,
   RoutingError,
   type SeenTransfer,
-  type UnsplitReason,
 } from './routing.js';
 import { Settling } from './settling.js';
 import { TrafficRecorder } from './traffic/traffic-recorder.js';
@@ -51,15 +51,11 @@ import {
 } from './worker-selector.js';
 
 /** What is asked of one group. */
-export interface GroupRequest {
+export interface GroupRequest extends AboutPrompt {
   /** The prompt in the epoch's blocks; undefined when its tokens are not known. */
   readonly hash: ((contract: HashContract) => RoutedPrompt) | undefined;
-  /** Its length; undefined when it is known by its hashes alone, by its beginning alone, or not at all. */
-  readonly tokenCount: number | undefined;
   /** The LoRA adapter that it is for; empty for none. */
   readonly loraName: string;
-  /** Default `plain`. */
-  readonly cacheUse?: CacheUse | undefined;
   /** See `RouteRequest`. */
   readonly sessionHash?: number | undefined;
   /** Targets that must not be chosen. */
@@ -97,30 +93,6 @@ export interface GroupRouterModules extends WorkerSelectorModules, CandidateList
   onTransferred(seen: SeenTransfer, decision: Decision): void;
   /** The index must have heard of a request whose result it did not explain. */
   onSettled(route: ActiveRoute): void;
-}
-
-/** Who is not to be chosen for a request, by target. */
-interface Excluded {
-  readonly excluded: readonly string[];
-  /** Those of them that do not have its adapter. */
-  readonly lacking: readonly string[];
-  /** Those of them that are ejected, or wait for the try of an ejected one. */
-  readonly barred: readonly string[];
-}
-
-/** What of a request a worker computes, and with whom. */
-interface AboutPart {
-  readonly part?: 'prefill' | 'decode';
-  readonly pair?: PairDecision;
-  readonly unsplit?: UnsplitReason;
-}
-
-const NOBODY: readonly string[] = [];
-
-/** An epoch that requests are routed in. */
-interface OpenEpoch {
-  readonly view: GroupView;
-  readonly index: AskedIndex;
 }
 
 /**
@@ -433,29 +405,8 @@ export class GroupRouter {
     );
   }
 
-  #excludedFor({ loraName, excluded: asked }: GroupRequest): Excluded {
-    const lacking = this.list.lackingAdapter(loraName);
-    const excluded = lacking.length === 0 ? asked : [...asked, ...lacking];
-    if (!this.ejections.hasAny) return { excluded, lacking, barred: NOBODY };
-    const nowMs = this.#modules.clock.monotonicMs();
-    const overdue = this.ejections.overdue(nowMs);
-    const barred =
-      overdue === undefined || excluded.includes(overdue)
-        ? this.ejections.barred(nowMs)
-        : this.#othersThan(overdue);
-    // Never all, while nobody else is excluded.
-    if (excluded.length === 0) return { excluded: barred, lacking, barred };
-    const out = new Set([...excluded, ...barred]);
-    // Where an ejected worker alone can serve it, as one that alone has an adapter, it is asked.
-    return this.list.candidates.every(({ target }) => out.has(target))
-      ? { excluded, lacking, barred: NOBODY }
-      : { excluded: [...out], lacking, barred };
-  }
-
-  #othersThan(worker: string): readonly string[] {
-    const others = new Set(this.list.candidates.map(({ target }) => target));
-    others.delete(worker);
-    return [...others];
+  #excludedFor(request: GroupRequest): Excluded {
+    return excludedFor(request, this, this.#modules.clock);
   }
 
   /** The prompt as the router takes it: where cost does not count nothing is hashed. */
@@ -465,62 +416,15 @@ export class GroupRouter {
     return cacheUse === 'unread' ? { ...prompt, isUnread: true } : prompt;
   }
 
-  #predict(
-    { view, index }: OpenEpoch,
-    { tokenCount, cacheUse = 'plain' }: GroupRequest,
-    decided: Decided,
-    { isTrial = false, part, pair, unsplit }: AboutPart & { readonly isTrial?: boolean } = {},
-  ): Prediction {
-    const { candidate, cost, cachedBlocks, sharedBlocks, flyingBlocks, isDoubted } = decided;
-    const { tokensPerBlock } = index;
-    const isPromptKnown = decided.promptTokens !== undefined;
-    const { isPrefix = false } = decided;
-    const knownTokens = decided.promptTokens ?? tokenCount;
-    const promptTokens = isPrefix ? undefined : knownTokens;
-    const heldView =
-      isPromptKnown && candidate.offer === 'full' && part !== 'decode'
-        ? index.cacheViewOfRank(candidate.target, candidate.rank)
-        : 'none';
-    // Of what follows, the engine may have more than is known.
-    const rankView = isPrefix && heldView === 'exact' ? 'partial' : heldView;
-    const decision: Decision = {
-      group: this.#name,
-      target: candidate.target,
-      workerId: candidate.workerId,
-      instanceId: candidate.instanceId,
-      rank: candidate.rank,
-      rankCount: candidate.rankCount,
-      epoch: index.epoch,
-      tokensPerBlock,
-      promptTokens,
-      promptBlocks: knownTokens === undefined ? 0 : Math.ceil(knownTokens / tokensPerBlock),
-      cachedBlocks,
-      isExact: rankView === 'exact' && !isDoubted,
-      // What is known of caches says nothing of a prompt that is not.
-      routingMode: isPromptKnown ? view.routingMode : 'load_only',
-      isTrial: isTrial ? true : undefined,
-      fallbacks: decided.fallbacks,
-      neighbour: decided.neighbour,
-      pair,
-      unsplit,
-    };
-    if (part !== 'prefill') {
+  #predict(open: OpenEpoch, request: GroupRequest, decided: Decided, about: AboutPart = {}): Prediction {
+    const prediction = predict(this.#name, open, request, decided, about);
+    // Of two workers one is counted and written, when both are known.
+    if (about.part !== 'prefill') {
+      const { decision } = prediction;
       this.tally.countDecision(decision.routingMode);
       this.tally.pairs.countDecision(decision);
+      this.#modules.log.tellChosen(prediction, decided.cost, this.#options.mode);
     }
-    const prediction: Prediction = {
-      decision,
-      deviceBlocks: cost.cachedBlocks[0] ?? 0,
-      inFlightBlocks: Math.max(sharedBlocks, flyingBlocks),
-      bestBlocks: Math.max(decided.bestBlocks, pair?.prefill.cachedBlocks ?? 0),
-      lostReason: decided.lostReason,
-      view: rankView,
-      cacheUse,
-      prefixTokens: isPrefix ? knownTokens : undefined,
-      part,
-    };
-    // Of two workers one line is written, when both are known.
-    if (part !== 'prefill') this.#modules.log.tellChosen(prediction, cost, this.#options.mode);
     return prediction;
   }
 }

@@ -2,16 +2,17 @@ import { nameSome } from '../../core/text/lists.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { Random } from '../../edge/platform/random.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
+import type { AboutRequest } from './about-request.js';
 import { ActiveBlocks } from './active-blocks.js';
 import { AGGREGATED_PARTS, type Candidate, type CandidateCost, PARTS } from './candidates.js';
 import type { CostWeights } from './cost.js';
 import { Evictions, Flight } from './flight.js';
 import { type KnownRank, RankTable } from './rank-table.js';
 import { type Decided, type Reservation, Reserved } from './reserved-request.js';
-import type { LostReason } from './results/lost-hits.js';
 import { RoutingError } from './routing.js';
 import { blocksOf, type RoutedPrompt, Survey, type SurveyedEpoch } from './survey.js';
 import { type ChoiceScope, WeighedRanks, type WeighedRanksOptions, WHOLE_REQUESTS } from './weighed-ranks.js';
+import { type ChoiceTables, whatWasLost } from './what-was-lost.js';
 
 /** How a group's requests are spread. */
 export interface WorkerSelectorOptions extends WeighedRanksOptions {
@@ -24,19 +25,8 @@ export interface WorkerSelectorModules {
   readonly random: Pick<Random, 'fraction'>;
 }
 
+export type { AboutRequest } from './about-request.js';
 export type { RoutedPrompt } from './survey.js';
-
-/** What a choice goes by beside the prompt. */
-export interface AboutRequest {
-  /** Targets of those excluded that do not have its LoRA adapter. */
-  readonly lacking?: readonly string[];
-  /** Targets of those excluded that are ejected. */
-  readonly barred?: readonly string[];
-  /** See `RouteRequest`. */
-  readonly sessionHash?: number | undefined;
-  /** See `RouteRequest`. */
-  readonly fallbacks?: number | undefined;
-}
 
 const NOTHING_KNOWN: AboutRequest = {};
 
@@ -72,6 +62,7 @@ export class WorkerSelector {
   readonly #survey: Survey;
   readonly #evictions = new Evictions();
   readonly #weighed: WeighedRanks;
+  readonly #tables: ChoiceTables;
   #epoch: Epoch | undefined;
   #decisions = 0;
   constructor(options: WorkerSelectorOptions, modules: WorkerSelectorModules) {
@@ -79,6 +70,7 @@ export class WorkerSelector {
     this.#random = modules.random;
     this.#survey = new Survey(this.#ranks, options.weights);
     this.#weighed = new WeighedRanks(options, { ranks: this.#ranks, survey: this.#survey });
+    this.#tables = { ranks: this.#ranks, survey: this.#survey, weighed: this.#weighed };
   }
 
   /** 0 while none has begun. */
@@ -330,55 +322,10 @@ export class WorkerSelector {
     return choice;
   }
 
-  /** What the best of all workers held, and why it was not chosen. */
-  #lost(
-    at: number,
-    about: AboutRequest,
-    { parts }: ChoiceScope,
-  ): Pick<Decided, 'bestBlocks' | 'lostReason' | 'neighbour'> {
-    const survey = this.#survey;
-    const chosen = this.#weighed.placeAt(at);
-    let best = chosen;
-    for (let place = 0; place < this.#ranks.all.length; place += 1) {
-      if (survey.heldBlocks(place) <= survey.heldBlocks(best)) continue;
-      if (((this.#ranks.at(place).candidate.parts ?? AGGREGATED_PARTS) & parts) !== 0) best = place;
-    }
-    const bestBlocks = Math.max(survey.heldBlocks(best), survey.outsideBlocks);
-    if (survey.heldBlocks(chosen) >= bestBlocks)
-      return { bestBlocks, lostReason: undefined, neighbour: undefined };
-    if (survey.outsideBlocks > survey.heldBlocks(best))
-      return { bestBlocks, lostReason: 'draining', neighbour: undefined };
-    const lostReason = this.#whyNot(best, chosen, about);
-    const { target, rank } = this.#ranks.at(best).candidate;
-    const isNeighbour = isFit(lostReason) && target !== this.#ranks.at(chosen).candidate.target;
-    return {
-      bestBlocks,
-      lostReason,
-      neighbour: isNeighbour ? { target, rank, cachedBlocks: bestBlocks } : undefined,
-    };
-  }
-
-  #whyNot(best: number, chosen: number, { lacking, barred }: AboutRequest): LostReason {
-    const { candidate, trust } = this.#ranks.at(best);
-    if (lacking?.includes(candidate.target)) return 'lora';
-    if (barred?.includes(candidate.target)) return 'ejected';
-    const { logits } = this.#survey;
-    let least = Number.POSITIVE_INFINITY;
-    let isLeft = false;
-    for (let at = 0; at < this.#weighed.count; at += 1) {
-      const place = this.#weighed.placeAt(at);
-      least = Math.min(least, logits[place] as number);
-      isLeft ||= place === best;
-    }
-    if (!isLeft) return 'retried';
-    if (trust !== undefined) return 'doubted';
-    return (logits[chosen] as number) > least ? 'temperature' : 'load';
-  }
-
   #decided(at: number, prompt: RoutedPrompt | undefined, about: AboutRequest, scope: ChoiceScope): Decided {
     const cost = this.#costOf(at);
     const place = this.#weighed.placeAt(at);
-    const { bestBlocks, lostReason, neighbour } = this.#lost(at, about, scope);
+    const { bestBlocks, lostReason, neighbour } = whatWasLost(at, about, scope, this.#tables);
     return {
       candidate: cost.candidate,
       cost,
@@ -429,8 +376,3 @@ export class WorkerSelector {
 const HASH_BYTES = 8;
 
 const NOTHING_FOUND = (): undefined => undefined;
-
-/** Whether a worker that was not chosen for this reason is one that others may fetch blocks from: what is known of it holds. */
-function isFit(reason: LostReason): boolean {
-  return reason === 'load' || reason === 'temperature';
-}

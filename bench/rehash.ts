@@ -74,7 +74,7 @@ function bytesOf(ownTokens: number): number {
       tokens,
       tokensPerBlock: ownTokens,
       seed,
-      isBigram: false,
+      reachesFarther: false,
       hasMedia: false,
       ...before,
     });

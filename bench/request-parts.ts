@@ -88,7 +88,11 @@ const sizes = { tokensPerBlock: TOKENS_PER_BLOCK, unit: 'token', seed: hasher.se
 ratio(
   'hashing it, images included',
   measured(CALLS, () => {
-    const media = mediaByBlock(hasher, items, { tokensPerBlock: TOKENS_PER_BLOCK, blocks });
+    const media = mediaByBlock(hasher, items, {
+      tokensPerBlock: TOKENS_PER_BLOCK,
+      blocks,
+      unit: 'token',
+    });
     return hasher.hashTokens(tokens, { ...sizes, media });
   }),
   measured(CALLS, () => hasher.hashTokens(tokens, sizes)),

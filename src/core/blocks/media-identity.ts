@@ -1,4 +1,4 @@
-import type { BlockHasher } from './block-hasher.js';
+import type { BlockHasher, HashUnitName } from './block-hasher.js';
 import type { HashHalves } from './packed-hashes.js';
 
 /** One image, sound or video of a prompt, as its engine identifies it. Plain data: it may cross between processes. */
@@ -40,18 +40,26 @@ export function mediaIdentity(hasher: BlockHasher, identifier: string, offset: n
 
 /**
  * For each block of so many tokens the identities of the media in it;
- * undefined where there are none. `blocks` is how many there are.
+ * undefined where there are none. `blocks` is how many there are. With the unit
+ * `bigram` an item that begins with the token behind a block is in it, too: vLLM's
+ * hash covers what its draft model reads (`generate_lookahead_block_hash_extra_keys`).
  */
 export function mediaByBlock(
   hasher: BlockHasher,
   items: readonly MediaItem[],
-  { tokensPerBlock, blocks }: { readonly tokensPerBlock: number; readonly blocks: number },
+  {
+    tokensPerBlock,
+    blocks,
+    unit,
+  }: { readonly tokensPerBlock: number; readonly blocks: number; readonly unit: HashUnitName },
 ): readonly (readonly HashHalves[])[] | undefined {
   if (items.length === 0) return undefined;
+  const behind = unit === 'bigram' ? 1 : 0;
   const found: HashHalves[][] = Array.from({ length: blocks }, () => []);
   for (const { identifier, offset, length } of items) {
     const end = Math.min(blocks, Math.ceil((offset + length) / tokensPerBlock));
-    for (let block = Math.floor(offset / tokensPerBlock); block < end; block += 1)
+    const start = Math.max(0, Math.floor((offset - behind) / tokensPerBlock));
+    for (let block = start; block < end; block += 1)
       found[block]?.push(mediaIdentity(hasher, identifier, offset - block * tokensPerBlock));
   }
   return found;

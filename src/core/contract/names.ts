@@ -51,6 +51,12 @@ export const hashUnitName: (unit: HashUnit) => string = wordsFor({
   [HashUnit.BIGRAM]: 'bigram',
 });
 
+/** The unit as block hashing takes it; undefined while it is not known. */
+export function knownHashUnit(unit: HashUnit | undefined): 'token' | 'bigram' | undefined {
+  if (unit === HashUnit.BIGRAM) return 'bigram';
+  return unit === HashUnit.TOKEN ? 'token' : undefined;
+}
+
 /** `kv_event`, `effective_attention`, … */
 export const blockSizeKindName: (kind: BlockSizeKind) => string = wordsFor({
   [BlockSizeKind.UNSPECIFIED]: 'unknown',

@@ -8,6 +8,8 @@ export interface ObservedSize {
   readonly tokensPerBlock: number;
   /** What one unit of it is: EAGLE's engines hash pairs of tokens. */
   readonly unit: 'token' | 'bigram';
+  /** The engine's hashes cover tokens behind a block (vLLM with EAGLE or MTP); absent where it did not say so. */
+  readonly looksAhead?: true;
   readonly rank: number;
   /** Where it was heard: `KV events of tcp://127.0.0.1:5557`. */
   readonly origin: string;
@@ -21,10 +23,12 @@ export interface ObservedSize {
 
 /**
  * What the events of an engine prove: V1 compares the width, and only an event
- * shows whether an engine hashes tokens or pairs of them.
+ * shows whether an engine hashes tokens or pairs of them. A vLLM whose hashes
+ * cover the tokens that its draft model reads takes no block off a hit
+ * (`v1/core/sched/scheduler.py`, `use_eagle_block_drop`, since 0.33).
  */
 export function observedFacts(observed: Iterable<ObservedSize>): readonly Fact[] {
-  return [...observed].flatMap(({ tokensPerBlock, unit, origin, raw, observedAtMs, groups }) => {
+  return [...observed].flatMap(({ tokensPerBlock, unit, looksAhead, origin, raw, observedAtMs, groups }) => {
     const evidence: FactEvidence = {
       source: EvidenceSource.OBSERVED_EVENT,
       origin,
@@ -42,6 +46,7 @@ export function observedFacts(observed: Iterable<ObservedSize>): readonly Fact[]
       },
       fieldFact('contract.hash_unit', hashUnit, evidence),
     ];
+    if (looksAhead === true) facts.push(fieldFact('contract.drops_last_hit_block', false, evidence));
     if (groups !== undefined) facts.push(...groupFacts(groups, evidence));
     return facts;
   });

@@ -21,9 +21,17 @@ const PROCESS_START = 'process_start_time_seconds';
  * (`v1/spec_decode/metrics.py`). The Rust frontend always has it, at 0 without speculation.
  */
 const DRAFTS = 'vllm:spec_decode_num_drafts_total';
-/** A counter that the Python frontend has from its start on where NIXL is among the engine's connectors; see `DRAFTS`. */
-const NIXL_FAILURES = 'vllm:nixl_num_failed_transfers_total';
-const WANTED: ReadonlySet<string> = new Set([CACHE_CONFIG, PROCESS_START, DRAFTS, NIXL_FAILURES]);
+/** Counters that the Python frontend has from its start on where the connector is among the engine's; see `DRAFTS`. Mooncake's came with 0.33. */
+const CONNECTOR_COUNTERS: readonly (readonly [counter: string, connector: string])[] = [
+  ['vllm:nixl_num_failed_transfers_total', 'nixl'],
+  ['vllm:mooncake_num_failed_transfers_total', 'mooncake'],
+];
+const WANTED: ReadonlySet<string> = new Set([
+  CACHE_CONFIG,
+  PROCESS_START,
+  DRAFTS,
+  ...CONNECTOR_COUNTERS.map(([counter]) => counter),
+]);
 
 /** `vllm:cache_config_info` of vLLM's Python frontend: what the engine really runs with. */
 export const vllmMetrics: EngineProbe = httpProbe({
@@ -67,9 +75,11 @@ function readWanted(text: string, sheet: FactSheet): MetricFamilies['samples'] {
   const drafts = samples.get(DRAFTS)?.[0];
   if (drafts !== undefined && (engines.length > 0 || Number(drafts.valueText) > 0))
     sheet.field('contract.speculative_decoding', true, `${DRAFTS} ${drafts.valueText}`);
-  const nixl = samples.get(NIXL_FAILURES)?.[0];
-  if (nixl !== undefined && (engines.length > 0 || Number(nixl.valueText) > 0))
-    sheet.field('transfer.connector', 'nixl', `${NIXL_FAILURES} ${nixl.valueText}`);
+  for (const [counter, connector] of CONNECTOR_COUNTERS) {
+    const failures = samples.get(counter)?.[0];
+    if (failures !== undefined && (engines.length > 0 || Number(failures.valueText) > 0))
+      sheet.field('transfer.connector', connector, `${counter} ${failures.valueText}`);
+  }
   return samples;
 }
 

@@ -29,6 +29,9 @@ export const VLLM_PAGES: EnginePages = {
     'gpu_prefix_cache_queries_total',
     'kv_cache_usage_perc',
     'lora_requests_info',
+    'mooncake_num_failed_recvs_total',
+    'mooncake_num_failed_transfers_total',
+    'mooncake_num_kv_expired_reqs_total',
     'nixl_bytes_transferred_count',
     'nixl_bytes_transferred_sum',
     'nixl_num_failed_transfers_total',
@@ -72,8 +75,16 @@ export const VLLM_PAGES: EnginePages = {
   transfers: {
     arrived: { metric: 'vllm:prompt_tokens_by_source_total', labels: { source: 'external_kv_transfer' } },
     computed: { metric: 'vllm:prompt_tokens_by_source_total', labels: { source: 'local_compute' } },
-    failed: ['vllm:nixl_num_failed_transfers_total'],
-    expired: ['vllm:nixl_num_kv_expired_reqs_total', 'vllm:nixl_num_notifications_after_expiry_total'],
+    failed: [
+      'vllm:nixl_num_failed_transfers_total',
+      'vllm:mooncake_num_failed_transfers_total',
+      'vllm:mooncake_num_failed_recvs_total',
+    ],
+    expired: [
+      'vllm:nixl_num_kv_expired_reqs_total',
+      'vllm:nixl_num_notifications_after_expiry_total',
+      'vllm:mooncake_num_kv_expired_reqs_total',
+    ],
     bytes: 'vllm:nixl_bytes_transferred',
     seconds: 'vllm:nixl_xfer_time_seconds',
   },

@@ -3,6 +3,7 @@ import {
   EngineKind,
   EngineRole,
   EvidenceSource,
+  HashUnit,
   type KvEventSource,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import type { FactSheet } from '../facts/fact-sheet.js';
@@ -90,24 +91,42 @@ function readVllmServerInfo(text: string, host: string | undefined, sheet: FactS
   if (events !== undefined) readEvents(events, parallel, host, sheet);
 }
 
-/** Methods whose draft model wants the last block of a hit computed again (vLLM, `config/speculative.py`, `use_eagle`). */
-const BLOCK_DROPPING_METHODS: ReadonlySet<string> = new Set(['eagle', 'eagle3', 'mtp', 'dflash', 'dspark']);
+/** Methods whose draft model reads the token behind the one that it guesses for (vLLM, `config/speculative.py`, `needs_eagle_block_drop`). */
+const READ_AHEAD: ReadonlySet<string> = new Set(['eagle', 'eagle3', 'mtp']);
+/** Up to 0.32 the last block of a hit was computed again with these as well (`use_eagle`). */
+const DROPPING_UP_TO_0_32: ReadonlySet<string> = new Set([...READ_AHEAD, 'dflash', 'dspark']);
+/** A setting that came with 0.33. */
+const LOOKAHEAD_OFF = 'disable_lookahead_block_hashes';
 
 function readSpeculation(config: JsonReader, sheet: FactSheet): void {
   const name = 'speculative_config';
   const speculation = config.child(name);
   const method = speculation?.text('method');
   if (speculation !== undefined && method !== undefined) {
+    const hasLookahead = speculation.isStated(LOOKAHEAD_OFF);
     const isOff = speculation.flag('disable_eagle_block_drop') === true;
-    const drops = BLOCK_DROPPING_METHODS.has(method) && !isOff;
-    sheet.field(
-      'contract.drops_last_hit_block',
-      drops,
-      speculation.raw('method', 'disable_eagle_block_drop'),
+    const wantsDrop = (hasLookahead ? READ_AHEAD : DROPPING_UP_TO_0_32).has(method) && !isOff;
+    const looksAhead = wantsDrop && hasLookahead && hashesLookahead(config, speculation);
+    const raw = speculation.raw(
+      'method',
+      'disable_eagle_block_drop',
+      ...(hasLookahead ? [LOOKAHEAD_OFF] : []),
     );
+    sheet.field('contract.drops_last_hit_block', wantsDrop && !looksAhead, raw);
+    // MTP of several modules looks farther than one token, as only its events say.
+    if (looksAhead && method !== 'mtp') sheet.field('contract.hash_unit', HashUnit.BIGRAM, raw);
   } else if (speculation === undefined && config.isStated(name) && !config.has(name)) {
     sheet.field('contract.drops_last_hit_block', false, config.raw(name));
   }
+}
+
+/** Whether a block's hash covers the tokens behind it that a draft model reads (`config/vllm.py`, `num_hash_lookahead_tokens`). */
+function hashesLookahead(config: JsonReader, speculation: JsonReader): boolean {
+  return (
+    speculation.flag(LOOKAHEAD_OFF) === false &&
+    config.child('cache_config')?.flag('enable_prefix_caching') === true &&
+    !config.has('kv_transfer_config')
+  );
 }
 
 /** Without a transfer of KV blocks the engine is alone with its requests. */

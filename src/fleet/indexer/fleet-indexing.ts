@@ -5,6 +5,7 @@ import type { HashUnitName } from '../../core/blocks/block-hasher.js';
 import { PrefixIndexError } from '../../core/blocks/prefix-index.js';
 import type { ContractValues } from '../../core/contract/contract-values.js';
 import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
+import { knownHashUnit } from '../../core/contract/names.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { ConnectGate } from '../../edge/platform/net/connect-gate.js';
@@ -14,7 +15,7 @@ import { StreamRefusals } from '../../edge/platform/streams/stream-refusals.js';
 import type { EventLoop } from '../../edge/platform/time/event-loop.js';
 import type { RpcChannel } from '../../edge/rpc/channel.js';
 import type { RpcEdge } from '../../edge/rpc/handlers.js';
-import { type CapabilityReport, HashUnit } from '../../gen/kvaccord/v1/capabilities.js';
+import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
 import { IndexerService } from '../../gen/kvaccord/v1/indexer.js';
 import { ApproximateIndex, type ApproximateOptions } from './approximate-index.js';
 import type { IndexDirectory } from './asked-index.js';
@@ -222,7 +223,7 @@ export class FleetIndexing implements IndexDirectory {
       gate: this.#gate,
       listener: fleet,
       sourceOf: (target) => this.#sources.get(target),
-      hashUnitOf: (target) => unitOf(fleet.reportOf(target)),
+      hashUnitOf: (target) => knownHashUnit(fleet.reportOf(target)?.contract?.hashUnit),
       contractOf: (target) => fleet.reportOf(target)?.contract,
       onLag: (lagMs) => this.#metrics.observeLag(lagMs),
     });
@@ -236,15 +237,4 @@ export class FleetIndexing implements IndexDirectory {
 
 function noEngineReaders(): never {
   throw new Error('nothing reads the events of engines here');
-}
-
-function unitOf(report: CapabilityReport | undefined): HashUnitName | undefined {
-  switch (report?.contract?.hashUnit) {
-    case HashUnit.TOKEN:
-      return 'token';
-    case HashUnit.BIGRAM:
-      return 'bigram';
-    default:
-      return undefined;
-  }
 }

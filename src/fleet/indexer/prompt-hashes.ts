@@ -78,7 +78,7 @@ export class PromptHashes {
     const ids = tokens instanceof Uint32Array ? tokens : Uint32Array.from(tokens);
     const hash = (width: number): Uint8Array => {
       const blocks = Math.floor(ids.length / width);
-      const byBlock = mediaByBlock(hasher, media, { tokensPerBlock: width, blocks });
+      const byBlock = mediaByBlock(hasher, media, { tokensPerBlock: width, blocks, unit });
       return hasher.hashTokens(ids, { tokensPerBlock: width, unit, seed, media: byBlock }).sequenceHashes;
     };
     const known = {

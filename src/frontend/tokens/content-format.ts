@@ -7,7 +7,7 @@ type Macro = Statement & { readonly type: 'Macro' };
 
 /**
  * Finds out whether a template goes through a message's content part by part
- * (`openai`) or takes it as one text (`string`), by the rules of vLLM 0.32
+ * (`openai`) or takes it as one text (`string`), by the rules of vLLM 0.33
  * (`vllm/renderers/hf.py`, `_iter_nodes_assign_content_item`), for engines
  * prepare the messages accordingly.
  */
@@ -40,15 +40,14 @@ export function contentFormatOf(template: readonly Statement[]): ContentFormat {
   return 'string';
 }
 
-/** `root` and every name that is set to it, or to an element of it. */
+/** `root` and every name that is set to it, or to an element of it; `ns.rest` for a field of a namespace (since vLLM 0.33). */
 function aliasesOf(nodes: readonly Node[], root: string): readonly string[] {
   const names = [root];
   for (let i = 0; i < names.length; i += 1) {
     for (const node of nodes) {
       if (node.type !== 'Set') continue;
-      const name = assignedName(node.target);
-      if (name !== undefined && !names.includes(name) && reaches(node.value, names[i] as string))
-        names.push(name);
+      for (const name of assignedNames(node.target, node.value, names[i] as string))
+        if (!names.includes(name)) names.push(name);
     }
   }
   return names;
@@ -82,17 +81,19 @@ function reaches(node: Expression | undefined, name: string, key?: string): bool
     case 'Test':
       return reaches(node.node, name, key);
     case 'Getattr':
-      return key !== undefined && node.attribute === key && nameOf(node.node) === name;
+      return key === undefined
+        ? variableOf(node) === name
+        : node.attribute === key && variableOf(node.node) === name;
     case 'Getitem':
       if (node.item.type === 'Slice') return reaches(node.node, name, key);
       return (
         key !== undefined &&
         node.item.type === 'Const' &&
         node.item.value === key &&
-        nameOf(node.node) === name
+        variableOf(node.node) === name
       );
     default:
-      return key === undefined && nameOf(node) === name;
+      return key === undefined && variableOf(node) === name;
   }
 }
 
@@ -100,8 +101,22 @@ function nameOf(node: Expression): string | undefined {
   return node.type === 'Name' ? node.name : undefined;
 }
 
-function assignedName(target: Target): string | undefined {
-  return target.type === 'Name' ? target.name : undefined;
+/** A name, or a field of one: `ns.rest`. */
+function variableOf(node: Expression): string | undefined {
+  if (node.type !== 'Getattr') return nameOf(node);
+  const base = variableOf(node.node);
+  return base === undefined ? undefined : `${base}.${node.attribute}`;
+}
+
+/** What `target` calls `source` once `value` is given to it. */
+function assignedNames(target: Target, value: Expression, source: string): readonly string[] {
+  if (target.type === 'Field') return reaches(value, source) ? [`${target.name}.${target.attribute}`] : [];
+  if (target.type !== 'Name') return [];
+  if (reaches(value, source)) return [target.name];
+  if (value.type !== 'Call' || nameOf(value.node) !== 'namespace') return [];
+  return value.args.named
+    .filter(([, given]) => reaches(given, source))
+    .map(([field]) => `${target.name}.${field}`);
 }
 
 /** All nodes of a tree in the order in which they stand. */

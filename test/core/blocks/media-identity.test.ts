@@ -18,6 +18,7 @@ function hashesOf(tokens: readonly number[], items: readonly MediaItem[], tokens
   const media = mediaByBlock(hasher, items, {
     tokensPerBlock,
     blocks: Math.floor(tokens.length / tokensPerBlock),
+    unit: 'token',
   });
   const options = { tokensPerBlock, unit: 'token', seed: SEED, media } as const;
   const { sequenceHashes, count } = hasher.hashTokens(Uint32Array.from(tokens), options);

@@ -72,6 +72,29 @@ describe('speculation in the metrics of vLLM', () => {
   });
 });
 
+describe('the connector in the metrics of vLLM', () => {
+  const python = recording('vllm-0.32.0/metrics.b32.txt');
+  const rust = recording('vllm-0.32.0/rust-frontend/metrics.b64-seed0.txt');
+  const failures = (connector: string, count = 0): string =>
+    `vllm:${connector}_num_failed_transfers_total{engine="0"} ${count}\n`;
+
+  it.each([
+    ['NIXL', python + failures('nixl'), ['nixl']],
+    ['Mooncake, since 0.33', python + failures('mooncake'), ['mooncake']],
+    ['none', python, []],
+    ['none that the Rust frontend names alone', rust + failures('mooncake'), []],
+    [
+      'Mooncake, of which the Rust frontend has counted failures',
+      rust + failures('mooncake', 2),
+      ['mooncake'],
+    ],
+  ])('is %s', async (_, metrics, connectors) => {
+    await using engine = await serveRecordings({ ...vllm('b32'), '/metrics': metrics });
+    const { facts } = await runProbe(vllmMetrics, { httpBaseUrl: engine.url });
+    expect(fieldValues(facts, 'transfer.connector')).toEqual(connectors);
+  });
+});
+
 describe('other series of vllm:cache_config_info', () => {
   const cases: readonly (readonly [string, string, readonly string[], RegExp | undefined])[] = [
     [

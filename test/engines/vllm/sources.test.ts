@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import type { Fact } from '../../../src/core/contract/facts.js';
 import { dialable } from '../../../src/engines/probing/event-endpoint.js';
 import { vllmKvEventSources } from '../../../src/engines/vllm/kv-event-sources.js';
 import { vllmServerInfo } from '../../../src/engines/vllm/server-info.js';
-import { EngineRole } from '../../../src/gen/kvaccord/v1/capabilities.js';
+import { EngineRole, HashUnit } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { fieldValues, probeFailure, runProbe, sizeLines } from '../probing/probe-run.js';
 import { recording, serveRecordings } from '../probing/recorded-engine.js';
 
@@ -102,6 +103,17 @@ describe('an endpoint to connect to', () => {
   });
 });
 
+/** Fields of `speculative_config` that 0.32 does not have. */
+const SINCE_0_33 = { disable_eagle_block_drop: false, disable_lookahead_block_hashes: false };
+
+/** What the recorded body says with these fields of its configuration in place of its own. */
+async function factsOf(more: object): Promise<readonly Fact[]> {
+  const recorded = JSON.parse(recording('vllm-0.32.0/server_info.b32.json')) as { vllm_config: object };
+  const body = JSON.stringify({ ...recorded, vllm_config: { ...recorded.vllm_config, ...more } });
+  await using engine = await serveRecordings({ ...models, [serverInfo]: body });
+  return (await runProbe(vllmServerInfo, { httpBaseUrl: engine.url })).facts;
+}
+
 describe('/server_info of vLLM', () => {
   it('as recorded is configuration: the effective size may serve, block_size never', async () => {
     await using engine = await serveRecordings({
@@ -140,6 +152,39 @@ describe('/server_info of vLLM', () => {
     await using engine = await serveRecordings({ ...models, [serverInfo]: body });
     const { facts } = await runProbe(vllmServerInfo, { httpBaseUrl: engine.url });
     expect(fieldValues(facts, 'engine.role')).toEqual(roles);
+  });
+
+  it.each([
+    ['0.32 drops the last block of a hit with EAGLE', { method: 'eagle' }, true, undefined],
+    ['0.32 drops it with DFlash as well', { method: 'dflash' }, true, undefined],
+    [
+      '0.32 keeps it where that is switched off',
+      { method: 'eagle', disable_eagle_block_drop: true },
+      false,
+      undefined,
+    ],
+    ['0.33 keeps it and hashes the next token', { method: 'eagle3', ...SINCE_0_33 }, false, HashUnit.BIGRAM],
+    ['0.33 may look farther with MTP', { method: 'mtp', ...SINCE_0_33 }, false, undefined],
+    ['0.33 keeps it with DFlash', { method: 'dflash', ...SINCE_0_33 }, false, undefined],
+    [
+      '0.33 drops it where its hashes are those of before',
+      { method: 'eagle', disable_eagle_block_drop: false, disable_lookahead_block_hashes: true },
+      true,
+      undefined,
+    ],
+  ])('of %s', async (_, speculation, drops, unit) => {
+    const facts = await factsOf({ speculative_config: speculation });
+    expect(fieldValues(facts, 'contract.drops_last_hit_block')).toEqual([drops]);
+    expect(fieldValues(facts, 'contract.hash_unit')).toEqual(unit === undefined ? [] : [unit]);
+  });
+
+  it('of 0.33 drops the last block where KV blocks are transferred, or no prefix is kept', async () => {
+    const speculative = { speculative_config: { method: 'eagle', ...SINCE_0_33 } };
+    const transfer = { kv_connector: 'NixlConnector', kv_role: 'kv_both' };
+    const facts = await factsOf({ ...speculative, kv_transfer_config: transfer });
+    expect(fieldValues(facts, 'contract.drops_last_hit_block')).toEqual([true]);
+    const uncached = await factsOf({ ...speculative, cache_config: { enable_prefix_caching: false } });
+    expect(fieldValues(uncached, 'contract.drops_last_hit_block')).toEqual([true]);
   });
 
   it('of the Rust frontend has no engine configuration, and that is no fault', async () => {

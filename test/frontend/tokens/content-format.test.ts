@@ -11,6 +11,9 @@ describe('the format in which a template takes contents', () => {
     ['{% for m in messages %}{% for c in m[content] %}{{ c }}{% endfor %}{% endfor %}'],
     ['{% for a, b in messages %}{{ a }}{% endfor %}'],
     ['{% macro m(content) %}{% for c in content %}{{ c }}{% endfor %}{% endmacro %}{{ m(tools) }}'],
+    [
+      '{% set ns = namespace(rest=tools) %}{% for m in ns.rest %}{% for c in m.content %}{{ c }}{% endfor %}{% endfor %}',
+    ],
     ['no messages at all'],
   ])('is one text: %s', (source) => {
     expect(formatOf(source)).toBe('string');
@@ -26,6 +29,12 @@ describe('the format in which a template takes contents', () => {
     ],
     [
       '{% for m in messages %}{% set content = m.content %}{% for c in content %}{{ c }}{% endfor %}{% endfor %}',
+    ],
+    [
+      '{% set ns = namespace(rest=messages) %}{% for m in ns.rest %}{% for c in m.content %}{{ c }}{% endfor %}{% endfor %}',
+    ],
+    [
+      '{% set ns = namespace(rest=1) %}{% set ns.rest = messages[1:] %}{% for m in ns.rest %}{% for c in m.content %}{{ c }}{% endfor %}{% endfor %}',
     ],
     [
       '{% macro show(x) %}{% for c in x %}{{ c }}{% endfor %}{% endmacro %}{% for m in messages %}{{ show(m.content) }}{% endfor %}',

@@ -5,6 +5,8 @@ import type { EngineEvent } from '../decode/engine-event.js';
 export interface ObservedWidth {
   readonly tokensPerBlock: number;
   readonly unit: 'token' | 'bigram';
+  /** The engine's hashes cover tokens behind a block, so that it keeps the last block of a hit; absent where it did not say so. */
+  readonly looksAhead?: true;
   /** The event in short: `BlockStored block_size=32 medium=GPU group_idx=0 kv_cache_spec_kind=full_attention`. */
   readonly raw: string;
   /** The KV cache groups, where the rank has others than one of full attention; the width is then that of the main one. */
@@ -13,15 +15,20 @@ export interface ObservedWidth {
 
 /** The block size of a store. */
 export function observedWidth(event: EngineEvent): ObservedWidth {
-  const { tokensPerBlock, bigram } = event;
-  return { tokensPerBlock, unit: bigram ? 'bigram' : 'token', raw: event.words ?? inShort(event) };
+  const { tokensPerBlock, bigram, lookaheadTokens } = event;
+  return {
+    tokensPerBlock,
+    unit: bigram ? 'bigram' : 'token',
+    ...(lookaheadTokens > 0 ? { looksAhead: true } : {}),
+    raw: event.words ?? inShort(event),
+  };
 }
 
 /** The same, of a rank that has these groups: that of the main one. */
 export function withGroups(observed: ObservedWidth, groups: readonly CacheGroup[]): ObservedWidth {
   const main = mainGroupOf(groups);
   if (main === undefined) return observed;
-  return { tokensPerBlock: main.tokensPerBlock, unit: observed.unit, raw: groupsInShort(groups), groups };
+  return { ...observed, tokensPerBlock: main.tokensPerBlock, raw: groupsInShort(groups), groups };
 }
 
 function inShort(event: EngineEvent): string {
@@ -30,6 +37,7 @@ function inShort(event: EngineEvent): string {
     ['medium', event.medium],
     ['group_idx', event.groupIndex],
     ['kv_cache_spec_kind', event.attentionKind],
+    ['lookahead_tokens', event.lookaheadTokens > 0 ? event.lookaheadTokens : undefined],
   ];
   const named = fields.filter(([, value]) => value !== undefined);
   return ['BlockStored', ...named.map(([name, value]) => `${name}=${value}`)].join(' ');

@@ -77,6 +77,8 @@ export class RankCache {
   readonly #groups: RankGroups;
   #isRepeated = false;
   #isGuessed = false;
+  /** Tokens behind a block that its hash covers; of the last store that named them. */
+  #lookaheadTokens = 0;
   /** Blocks of the engine on its device, all groups; Infinity when it is not known. */
   #capacityBlocks = Number.POSITIVE_INFINITY;
   #hasFartherTier = false;
@@ -147,6 +149,8 @@ export class RankCache {
 
   /** Why hits among the blocks cannot be predicted exactly; undefined when nothing speaks against it. */
   get approximation(): string | undefined {
+    if (this.#lookaheadTokens > 1)
+      return `its block hashes cover the ${this.#lookaheadTokens} tokens behind a block as well (MTP with several modules), which is not followed`;
     return this.#groups.doubt ?? (this.#isGuessed ? GUESSED : undefined);
   }
 
@@ -322,6 +326,7 @@ export class RankCache {
 
   #store(event: EngineEvent, tier: Tier, blocks: GroupBlocks): void {
     this.#isClear = false;
+    if (event.lookaheadTokens > 0) this.#lookaheadTokens = event.lookaheadTokens;
     if (tier !== 'device') this.#hasFartherTier = true;
     const isSparse = this.#groups.isSparse(blocks);
     if (event.hashCount === 0 && !isSparse) this.#results.add('no_whole_block');

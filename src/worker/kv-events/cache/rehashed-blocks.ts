@@ -18,8 +18,8 @@ export interface LearnedStore {
   readonly tokens: Uint32Array;
   readonly tokensPerBlock: number;
   readonly seed: HashHalves;
-  /** The tokens came as pairs (EAGLE). */
-  readonly isBigram: boolean;
+  /** The engine's hash of a block covers tokens behind it (EAGLE, MTP). */
+  readonly reachesFarther: boolean;
   /** Whether a block is before it in its prompt, and the sequence hash of that one. */
   hasBefore: boolean;
   beforeLo: number;
@@ -184,9 +184,9 @@ export class RehashedBlocks implements BlockWriter {
     };
   }
 
-  #isTaken({ tokensPerBlock, isBigram }: LearnedStore): boolean {
+  #isTaken({ tokensPerBlock, reachesFarther }: LearnedStore): boolean {
     const { canonicalTokens } = this.#options;
-    if (isBigram) this.#lack ??= 'hashes pairs of tokens (EAGLE), which are not re-hashed';
+    if (reachesFarther) this.#lack ??= 'hashes pairs of tokens (EAGLE), which are not re-hashed';
     else if (!isRehashable(tokensPerBlock, canonicalTokens))
       this.#lack ??= `has blocks of ${tokensPerBlock} tokens, which do not divide ${canonicalTokens}`;
     else if (this.#ownTokens !== 0 && this.#ownTokens !== tokensPerBlock)

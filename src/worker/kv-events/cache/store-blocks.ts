@@ -248,9 +248,12 @@ function tokensMatch(event: EngineEvent): boolean {
 }
 
 /** Made once for each event, and changed from block to block. */
-function learnedStore({ tokens, bigram }: EngineEvent, { tokensPerBlock, seed }: StorePlan): LearnedStore {
+function learnedStore(
+  { tokens, bigram, lookaheadTokens }: EngineEvent,
+  { tokensPerBlock, seed }: StorePlan,
+): LearnedStore {
   const before = { hasBefore: false, beforeLo: 0, beforeHi: 0, hasMedia: false };
-  return { tokens, tokensPerBlock, seed, isBigram: bigram, ...before };
+  return { tokens, tokensPerBlock, seed, reachesFarther: bigram || lookaheadTokens > 0, ...before };
 }
 
 /** The first block of the store is not known yet, so that `main` cannot say which it is. */

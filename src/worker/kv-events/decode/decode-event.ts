@@ -1,5 +1,6 @@
 import { MAX_NAME_BYTES } from '../../../core/blocks/name-limits.js';
 import { EngineEvent, type EngineEventType } from './engine-event.js';
+import { joinLookahead } from './lookahead.js';
 import { type MsgpackReader, UnreadableError } from './msgpack-reader.js';
 
 /** Longest of the words that come from short lists: tags, media, kinds, localities, keys. */
@@ -31,6 +32,7 @@ export class EventDecoder {
   read(): void {
     if (this.#reader.kind === 'map') this.#mapEvent();
     else this.#arrayEvent();
+    joinLookahead(this.#reader, this.event);
     this.#hideWideTokens();
   }
 
@@ -121,6 +123,9 @@ export class EventDecoder {
       case 'block_mm_infos':
         event.mediaInfosAt = this.#offsetOfList();
         return;
+      case 'lookahead_token_ids':
+        event.lookaheadAt = this.#offsetOfList();
+        return;
       case 'group_idx':
         event.groupIndex = reader.readUint32();
         return;
@@ -163,7 +168,8 @@ export class EventDecoder {
       this.#tokenPairs(count);
       return;
     }
-    event.reserveTokens(count);
+    // One more, for a token behind the last block.
+    event.reserveTokens(count + 1);
     event.wideTokenAt = reader.readUint32s(count, event.tokens);
   }
 

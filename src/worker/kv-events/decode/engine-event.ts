@@ -19,7 +19,7 @@ export class EngineEvent {
   /** In the order of the prompt; those of pairs joined: n pairs are n+1 tokens. */
   tokens: Uint32Array = new Uint32Array(16 * 1_024);
   tokenCount = 0;
-  /** The token ids came as pairs (EAGLE); a block covers one token more than its width. */
+  /** A block covers one token more than its width: SGLang gives pairs of tokens then (EAGLE), vLLM the token behind each block. */
   bigram = false;
   /** Each pair begins with the token that the one before ended with. */
   pairsJoin = true;
@@ -40,6 +40,10 @@ export class EngineEvent {
   /** Where `extra_keys` and `block_mm_infos` start in the payload; -1 when they are not there or null. */
   extraKeysAt = -1;
   mediaInfosAt = -1;
+  /** Where `lookahead_token_ids` starts; -1 when it is not there or null. */
+  lookaheadAt = -1;
+  /** Tokens behind each block that its hash covers as well (vLLM with EAGLE or MTP, since 0.33); 0 where it names none. */
+  lookaheadTokens = 0;
   /** First block whose identity the event does not give in full, apart from its extra keys. */
   unidentifiedFrom: number = Number.POSITIVE_INFINITY;
   /**
@@ -75,6 +79,8 @@ export class EngineEvent {
     this.locality = undefined;
     this.extraKeysAt = -1;
     this.mediaInfosAt = -1;
+    this.lookaheadAt = -1;
+    this.lookaheadTokens = 0;
     this.unidentifiedFrom = Number.POSITIVE_INFINITY;
     this.wideTokenAt = Number.POSITIVE_INFINITY;
     this.everyTier = false;

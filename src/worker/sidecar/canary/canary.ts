@@ -1,3 +1,4 @@
+import { knownHashUnit } from '../../../core/contract/names.js';
 import type { ObservedSize } from '../../../core/contract/observed-size.js';
 import { describeSource, type RankSource } from '../../../core/relay/rank-source.js';
 import type { Relay } from '../../../core/relay/relay.js';
@@ -15,7 +16,6 @@ import {
   EngineKind,
   EngineRole,
   EngineState,
-  HashUnit,
 } from '../../../gen/kvaccord/v1/capabilities.js';
 import { engineHttpUrl } from '../probing/engine-address.js';
 import type { CanaryFault } from './judge-canary.js';
@@ -150,7 +150,7 @@ export class Canary {
       baseUrl,
       model,
       tokensPerBlock: contract?.tokensPerBlock,
-      isBigram: contract?.hashUnit === HashUnit.BIGRAM,
+      hashUnit: knownHashUnit(contract?.hashUnit),
       maxModelLen: report.model?.maxModelLen,
       hitAlignmentTokens: contract?.hitAlignmentTokens,
       dropsLastHitBlock: contract?.dropsLastHitBlock,
@@ -182,7 +182,7 @@ export class Canary {
     }
   }
 
-  #take({ results, faults, disturbedBy }: CanaryOutcome, target: CanaryTarget): void {
+  #take({ results, faults, hashUnit = 'token', disturbedBy }: CanaryOutcome, target: CanaryTarget): void {
     if (disturbedBy !== undefined) {
       this.#busyLooks += 1;
       const isLast = this.#busyLooks >= MAX_BUSY_LOOKS;
@@ -208,7 +208,7 @@ export class Canary {
       if (tokensPerBlock === undefined) continue;
       onProved({
         tokensPerBlock,
-        unit: target.isBigram ? 'bigram' : 'token',
+        unit: hashUnit,
         rank: dataParallelRank,
         origin: target.eventSourceOf(dataParallelRank),
         raw: `canary on ${path}: ${storedBlocks} blocks of ${tokensPerBlock} from ${promptTokens} tokens`,

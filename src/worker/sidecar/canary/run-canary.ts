@@ -1,4 +1,4 @@
-import { BlockHasher } from '../../../core/blocks/block-hasher.js';
+import { BlockHasher, type HashUnitName } from '../../../core/blocks/block-hasher.js';
 import type { EngineKind } from '../../../core/contract/enums.js';
 import type { Relay } from '../../../core/relay/relay.js';
 import { type Clock, sleep } from '../../../edge/platform/clock.js';
@@ -33,6 +33,7 @@ const MAX_RANKS = 8;
 /** Token ids of a prompt: every vocabulary has them, and none of them is a special one. */
 const FIRST_TOKEN = 100;
 const TOKEN_RANGE = 900;
+const HASH_UNITS: readonly HashUnitName[] = ['token', 'bigram'];
 
 /** What a canary needs to know of the engine. */
 export interface CanaryTarget {
@@ -41,7 +42,8 @@ export interface CanaryTarget {
   readonly baseUrl: string;
   readonly model: string;
   readonly tokensPerBlock: number | undefined;
-  readonly isBigram: boolean;
+  /** What a hash of the engine covers; undefined while that is not known. */
+  readonly hashUnit: HashUnitName | undefined;
   readonly maxModelLen: number | undefined;
   readonly hitAlignmentTokens: number | undefined;
   readonly dropsLastHitBlock: boolean | undefined;
@@ -67,6 +69,8 @@ export interface CanaryModules {
 export interface CanaryOutcome {
   readonly results: readonly CanaryResult[];
   readonly faults: readonly CanaryFault[];
+  /** What the hashes of the blocks cover that were seen; of the target where none were. */
+  readonly hashUnit?: HashUnitName | undefined;
   /** Set when the engine had requests of others meanwhile: then nothing is known. */
   readonly disturbedBy: string | undefined;
 }
@@ -93,17 +97,19 @@ export async function runCanary(
         results.push(asked.result);
         if (asked.fault !== undefined) faults.push(asked.fault);
         if (asked.tokensPerBlock !== undefined) known = { ...known, tokensPerBlock: asked.tokensPerBlock };
+        if (asked.hashUnit !== undefined) known = { ...known, hashUnit: asked.hashUnit };
         break;
       }
     }
   }
-  return { results, faults, disturbedBy: undefined };
+  return { results, faults, hashUnit: known.hashUnit, disturbedBy: undefined };
 }
 
 interface AskedDoor {
   readonly result: CanaryResult;
   readonly fault: CanaryFault | undefined;
   readonly tokensPerBlock?: number | undefined;
+  readonly hashUnit?: HashUnitName | undefined;
   readonly disturbedBy?: string;
 }
 
@@ -206,7 +212,7 @@ function judged(asked: {
     dropsLastHitBlock: target.dropsLastHitBlock,
     eventSource: target.eventSourceOf(rank),
   });
-  return { result, fault, tokensPerBlock };
+  return { result, fault, tokensPerBlock, hashUnit: own?.unit };
 }
 
 /** What an idle engine's own counter grew by: only the canary was there. */
@@ -221,20 +227,23 @@ function counted(before: EngineLoad, after: EngineLoad): CanaryCounts['cachedTok
 interface Match {
   readonly rank: number;
   readonly tokensPerBlock: number;
+  readonly unit: HashUnitName;
   readonly count: number;
 }
 
 /** The ranks on which blocks of these tokens were seen, and how many. */
-function match(seen: SeenBlocks, tokens: readonly number[], { isBigram }: CanaryTarget): readonly Match[] {
+function match(seen: SeenBlocks, tokens: readonly number[], { hashUnit }: CanaryTarget): readonly Match[] {
   const hasher = new BlockHasher();
   const seed = hasher.seedOf('', '');
+  const ids = Uint32Array.from(tokens);
   return seen.ranks.flatMap((rank) =>
-    seen.widthsOf(rank).flatMap((tokensPerBlock) => {
-      const unit = isBigram ? 'bigram' : 'token';
-      const { sequenceHashes } = hasher.hashTokens(Uint32Array.from(tokens), { tokensPerBlock, unit, seed });
-      const count = seen.countOf(rank, tokensPerBlock, sequenceHashes);
-      return count === 0 ? [] : [{ rank, tokensPerBlock, count }];
-    }),
+    seen.widthsOf(rank).flatMap((tokensPerBlock) =>
+      (hashUnit === undefined ? HASH_UNITS : [hashUnit]).flatMap((unit) => {
+        const { sequenceHashes } = hasher.hashTokens(ids, { tokensPerBlock, unit, seed });
+        const count = seen.countOf(rank, tokensPerBlock, sequenceHashes);
+        return count === 0 ? [] : [{ rank, tokensPerBlock, unit, count }];
+      }),
+    ),
   );
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mediaIdentity } from '../../../../src/core/blocks/media-identity.js';
+import { mediaByBlock, mediaIdentity } from '../../../../src/core/blocks/media-identity.js';
 import { MAX_NAME_BYTES, MAX_NAME_CHARS } from '../../../../src/core/blocks/name-limits.js';
 import type { HashHalves } from '../../../../src/core/blocks/packed-hashes.js';
 import { batchOf, encode, makeCache, unpack } from '../support/engine-payloads.js';
@@ -597,6 +597,56 @@ describe('pairs of tokens', () => {
     );
     expect(observed?.unit).toBe('bigram');
     expect(held()).toEqual(device({ tokens: [10, 11, 12, 13, 14, 15, 16], bigram: true }));
+  });
+
+  it('are what vLLM hashes that names the token behind each block', () => {
+    const { apply, held, device } = setUp();
+    const { observed } = apply(
+      store([1, 2], [10, 11, 12, 13], { lookahead_token_ids: [[12], [14]] }),
+      store([3], [14, 15], { parent_block_hash: 2, lookahead_token_ids: [[16]] }),
+    );
+    expect(observed).toMatchObject({ unit: 'bigram', looksAhead: true });
+    expect(held()).toEqual(device({ tokens: [10, 11, 12, 13, 14, 15, 16], bigram: true }));
+  });
+
+  it('make two blocks of the same tokens that other ones follow, of which one may go alone', () => {
+    const { apply, held, device } = setUp();
+    apply(
+      store([1], [10, 11], { lookahead_token_ids: [[12]] }),
+      store([2], [10, 11], { lookahead_token_ids: [[99]] }),
+    );
+    const one = { tokens: [10, 11, 12], bigram: true };
+    const other = { tokens: [10, 11, 99], bigram: true };
+    expect(held()).toEqual(device(one, other));
+    apply(remove([1]));
+    expect(held()).toEqual(device(other));
+  });
+
+  it('set blocks apart by an item that begins with the token behind them', () => {
+    const { apply, held, hasher } = setUp();
+    apply(
+      store([1, 2], [10, 11, 12, 13], {
+        lookahead_token_ids: [[12], [14]],
+        extra_keys: [[['f00d', 2]], [['f00d', 0]]],
+      }),
+    );
+    const items = [{ identifier: 'f00d', offset: 2, length: 2 }];
+    const media = mediaByBlock(hasher, items, { tokensPerBlock: 2, blocks: 2, unit: 'bigram' });
+    const tokens = Uint32Array.of(10, 11, 12, 13, 14);
+    const seed = hasher.seedOf('', '');
+    const { sequenceHashes } = hasher.hashTokens(tokens, { tokensPerBlock: 2, unit: 'bigram', seed, media });
+    expect(held()).toEqual(
+      unpack(sequenceHashes)
+        .map((hash) => `device 2 ${hash}`)
+        .sort(),
+    );
+  });
+
+  it('are not enough for hashes that cover several tokens behind a block: the view is approximate', () => {
+    const { cache, apply, held, device } = setUp();
+    apply(store([1], [10, 11], { lookahead_token_ids: [[12, 13]] }));
+    expect(held()).toEqual(device({ tokens: [10, 11] }));
+    expect(cache.approximation).toContain('the 2 tokens behind a block');
   });
 
   it('that do not join are refused', () => {

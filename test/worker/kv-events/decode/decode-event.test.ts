@@ -132,6 +132,52 @@ describe('a store', () => {
     expect(pairs([])).toMatchObject({ tokens: [], bigram: false });
   });
 
+  const ahead = (tokens: readonly unknown[], lookahead: unknown, more: object = {}): Seen =>
+    only({
+      type: 'BlockStored',
+      block_hashes: [5, 6],
+      token_ids: tokens,
+      block_size: 2,
+      lookahead_token_ids: lookahead,
+      ...more,
+    });
+
+  it('of vLLM may name the token behind each block, which is the same as pairs', () => {
+    const pairs = { bigram: true, pairsJoin: true, tokens: [7, 8, 9, 10, 11], lookaheadTokens: 1 };
+    expect(ahead([7, 8, 9, 10], [[9], [11]])).toMatchObject(pairs);
+    const reversed = { lookahead_token_ids: [[9], [11]], block_size: 2, token_ids: [7, 8, 9, 10] };
+    expect(only({ ...reversed, block_hashes: [5, 6], type: 'BlockStored' })).toMatchObject(pairs);
+    expect(ahead([7, 8, 9, 10], null)).toMatchObject({ bigram: false, lookaheadTokens: 0 });
+    expect(ahead([7, 8, 9, 10], [null, null])).toMatchObject({ bigram: false, lookaheadTokens: 0 });
+  });
+
+  it('of vLLM whose tokens behind the blocks are not those of the next ones does not join', () => {
+    expect(ahead([7, 8, 9, 10], [[99], [11]]).pairsJoin).toBe(false);
+    expect(ahead([7, 8, 9, 10], [[9]]).pairsJoin).toBe(false);
+  });
+
+  it('of vLLM that names several tokens behind a block hashes more than pairs', () => {
+    const several = ahead(
+      [7, 8, 9, 10],
+      [
+        [9, 10],
+        [11, 12],
+      ],
+    );
+    expect(several).toMatchObject({ bigram: false, tokens: [7, 8, 9, 10], lookaheadTokens: 2 });
+  });
+
+  it.each([
+    [[[9], null], 1],
+    [[[9], []], 1],
+    [[[9], [11, 12]], 1],
+    [[[9], [-1]], 1],
+    [[['nine'], [11]], 0],
+    [[null, [11]], 0],
+  ])('of vLLM whose tokens behind the blocks are %j leaves blocks unidentified from %i on', (list, from) => {
+    expect(ahead([7, 8, 9, 10], list).unidentifiedFrom).toBe(from);
+  });
+
   it('with a LoRA name or salt of more bytes than a prompt can name says so', () => {
     const long = 'x'.repeat(MAX_NAME_BYTES + 1);
     for (const name of ['lora_name', 'cache_salt']) {

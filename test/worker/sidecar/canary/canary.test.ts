@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BlockHasher } from '../../../../src/core/blocks/block-hasher.js';
+import { BlockHasher, type HashUnitName } from '../../../../src/core/blocks/block-hasher.js';
 import type { ObservedSize } from '../../../../src/core/contract/observed-size.js';
 import type { RankStatus, Relay, RelayMessage } from '../../../../src/core/relay/relay.js';
 import type { HttpAnswer } from '../../../../src/edge/platform/net/http-get.js';
@@ -25,12 +25,13 @@ const URL_OF_ENGINE = 'http://127.0.0.1:8000';
 class FakeRelay implements Relay {
   readonly ranks: RankStatus[] = [{ rank: 0, picture: 'exact', reason: '', blockCount: 0 }];
   readonly #readers = new Set<{ messages: RelayMessage[]; onReadable: () => void }>();
+  unit: HashUnitName = 'token';
 
   store(tokens: readonly number[], tokensPerBlock: number, rank = 0): void {
     const hasher = new BlockHasher();
     const { sequenceHashes } = hasher.hashTokens(Uint32Array.from(tokens), {
       tokensPerBlock,
-      unit: 'token',
+      unit: this.unit,
       seed: hasher.seedOf('', ''),
     });
     const change = {
@@ -185,6 +186,15 @@ describe('the canary', () => {
     await settled();
     expect(engine.prompts).toHaveLength(8);
     expect(relay.readers).toBe(0);
+  });
+
+  it('finds out whether hashes cover the token behind a block, where nothing has said so', async () => {
+    const { canary, relay, settled, proved, faults } = make();
+    relay.unit = 'bigram';
+    canary.follow(reportOf(), READY);
+    await settled();
+    expect([canary.report?.state, faults]).toEqual([Canary_State.PASSED, []]);
+    expect(proved.map(({ unit }) => unit)).toEqual(['bigram', 'bigram']);
   });
 
   it('never asks a busy engine, and asks it once it is idle', async () => {

@@ -15,7 +15,7 @@ export async function readGivenFiles(values: readonly string[]): Promise<readonl
     const [paths, name] = at > 0 ? [[value.slice(0, at)], value.slice(at + 1)] : [[], value];
     if (name === '' || name === STANDARD_INPUT || (await isFolder(name)))
       throw new SettingError(`--with ${quote(value)} (on the command line): must be FILE or PATH=FILE`);
-    for (const { file, text } of await readManifestFiles([name])) {
+    for (const { file, text } of await readManifestFiles([name], {}, { keepsAll: true })) {
       const known = files.get(file);
       // Without a path it stands for every one of its name, also where another entry has a path for it.
       const isAny = paths.length === 0 || known?.paths.length === 0;

@@ -5,6 +5,7 @@ import { readWholeFile } from '../../edge/platform/files/file-watcher.js';
 import { findFiles, kindOfPath, truePath } from '../../edge/platform/files/find-files.js';
 import { replaceTextFile } from '../../edge/platform/files/write-file.js';
 import { readStandardInput } from '../../edge/platform/streams/standard-input.js';
+import { isWorthReading, withoutSchemas } from '../../tools/manifests/lint/text/text-kinds.js';
 import { MAX_FILE_BYTES } from '../../tools/manifests/source-file.js';
 import { quote } from '../settings/wrong-value.js';
 
@@ -16,20 +17,25 @@ const MANIFEST_EXTENSIONS = ['.yaml', '.yml', '.json'];
 /** A large repository of manifests has a few thousand. */
 const MAX_FILES = 10_000;
 
-/** All files together. */
+/** All files together, without those that are not kept. */
 const MAX_TOTAL_BYTES = 128 * 1024 * 1024;
+
+/** Schemas and data are nine tenths of some repositories. Of larger ones nothing is kept: an engine's own configuration has some kilobytes. */
+const MAX_KEPT_UNREAD_BYTES = 64 * 1024;
 
 /** A text that was named, or found in a folder that was named. */
 export interface ManifestFile {
   /** As the operator wrote it, or below the folder that they wrote; `-` for standard input. */
   readonly file: string;
-  /** Every byte of it, a byte order mark included. */
+  /** Every byte of it, a byte order mark included; nothing of a large file that holds schemas or data alone. */
   readonly text: string;
 }
 
 export interface ManifestFileOptions {
   /** What is taken from folders. A file that is named itself is read whatever it is called. Default `.yaml`, `.yml`, `.json`. */
   readonly extensions?: readonly string[];
+  /** Keeps every byte of all files, also of large ones that hold schemas or data alone. Default false. */
+  readonly keepsAll?: boolean;
 }
 
 /** What the reading is done with; tests put their own in. */
@@ -47,7 +53,7 @@ export interface ManifestFileModules {
 export async function readManifestFiles(
   operands: readonly string[],
   modules: ManifestFileModules = {},
-  { extensions = MANIFEST_EXTENSIONS }: ManifestFileOptions = {},
+  { extensions = MANIFEST_EXTENSIONS, keepsAll = false }: ManifestFileOptions = {},
 ): Promise<readonly ManifestFile[]> {
   const files: ManifestFile[] = [];
   const known = new Set<string>();
@@ -55,9 +61,12 @@ export async function readManifestFiles(
   const add = async (file: string, read: () => Promise<Buffer>): Promise<void> => {
     if (files.length >= MAX_FILES) throw wrong(file, `one of at most ${MAX_FILES} files`);
     const bytes = await orWrong(file, 'text of at most 16 MiB that can be read', read);
-    total += bytes.length;
+    const text = decode(file, bytes);
+    const isKept =
+      keepsAll || bytes.length <= MAX_KEPT_UNREAD_BYTES || isWorthReading(file, withoutSchemas(text));
+    total += isKept ? bytes.length : 0;
     if (total > MAX_TOTAL_BYTES) throw wrong(file, 'within 128 MiB of all files together; name fewer');
-    files.push({ file, text: decode(file, bytes) });
+    files.push({ file, text: isKept ? text : '' });
   };
   for (const operand of operands) {
     if (operand === STANDARD_INPUT) {

@@ -23,7 +23,7 @@ export function readPodSites(file: SourceFile): readonly PodSite[] {
     if (sites.length >= MAX_SITES) {
       break;
     }
-    sites.push(...sitesOf(node).slice(0, MAX_SITES - sites.length));
+    sites.push(...podSitesOf(node).slice(0, MAX_SITES - sites.length));
   }
   return sites;
 }
@@ -66,7 +66,8 @@ function collect(
   into.push({ access, object, document });
 }
 
-function sitesOf(node: ObjectNode): readonly PodSite[] {
+/** The pod templates of one object. */
+export function podSitesOf(node: ObjectNode): readonly PodSite[] {
   const { access, object } = node;
   const kind = access.text(object, 'kind')?.value;
   const spec = access.map(object, 'spec');

@@ -29,11 +29,20 @@ export interface SourceFile {
 /** Reads the YAML documents of a text. Broken documents become problems, and the others are read all the same. */
 export function readSourceFile(file: string, text: string): SourceFile {
   const placeOf = placesIn(text);
+  const { documents: all, faults } = readYamlDocuments(text);
+  const problems = faults.map(({ at, message }) => ({ ...placeOf(at), message }));
+  const documents = all.filter((document) => isMap(document.contents));
+  return { file, text, documents, problems, placeOf };
+}
+
+/** The documents of a text that can be read, whatever they hold, and what is wrong with the others, at which offset. */
+export function readYamlDocuments(text: string): {
+  readonly documents: readonly Document.Parsed[];
+  readonly faults: readonly { readonly at: number; readonly message: string }[];
+} {
   const excess = findYamlExcess(text, YAML_BOUNDS);
-  if (excess !== undefined) {
-    const message = `It ${YAML_EXCESS[excess]} to be read`;
-    return { file, text, documents: [], problems: [{ line: 1, column: 1, message }], placeOf };
-  }
+  if (excess !== undefined)
+    return { documents: [], faults: [{ at: 0, message: `It ${YAML_EXCESS[excess]} to be read` }] };
   const parsed = parseAllDocuments(text, {
     prettyErrors: false,
     // Its own look for duplicates compares every key with every other.
@@ -43,29 +52,22 @@ export function readSourceFile(file: string, text: string): SourceFile {
   const all = Array.isArray(parsed) ? parsed : [];
   const read = all.slice(0, MAX_DOCUMENTS).map((document) => ({ document, fault: faultOf(document) }));
   const rest = all[MAX_DOCUMENTS];
-  const faults = [
-    ...read.flatMap(({ fault }) => fault ?? []),
-    ...(rest === undefined
-      ? []
-      : [
-          {
-            at: rest.range[0],
-            message: `There are more than ${MAX_DOCUMENTS} documents; those from here on are not read`,
-          },
-        ]),
-  ];
-  const problems = faults.map(({ at, message }) => ({ ...placeOf(at), message }));
-  const documents = read
-    .filter(({ document, fault }) => fault === undefined && isMap(document.contents))
-    .map(({ document }) => document);
-  return { file, text, documents, problems, placeOf };
+  const tooMany = `There are more than ${MAX_DOCUMENTS} documents; those from here on are not read`;
+  return {
+    documents: read.filter(({ fault }) => fault === undefined).map(({ document }) => document),
+    faults: [
+      ...read.flatMap(({ fault }) => fault ?? []),
+      ...(rest === undefined ? [] : [{ at: rest.range[0], message: tooMany }]),
+    ],
+  };
 }
 
-/** Finds line and column, from 1, of offsets in a text. */
+/** Finds line and column, from 1, of offsets in a text. Of most texts nobody asks. */
 export function placesIn(text: string): SourceFile['placeOf'] {
-  const starts = [0];
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  let known: readonly number[] | undefined;
   return (offset) => {
+    known ??= lineStarts(text);
+    const starts = known;
     let low = 0;
     let high = starts.length - 1;
     while (low < high) {
@@ -75,6 +77,12 @@ export function placesIn(text: string): SourceFile['placeOf'] {
     }
     return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
   };
+}
+
+function lineStarts(text: string): readonly number[] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
 }
 
 /** Why a document cannot be read, if it cannot. */

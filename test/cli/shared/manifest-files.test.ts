@@ -37,6 +37,24 @@ describe('readManifestFiles', () => {
     expect(file).toEqual({ file: join(folder, 'a.yaml'), text: '\ufeffkind: Pod\r\n# end' });
   });
 
+  it('keeps nothing of a large file that holds schemas or data alone', async () => {
+    const schema = `kind: CustomResourceDefinition\nspec: "vllm ${'x'.repeat(70_000)}"\n`;
+    const workload = `kind: Deployment\nspec: ${'x'.repeat(70_000)}\n`;
+    write({
+      'crd.yaml': schema,
+      'data.json': `{"instances": [${'1, '.repeat(30_000)}1]}`,
+      'small.yaml': 'tokens_per_block: 64\n',
+      'both.yaml': `${schema}---\n${workload}`,
+    });
+    const found = await readManifestFiles([folder]);
+    expect(found.map(({ file, text }) => [file.replace(`${folder}/`, ''), text.length])).toEqual([
+      ['both.yaml', schema.length + workload.length + 4],
+      ['crd.yaml', 0],
+      ['data.json', 0],
+      ['small.yaml', 21],
+    ]);
+  });
+
   it('leaves out the templates of charts below a folder, and names each chart', async () => {
     write({
       'chart/Chart.yaml': '',

@@ -20,7 +20,7 @@ import { gatherMetrics, MAX_PAGE_BYTES, type PageModules } from '../../../tools/
 import { gatherModel } from '../../../tools/doctor/gather/model.js';
 import { notRead, outcome } from '../../../tools/doctor/gather/outcomes.js';
 import { quote } from '../../settings/wrong-value.js';
-import { readComposeEnvironments } from '../../shared/compose-environments.js';
+import { readFilesBeside } from '../../shared/files-beside.js';
 import { type ManifestFile, readManifestFiles } from '../../shared/manifest-files.js';
 import { gatherNamespace } from './cluster.js';
 import type { DoctorContext, DoctorSettings } from './context.js';
@@ -79,7 +79,7 @@ export async function gatherEvidence(
     const files = [...(read?.files ?? []), ...(cluster?.files ?? [])];
     // All manifests are one view of a deployment, wherever they came from.
     const name = [...manifests, ...(kube === undefined ? [] : [`namespace ${kube}`])].join(', ');
-    const environments = await readComposeEnvironments(read?.files ?? []);
+    const environments = await readFilesBeside(read?.files ?? []);
     const deployed = files.length === 0 ? [] : [manifestsPart(name, files, environments)];
     signal.throwIfAborted();
     return [...slow, ...(await quick), ...(cluster?.parts ?? []), ...(read?.failed ?? []), ...deployed];

@@ -12,7 +12,7 @@ import type { CommandBody, CommandContext, WithCommon } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
 import type { SettingsOf } from '../../settings/setting.js';
 import { quote } from '../../settings/wrong-value.js';
-import { readComposeEnvironments } from '../../shared/compose-environments.js';
+import { readFilesBeside } from '../../shared/files-beside.js';
 import { readGivenFiles } from '../../shared/given-files.js';
 import { readManifestFiles, STANDARD_INPUT, writeManifestFile } from '../../shared/manifest-files.js';
 import { renderFindings } from './output.js';
@@ -41,7 +41,7 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
     const own = settings.cluster
       ? await readCluster(settings, context)
       : await readFiles(settings.docs, context);
-    const environments = settings.cluster ? [] : await readComposeEnvironments(own);
+    const environments = settings.cluster ? [] : await readFilesBeside(own);
     for (const one of [...environments, ...given]) paths.set(one.file, one.paths);
     const read = new Map([...environments, ...given].map((one) => [one.file, one]));
     texts = [...own.filter(({ file }) => !paths.has(file)), ...read.values()];

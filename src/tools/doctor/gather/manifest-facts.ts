@@ -229,6 +229,6 @@ function sideOf({ role }: Launch): Side {
 }
 
 function originAt({ source, start }: Span, text: string): Origin {
-  const { line, column } = source.placeOf(start);
-  return { place: `${source.file}:${line}:${column}`, text: excerptOf(text, text) };
+  const { file = source.file, line, column } = source.placeOf(start);
+  return { place: `${file}:${line}:${column}`, text: excerptOf(text, text) };
 }

@@ -1,14 +1,18 @@
+import { posix } from 'node:path';
 import { placesIn, type SourceFile } from '../source-file.js';
 import type { GivenFile } from './config/tree-files.js';
 import { type Fleet, readFleets } from './facts/fleet.js';
 import { Material } from './facts/material.js';
 import { findNotChecked, type NotChecked } from './facts/not-checked.js';
+import { readOverlays } from './facts/overlays.js';
 import { readPoolFacts } from './facts/pools.js';
 import type { Finding } from './findings/finding.js';
+import { MAX_RELATED } from './findings/lint-rule.js';
 import type { NamedText } from './fixes/apply-fixes.js';
 import { POOL_RULES } from './rules/pools.js';
 import { findUnreadable, type LeftOut } from './rules/unreadable.js';
 import { FLEET_RULES } from './rules.js';
+import type { TextSource } from './text/span.js';
 
 /** What was found, and what was looked at for it. */
 export interface Inspection {
@@ -49,25 +53,47 @@ export function inspectFiles(
     findings.push(...unreadable.findings);
     leftOut.push(...unreadable.leftOut);
   }
+  const overlays = readOverlays(material);
   const fleets = readFleets(
     material,
     shellFiles.map(({ file, text }) => ({ file, text, placeOf: placesIn(text) })),
+    overlays,
   );
-  for (const { check } of FLEET_RULES) findings.push(...fleets.flatMap((fleet) => check(fleet, fleets)));
-  for (const facts of readPoolFacts(material.pools, material.sites, fleets))
+  for (const { check } of FLEET_RULES)
+    findings.push(
+      ...fleets.flatMap((fleet) => check(fleet, fleets).map((finding) => inOverlay(finding, fleet.overlay))),
+    );
+  const alone = <T extends { readonly source: TextSource }>(all: readonly T[]): readonly T[] =>
+    all.filter(({ source }) => !overlays.files.has(posix.normalize(source.file)));
+  const pools = [...alone(material.pools), ...overlays.programs.flatMap((one) => one.pools)];
+  const sites = [...alone(material.sites), ...overlays.programs.flatMap((one) => one.sites)];
+  for (const facts of readPoolFacts(pools, sites, fleets))
     for (const { check } of POOL_RULES) findings.push(...check(facts, fleets));
   return { findings: withoutRepeats(findings), fleets, notChecked: findNotChecked(fleets), leftOut };
 }
 
-/** A file that several kustomizations have is looked at with each of them. */
+/** A finding of what an overlay builds names its kustomization. */
+function inOverlay(finding: Finding, overlay: string | undefined): Finding {
+  if (overlay === undefined || finding.file === overlay) return finding;
+  const place = { file: overlay, line: 1, column: 1, says: 'the kustomization that builds it' };
+  return { ...finding, related: [...(finding.related ?? []), place] };
+}
+
+/** A file that several kustomizations have is looked at with each of them: they share one finding. */
 function withoutRepeats(findings: readonly Finding[]): readonly Finding[] {
-  const seen = new Set<string>();
-  return findings.filter(({ ruleId, file, line, column, message }) => {
+  const known = new Map<string, Finding>();
+  for (const finding of findings) {
+    const { ruleId, file, line, column, message, related = [] } = finding;
     const key = `${ruleId}\n${file}\n${line}:${column}\n${message}`;
-    const isNew = !seen.has(key);
-    seen.add(key);
-    return isNew;
-  });
+    const first = known.get(key);
+    if (first === undefined) {
+      known.set(key, finding);
+      continue;
+    }
+    const places = new Map([...(first.related ?? []), ...related].map((one) => [JSON.stringify(one), one]));
+    if (places.size > 0) known.set(key, { ...first, related: [...places.values()].slice(0, MAX_RELATED) });
+  }
+  return [...known.values()];
 }
 
 /** The findings alone. */

@@ -32,8 +32,8 @@ export class ConfigMaps {
     this.#kustomizations = kustomizations;
   }
 
-  /** Keeps an object, if it is a ConfigMap. */
-  add(source: TextSource, access: YamlAccess, object: YAMLMap): void {
+  /** Keeps an object, if it is a ConfigMap; `isPartial` where it may have further texts. */
+  add(source: TextSource, access: YamlAccess, object: YAMLMap, isPartial = false): void {
     if (access.text(object, 'kind')?.value !== 'ConfigMap') return;
     const metadata = access.map(object, 'metadata');
     const name = access.text(metadata, 'name')?.value ?? '';
@@ -43,7 +43,7 @@ export class ConfigMaps {
       file: source.file,
       namespace: access.text(metadata, 'namespace')?.value,
       texts: new Map(texts.map(({ key, value }) => [key.value, scalarText(source, value)])),
-      isPartial: false,
+      isPartial,
     });
     this.#entries.set(name, entries);
   }

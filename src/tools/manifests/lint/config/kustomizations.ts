@@ -24,6 +24,10 @@ export interface Together {
 /** A `kustomization.yaml` as it is written. */
 interface Kustomization {
   readonly folder: string;
+  /** Its own. */
+  readonly file: string;
+  /** A part of other kustomizations, which builds nothing by itself. */
+  readonly isComponent: boolean;
   /** Paths of files and folders. */
   readonly resources: readonly string[];
   readonly patches: readonly string[];
@@ -42,6 +46,11 @@ const MAX_FILES = 200_000;
 
 const FILE_NAME = /(?:^|\/)kustomization(?:\.ya?ml)?$/i;
 
+/** Whether a file is a kustomization by its name. */
+export function isKustomizationFile(file: string): boolean {
+  return FILE_NAME.test(file);
+}
+
 /** The kustomizations of a set of manifests. */
 export class Kustomizations {
   readonly #all = new Map<string, Kustomization>();
@@ -59,7 +68,7 @@ export class Kustomizations {
     if (
       kind !== 'Kustomization' &&
       kind !== 'Component' &&
-      !(kind === undefined && FILE_NAME.test(source.file))
+      !(kind === undefined && isKustomizationFile(source.file))
     )
       return;
     const folder = posix.normalize(posix.dirname(source.file));
@@ -75,6 +84,8 @@ export class Kustomizations {
     for (const path of patches) this.#patches.add(path);
     this.#all.set(folder, {
       folder,
+      file: posix.normalize(source.file),
+      isComponent: kind === 'Component',
       resources: ['resources', 'bases', 'components'].flatMap((key) => paths(key)),
       patches,
       hasPatches: patches.length > 0 || listed.length > 0,
@@ -86,6 +97,25 @@ export class Kustomizations {
   /** Whether a file changes objects of other files. */
   isPatch(file: string): boolean {
     return this.#patches.has(posix.normalize(file));
+  }
+
+  /** The file of the kustomization in a folder. */
+  fileAt(folder: string): string | undefined {
+    return this.#all.get(posix.normalize(folder).replace(/\/+$/, ''))?.file;
+  }
+
+  /** The folders of the kustomizations that no other one builds on, with all files that they have. */
+  roots(): readonly { readonly folder: string; readonly files: ReadonlySet<string> }[] {
+    const named = new Set(
+      [...this.#all.values()].flatMap(({ resources }) => resources.map((path) => path.replace(/\/+$/, ''))),
+    );
+    return [...this.#all.values()]
+      .filter(({ folder, isComponent }) => !isComponent && !named.has(folder))
+      .map((one) => {
+        const parts = this.#partsOf(one, 0, new Set());
+        const files = parts.flatMap(({ file, resources, patches }) => [file, ...resources, ...patches]);
+        return { folder: one.folder, files: new Set(files) };
+      });
   }
 
   /** The kustomizations that a file is a part of. */
@@ -156,7 +186,7 @@ export class Kustomizations {
     }
     for (const { value } of access.texts(generator, 'files')) {
       const [key, path] = value.includes('=') ? splitOnce(value) : [posix.basename(value), value];
-      const text = this.#tree.textAt(posix.join(folder, path));
+      const text = this.#tree.besideAt(posix.join(folder, path));
       if (text === undefined) isPartial = true;
       else texts.set(key, text);
     }

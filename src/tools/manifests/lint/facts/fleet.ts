@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { YAMLMap } from 'yaml';
 import type { PodSite } from '../../pod-site.js';
 import type { DynamoVersion } from '../launches/dynamo-version.js';
@@ -6,6 +7,7 @@ import { readLaunches, readScriptLaunches } from '../launches/read-launches.js';
 import { variableOf } from '../launches/settings.js';
 import type { TextSource } from '../text/span.js';
 import type { Material } from './material.js';
+import { NO_OVERLAYS, type Overlays } from './overlays.js';
 import { type FrontendFacts, readFrontendFacts } from './router-facts.js';
 import { readViews } from './views.js';
 import { hasCache, readWorkerFacts, type WorkerFacts } from './worker-facts.js';
@@ -26,15 +28,23 @@ export interface Fleet {
   readonly gateways: readonly Launch[];
   /** Programs that are seen and compared with nothing. */
   readonly unchecked: readonly Launch[];
+  /** The kustomization that builds them. */
+  readonly overlay?: string | undefined;
 }
 
 /**
  * The fleets of what was read. A graph of Dynamo is one fleet, or one for each
  * of its Dynamo namespaces; other workloads of one deployment are together by their Kubernetes and Dynamo
  * namespace (see `readViews`); a script is one fleet. Nothing is ever compared across two.
+ * What an overlay builds is looked at as it builds it, and its files are left out.
  */
-export function readFleets(material: Material, scripts: readonly TextSource[]): readonly Fleet[] {
+export function readFleets(
+  material: Material,
+  scripts: readonly TextSource[],
+  overlays: Overlays = NO_OVERLAYS,
+): readonly Fleet[] {
   const groups = new Map<string, Launch[]>();
+  const overlayOf = new Map<string, string>();
   const outside = new Map<string, Launch[]>();
   const graphs = new Map<YAMLMap, number>();
   const add = (to: Map<string, Launch[]>, key: string, launches: readonly Launch[]): void => {
@@ -42,13 +52,16 @@ export function readFleets(material: Material, scripts: readonly TextSource[]): 
     group.push(...launches);
     to.set(key, group);
   };
+  const isAlone = (file: string): boolean => !overlays.files.has(posix.normalize(file));
   for (const { source, site } of material.sites) {
+    if (!isAlone(source.file)) continue;
     const launches = readLaunches(source, site, material);
     if (launches.length === 0) continue;
     if (site.kind === 'DynamoGraphDeployment') add(groups, graphOf(site, graphs), launches);
     else add(outside, source.file, launches);
   }
   for (const { file, sets, beside } of material.others) {
+    if (!isAlone(file)) continue;
     if (beside.length > 0) add(outside, file, beside);
     for (const [index, set] of sets.entries()) add(groups, `set ${index} of ${file}`, set);
   }
@@ -57,10 +70,29 @@ export function readFleets(material: Material, scripts: readonly TextSource[]): 
     for (const launch of view.flatMap(({ launches }) => launches))
       add(groups, `view ${index}/${namespaceOf(launch)}`, [launch]);
   });
+  for (const { file, views, sets } of overlays.programs) {
+    const addOwn = (key: string, launch: Launch): void => {
+      const full = `overlay ${file}/${key}`;
+      overlayOf.set(full, file);
+      add(groups, full, [launch]);
+    };
+    for (const [index, view] of views.entries())
+      for (const launch of view)
+        addOwn(
+          launch.site?.kind === 'DynamoGraphDeployment'
+            ? graphOf(launch.site, graphs)
+            : `${index}/${namespaceOf(launch)}`,
+          launch,
+        );
+    for (const [index, set] of sets.entries()) for (const launch of set) addOwn(`set ${index}`, launch);
+  }
   scripts.forEach((script, index) => {
     add(groups, `script ${index}`, readScriptLaunches(script, material));
   });
-  return [...groups.values()].map((launches) => toFleet(launches, material.platformVersion));
+  return [...groups].map(([key, launches]) => ({
+    ...toFleet(launches, material.platformVersion),
+    overlay: overlayOf.get(key),
+  }));
 }
 
 /** By the object and not by its name: examples in one folder are often called the same. */

@@ -23,11 +23,17 @@ const IN_FILE = 'its block size is in a file that is not among these (--with FIL
 /** What was seen in a set of fleets and not checked, the most frequent first. */
 export function findNotChecked(fleets: readonly Fleet[]): readonly NotChecked[] {
   const found = new Map<string, NotChecked & { places: Place[]; count: number }>();
+  const seen = new Set<string>();
   const add = (launch: Launch, reason: string): void => {
     const key = `${launch.program}\n${reason}`;
+    const place = placeOf(launch);
+    // Several overlays build on one file.
+    const at = `${key}\n${place.file}:${place.line}:${place.column}`;
+    if (seen.has(at)) return;
+    seen.add(at);
     const known = found.get(key) ?? { program: launch.program, reason, count: 0, places: [] };
     known.count += 1;
-    if (known.places.length < MAX_PLACES) known.places.push(placeOf(launch));
+    if (known.places.length < MAX_PLACES) known.places.push(place);
     found.set(key, known);
   };
   for (const fleet of fleets) {

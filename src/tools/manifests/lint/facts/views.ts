@@ -75,11 +75,13 @@ function put(groups: Map<string, FilePrograms[]>, key: string, one: FilePrograms
   groups.set(key, group);
 }
 
-function hasWorker({ launches }: FilePrograms): boolean {
+/** Whether some of the programs have KV caches. */
+export function hasWorker({ launches }: Pick<FilePrograms, 'launches'>): boolean {
   return launches.some(({ role }) => role === 'worker');
 }
 
-function hasRouting({ launches }: FilePrograms): boolean {
+/** Whether some of them route to others. */
+export function hasRouting({ launches }: Pick<FilePrograms, 'launches'>): boolean {
   return launches.some(({ role }) => role !== 'worker' && role !== 'unchecked');
 }
 

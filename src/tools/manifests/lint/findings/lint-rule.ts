@@ -34,6 +34,7 @@ export function findingAt(rule: Rule, span: Span, said: Said): Finding {
     unseenFile,
     related = [],
   } = said;
+  const written = fix === undefined ? undefined : fixInFile(fix, span);
   return {
     ruleId: rule.id,
     severity: ABOUT_SIZES.test(rule.id) && isLeftToReader(span) ? 'note' : severity,
@@ -41,7 +42,7 @@ export function findingAt(rule: Rule, span: Span, said: Said): Finding {
     message: printable(message),
     consequence: printable(consequence),
     advice: printable(advice),
-    ...(fix === undefined ? {} : { fix }),
+    ...(written === undefined ? {} : { fix: written }),
     ...(unseenFile === undefined ? {} : { unseenFile }),
     ...(related.length === 0
       ? {}
@@ -51,6 +52,16 @@ export function findingAt(rule: Rule, span: Span, said: Said): Finding {
             .map(({ span: at, says }) => ({ ...placeAt(at), says: printable(says) })),
         }),
   };
+}
+
+/** The fix in the file that it changes; undefined where that is of several overlays. */
+function fixInFile(fix: Fix, { source }: Span): Fix | undefined {
+  if (source.inFile === undefined || fix.file !== source.file) return fix;
+  const edits = fix.edits.map((edit) => source.inFile?.(edit));
+  const [first] = edits;
+  return first === undefined || edits.some((one) => one?.file !== first.file)
+    ? undefined
+    : { ...fix, file: first.file, edits: edits.flatMap((one) => one?.edit ?? []) };
 }
 
 /** Other places that one finding names. */

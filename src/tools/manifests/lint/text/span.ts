@@ -1,10 +1,14 @@
+import type { TextEdit } from '../../text-edit.js';
+
 /** A text that findings have places in. */
 export interface TextSource {
   /** As the operator wrote it. */
   readonly file: string;
   readonly text: string;
-  /** Line and column, from 1, of an offset. */
-  placeOf(offset: number): { readonly line: number; readonly column: number };
+  /** Line and column, from 1, of an offset; and the file, where the text is put together from several. */
+  placeOf(offset: number): { readonly file?: string; readonly line: number; readonly column: number };
+  /** A change of a text that is put together from several files, in the file that it belongs to; undefined where there is no such one. */
+  inFile?(edit: TextEdit): { readonly file: string; readonly edit: TextEdit } | undefined;
 }
 
 /** A part of a text, half open. */

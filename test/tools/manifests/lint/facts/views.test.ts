@@ -77,7 +77,7 @@ describe('kustomizations', () => {
     ).toEqual([]);
   });
 
-  it('that change their resources leave nothing to compare between files', () => {
+  it('that change their resources are looked at as they change them', () => {
     expect(
       found({
         'x/kustomization.yaml': kustomization(
@@ -86,7 +86,7 @@ describe('kustomizations', () => {
         'x/router.yaml': router(16),
         'x/worker.yaml': vllm(64),
       }),
-    ).toEqual([]);
+    ).toEqual([MISMATCH('x/router.yaml')]);
   });
 
   it('that build on each other in a circle are read all the same', () => {

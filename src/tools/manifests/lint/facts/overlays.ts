@@ -1,0 +1,107 @@
+import { podSitesOf } from '../../read-pod-sites.js';
+import { ConfigMaps } from '../config/config-maps.js';
+import { buildOverlay, type Overlay } from '../kustomize/build-overlay.js';
+import { JoinedSource } from '../kustomize/joined-source.js';
+import type { Launch } from '../launches/launch.js';
+import { readLaunches } from '../launches/read-launches.js';
+import { type PoolSite, readPoolSite } from '../readers/inference-pool.js';
+import { readOthers } from '../readers/read-others.js';
+import { namesProgram } from '../text/text-kinds.js';
+import type { Material, PlacedSite } from './material.js';
+import { hasRouting, hasWorker } from './views.js';
+
+/** Overlays of one set that are built, and characters of all of them. */
+const MAX_OVERLAYS = 2_000;
+const MAX_LENGTH = 256 * 1024 * 1024;
+
+/** What one overlay starts. */
+export interface OverlayPrograms {
+  /** Its kustomization. */
+  readonly file: string;
+  /** Programs that serve together. */
+  readonly views: readonly (readonly Launch[])[];
+  /** Programs that are a fleet by themselves. */
+  readonly sets: readonly (readonly Launch[])[];
+  readonly sites: readonly PlacedSite[];
+  readonly pools: readonly PoolSite[];
+}
+
+/** What all overlays start, and the files that are looked at with them and no longer by themselves. */
+export interface Overlays {
+  readonly programs: readonly OverlayPrograms[];
+  readonly files: ReadonlySet<string>;
+}
+
+/** No overlays: every file is looked at as it is. */
+export const NO_OVERLAYS: Overlays = { programs: [], files: new Set() };
+
+/**
+ * Builds the kustomizations that no other one builds on. Each is one variant, and never compared with another; what they change is
+ * looked at as they change it. Those that name no program that is known here are left out.
+ */
+export function readOverlays(material: Material): Overlays {
+  const { kustomizations, tree } = material;
+  const roots = kustomizations
+    .roots()
+    .filter(({ files }) => [...files].some((file) => namesProgram(tree.textAt(file)?.value ?? '')))
+    .slice(0, MAX_OVERLAYS);
+  const users = new Map<string, number>();
+  for (const { files } of roots) for (const file of files) users.set(file, (users.get(file) ?? 0) + 1);
+  const programs: OverlayPrograms[] = [];
+  const files = new Set<string>();
+  let length = 0;
+  for (const { folder } of roots) {
+    const source = new JoinedSource(kustomizations.fileAt(folder) ?? folder, (file) => users.get(file) === 1);
+    const overlay = length > MAX_LENGTH ? undefined : buildOverlay(folder, source, { tree, kustomizations });
+    length += source.text.length;
+    if (overlay === undefined) continue;
+    for (const file of [...overlay.resources, ...overlay.applied]) files.add(file);
+    const read = programsOf(overlay, material);
+    if (read.views.length + read.sets.length + read.pools.length > 0) programs.push(read);
+  }
+  return { programs, files };
+}
+
+function programsOf({ source, objects }: Overlay, { kustomizations, tree }: Material): OverlayPrograms {
+  const configMaps = new ConfigMaps(kustomizations);
+  for (const { access, object, isUnknown } of objects) configMaps.add(source, access, object, isUnknown);
+  const parts = new Map<string, Launch[]>();
+  const sets: (readonly Launch[])[] = [];
+  const sites: PlacedSite[] = [];
+  const pools: PoolSite[] = [];
+  const add = (part: string, launches: readonly Launch[]): void => {
+    if (launches.length > 0) parts.set(part, [...(parts.get(part) ?? []), ...launches]);
+  };
+  for (const one of objects) {
+    const { access, object, document, part, isUnknown } = one;
+    const pool = readPoolSite(source, access, object);
+    if (pool !== undefined) pools.push(pool);
+    for (const site of podSitesOf(one)) {
+      const launches = readLaunches(source, site, { configMaps, tree });
+      if (launches.length > 0) sites.push({ source, site });
+      add(part, isUnknown ? launches.map(withoutCertainty) : launches);
+    }
+    if (document.contents !== object) continue;
+    const others = readOthers({ source, documents: [document] }, tree);
+    sets.push(...others.sets);
+    add(part, others.beside);
+  }
+  return { file: source.file, views: viewsOf([...parts.values()]), sets, sites, pools };
+}
+
+/** Its arguments may be any after a change that is not known here. */
+function withoutCertainty(launch: Launch): Launch {
+  return {
+    ...launch,
+    role: 'unchecked',
+    unchecked: 'not all that its kustomization changes is in these files',
+  };
+}
+
+/** All parts of an overlay serve together, unless one of them is whole: then each is a deployment of its own. */
+function viewsOf(parts: readonly (readonly Launch[])[]): readonly (readonly Launch[])[] {
+  if (parts.length === 0) return [];
+  return parts.some((launches) => hasWorker({ launches }) && hasRouting({ launches }))
+    ? parts
+    : [parts.flat()];
+}

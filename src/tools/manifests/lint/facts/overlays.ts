@@ -15,7 +15,7 @@ const MAX_OVERLAYS = 2_000;
 const MAX_LENGTH = 256 * 1024 * 1024;
 
 /** What one overlay starts. */
-export interface OverlayPrograms {
+interface OverlayPrograms {
   /** Its kustomization. */
   readonly file: string;
   /** Programs that serve together. */

@@ -6,7 +6,7 @@ import { setValue } from './yaml-nodes.js';
 const MAX_PLACES = 1_000;
 
 /** Where a scalar stands: putting another there. */
-export interface FieldPlace {
+interface FieldPlace {
   readonly node: Node | undefined;
   put(value: Scalar): void;
 }

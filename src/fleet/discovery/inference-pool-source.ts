@@ -64,6 +64,8 @@ class PoolRun {
   #v1: Found | undefined;
   /** The same of v1alpha2, which is asked for while v1 has no such pool. */
   #alpha: Found | undefined;
+  /** Why v1alpha2 may not be read; undefined where it may. */
+  #alphaRefusal: string | undefined;
   #alphaStop: AbortController | undefined;
   #alphaEnded: Promise<unknown> = Promise.resolve();
   /** The problem that was reported last; empty for none. */
@@ -119,11 +121,15 @@ class PoolRun {
       if (!until.aborted) onFound(value);
     };
     await this.#listWatch(of).run(until, {
-      onSet: ([pool]) => found(pool ?? 'absent'),
+      onSet: ([pool]) => {
+        if (of === POOL_V1ALPHA2) this.#alphaRefusal = undefined;
+        found(pool ?? 'absent');
+      },
       onError: (error) => {
         // A kind that is not there has no such pool; and a version that is not asked for need not be allowed.
-        if (error.code === 'not_found' || (of === POOL_V1ALPHA2 && error.code === 'forbidden'))
-          found('absent');
+        const isRefused = of === POOL_V1ALPHA2 && error.code === 'forbidden';
+        if (isRefused) this.#alphaRefusal = error.message;
+        if (isRefused || error.code === 'not_found') found('absent');
         else this.#onError(this.#fault(error.message, error));
       },
     });
@@ -200,6 +206,12 @@ class PoolRun {
   }
 
   #absentMessage(): string {
-    return `${this.#modules.api.name} has no ${this.#asked} (${POOL_V1.group}/${POOL_V1.version}, nor ${POOL_V1ALPHA2.group}/${POOL_V1ALPHA2.version}); check its name and the namespace, and that the custom resources of the Gateway API Inference Extension are installed`;
+    const none = `${this.#modules.api.name} has no ${this.#asked} (${POOL_V1.group}/${POOL_V1.version}`;
+    const older = `${POOL_V1ALPHA2.group}/${POOL_V1ALPHA2.version}`;
+    const check =
+      'check its name and the namespace, and that the custom resources of the Gateway API Inference Extension are installed';
+    return this.#alphaRefusal === undefined
+      ? `${none}, nor ${older}); ${check}`
+      : `${none}); ${check}; whether there is one of ${older} is not known: ${this.#alphaRefusal}`;
   }
 }

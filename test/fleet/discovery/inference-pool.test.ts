@@ -154,6 +154,25 @@ describe('an InferencePool', () => {
     expect(source.errors).toEqual([]);
   });
 
+  it('that may be one of v1alpha2, which may not be read, says what to allow', async () => {
+    server.intercept = (request, response) => {
+      if (request.path !== ALPHA_POOLS) return false;
+      refuse(response, 403, 'inferencepools.inference.networking.x-k8s.io is forbidden');
+      return true;
+    };
+    const source = await run({ pool: 'llama' });
+    await source.until(() => source.errors.length === 1);
+    expect(source.errors[0]).toContain(
+      'has no InferencePool kv/llama (inference.networking.k8s.io/v1); check its name',
+    );
+    expect(source.errors[0]).toContain(
+      'whether there is one of inference.networking.x-k8s.io/v1alpha2 is not known: ',
+    );
+    expect(source.errors[0]).toContain(
+      '- {apiGroups: ["inference.networking.x-k8s.io"], resources: ["inferencepools"], verbs: ["list", "watch"]}',
+    );
+  });
+
   it('keeps its members where its new spec cannot be meant', async () => {
     put(POOLS, 'llama', pool({ app: 'one' }));
     put(PODS, 'a', pod('192.0.2.1'));

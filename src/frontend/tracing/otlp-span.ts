@@ -52,6 +52,7 @@ export class OtlpSpan implements RequestSpan {
       'kv_accord.routing_mode': decision.routingMode,
       'kv_accord.attempts': this.#attemptCount,
       ...(decision.promptTokens === undefined ? {} : { 'gen_ai.usage.input_tokens': decision.promptTokens }),
+      ...prefillOf(decision),
       ...serverOf(baseUrl),
     });
   }
@@ -74,6 +75,15 @@ export class OtlpSpan implements RequestSpan {
     }
     this.#span.end();
   }
+}
+
+/** Of a request that two workers share, the one that computes its prompt. */
+function prefillOf({ pair }: Decision): Attributes {
+  if (pair === undefined) return {};
+  return {
+    'kv_accord.prefill_worker': pair.prefill.target,
+    'kv_accord.prefill_cached_blocks': pair.prefill.cachedBlocks,
+  };
 }
 
 function serverOf(baseUrl: string | undefined): Attributes {

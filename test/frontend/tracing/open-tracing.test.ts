@@ -109,6 +109,26 @@ describe('the span of a request', () => {
     expect(logger.messages()).toEqual([`Tracing requests to ${receiver.url}/v1/traces.`]);
   });
 
+  it('says who computes the prompt where that is another worker', async () => {
+    await using receiver = await openTraceReceiver();
+    const tracer = await openTo(receiver);
+    const span = tracer.start({}, CHAT);
+    const prefill = { ...decision, target: '10.0.0.6:50061', cachedBlocks: 3 };
+    const about = {
+      pairClass: 'unknown',
+      expectedTransferMs: undefined,
+      transferredTokens: undefined,
+    } as const;
+    span?.decided({ ...decision, pair: { prefill, protocol: 'nixl', bootstrapAddress: '', ...about } });
+    span?.end({ status: 200 });
+    await tracer.close();
+    expect(receiver.spans[0]?.attributes).toMatchObject({
+      'kv_accord.worker': '10.0.0.5:50061',
+      'kv_accord.prefill_worker': '10.0.0.6:50061',
+      'kv_accord.prefill_cached_blocks': 3,
+    });
+  });
+
   it('has a name of its own without OTEL_SERVICE_NAME, and for each kind of request', async () => {
     await using receiver = await openTraceReceiver();
     const tracer = await openTo(receiver);

@@ -82,6 +82,11 @@ export class ActiveRoute implements Route, UnorderedMember, Settled {
     if (this.#isActive) this.#reservation.progress(outputTokens);
   }
 
+  partDone(): void {
+    this.prefillDone();
+    this.#stop();
+  }
+
   release(usage?: Usage): void {
     if (this.#isReleased) return;
     this.#isReleased = true;

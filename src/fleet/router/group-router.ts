@@ -311,9 +311,9 @@ export class GroupRouter {
     pairing: Pairing,
   ): { readonly chosen: PairChoice; readonly prompt: RoutedPrompt | undefined } {
     const { excluded, lacking, barred } = this.#excludedFor(request);
-    const { tokenCount, sessionHash } = request;
+    const { tokenCount, sessionHash, fallbacks } = request;
     const prompt = this.#promptOf(open, request);
-    const about = { lacking, barred, sessionHash };
+    const about = { lacking, barred, sessionHash, fallbacks };
     const chosen = choosePair({ prompt, tokenCount, excluded, about, pairing }, this.#pairModules());
     if (chosen === undefined) throw this.#router.noWorker(excluded);
     return { chosen, prompt };

@@ -84,7 +84,7 @@ export interface SeenTransfer {
   readonly transferredTokens: number;
   /** Prompt tokens that it should have received, and computed again. */
   readonly recomputedTokens: number;
-  /** From the request to the decode worker to its first token. */
+  /** From the request to the decode worker to its first token; 0 where that is not known. */
   readonly durationMs: number;
   /** Why it failed, for an operator; absent where it did not. */
   readonly failure?: string | undefined;
@@ -151,6 +151,11 @@ export interface Route {
   progress(outputTokens: number): void;
   /** It is over, however it ended; may be called again. */
   release(usage?: Usage): void;
+  /**
+   * Its worker has done its part, and counts it no longer; what the engine said of it may still come with `release`. Absent:
+   * it counts until then.
+   */
+  partDone?(): void;
   /** The part of the worker that `decision.pair` names; it ends with this route at the latest. Absent: one worker computes all. */
   readonly prefill?: Route | undefined;
   /** What became of the blocks between the two; for a route with `prefill` alone, and at most once. */

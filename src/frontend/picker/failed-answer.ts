@@ -24,9 +24,23 @@ const ENVOY = /^(?:upstream connect error|no healthy upstream|upstream request t
 /** What Envoy says of a connection: `reset reason: remote connection failure, transport failure reason: …`. */
 const REASON = /reset reason: ([^,\n]{1,100})/;
 
-/** Whether an answer with this status may show a fault of its worker. */
-export function isFailure(status: number): boolean {
-  return status >= 500;
+/** What llm-d's routing sidecar answers with status 503 while it cannot connect to the engine beside it. */
+const ENGINE_GONE = /"The decode node is not ready\b/;
+
+/** What llm-d's routing sidecar answers with status 403 where its `--enable-ssrf-protection` does not know the prefill worker. */
+const PREFILL_REFUSED = /^Forbidden: (prefill target not allowed\b.{0,100})/;
+
+/** Whether an answer with this status may show a fault of its worker; `isSplit`: of the two that share the request. */
+export function isFailure(status: number, isSplit: boolean): boolean {
+  return status >= 500 || (isSplit && status === 403);
+}
+
+/** Why the two workers of a request cannot serve it together; undefined where an answer with status 403 is about the request. */
+export function refusalOfPair(text: string): string | undefined {
+  const refusal = PREFILL_REFUSED.exec(text)?.[1];
+  return refusal === undefined
+    ? undefined
+    : `the routing sidecar of the decode worker says: ${refusal.trim()}`;
 }
 
 /**
@@ -47,5 +61,9 @@ export function judgeFailure(status: number, headers: IncomingHttpHeaders, text:
   }
   // Of time-outs those of gateways are meant, which say nothing of a worker: a long answer takes long.
   if (status === 504 && headers[UPSTREAM_TIME] === undefined) return { by: 'gateway' };
+  if (status === 503 && ENGINE_GONE.test(text)) {
+    const detail = 'its routing sidecar cannot connect to its engine';
+    return { by: 'worker', fault: { kind: 'unreachable', detail }, isSure: true };
+  }
   return { by: 'worker', fault: { kind: 'server_error', detail: `status ${status}` }, isSure: false };
 }

@@ -77,13 +77,22 @@ export class LoadBounds {
 /** Levels of priority that are distinguished. */
 const MAX_LEVELS = 64;
 
-/** The answer to a request of a priority that no worker takes now. */
-export function shedError(group: string, workers: number, bound: number, priority: number): OpenAiError {
+/** The answer to a request of a priority that no worker takes now: `full` of the workers are full, and no other one can take it. */
+export function shedError(
+  group: string,
+  workers: number,
+  full: number,
+  bound: number,
+  priority: number,
+): OpenAiError {
   const each = bound === 1 ? '1 request' : `${bound} requests`;
   const which = priority === 0 ? '' : ` of priority ${priority}`;
-  return new OpenAiError(
-    429,
-    `All ${workers} workers of ${group} have as many requests as they may: at ${each} each no further one${which} is taken.`,
-    { code: 'workers_full', retryAfterSeconds: RETRY_AFTER_SECONDS },
-  );
+  const who =
+    full === workers
+      ? `All ${workers} workers of ${group} have as many requests as they may`
+      : `${full} of ${workers} workers of ${group} have as many requests as they may, and the others cannot take this one without them`;
+  return new OpenAiError(429, `${who}: at ${each} each no further one${which} is taken.`, {
+    code: 'workers_full',
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
 }

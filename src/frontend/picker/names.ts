@@ -27,6 +27,24 @@ export const MODEL_NAME = 'x-gateway-model-name';
 /** Header with the data-parallel rank: read by vLLM (vllm-project/vllm#24945) and SGLang (sgl-project/sglang#19832). */
 export const RANK = 'x-data-parallel-rank';
 
+/**
+ * Header with the prefill worker's `IP:PORT`, read by llm-d's routing sidecar before a decode worker, which makes the two
+ * steps: llm-d/llm-d-router (22 August 2026), `pkg/common/routing/common.go` and `pkg/sidecar/proxy/chat_completions.go`.
+ * Of a list it takes the first, or with `--enable-prefiller-sampling` any.
+ */
+export const PREFILLER = 'x-prefiller-host-port';
+
+/**
+ * All headers by which that sidecar sends a request, or a part of it, to another host, which is shown the prompt then. A client
+ * sets none of them.
+ */
+export const SIDECAR_HEADERS: readonly string[] = [
+  PREFILLER,
+  'x-encoder-hosts-ports',
+  'x-data-parallel-host-port',
+  'x-kv-cache-source-host-port',
+];
+
 /** Header of an answer that Envoy adds where the answer is that of an endpoint, and not its own. */
 export const UPSTREAM_TIME = 'x-envoy-upstream-service-time';
 

@@ -4,7 +4,7 @@ import { type AnswerHead, PassedAnswer } from '../proxy/answers/passed-answer.js
 import type { Chosen } from './picking.js';
 
 /** Progress and end of an answer, for what is reserved for its request. */
-type Reserved = Pick<Chosen, 'route' | 'end' | 'sent'>;
+type Reserved = Pick<Chosen, 'route' | 'pair' | 'end' | 'sent'>;
 
 /**
  * What is reserved for one request, from the choice to the end of its answer,
@@ -63,8 +63,7 @@ export class PickedRoute {
         this.#reserved = moved;
         return;
       }
-      moved?.end();
-      moved?.route.release(this.usage);
+      if (moved !== undefined) this.#end(moved);
     });
   }
 
@@ -78,9 +77,11 @@ export class PickedRoute {
   beginAnswer(head: Omit<AnswerHead, 'hasLength'>, api: Api): void {
     // Nothing is held back of it, since nothing is added to it here.
     this.#answer = new PassedAnswer({ ...head, hasLength: true }, this.decision.tokensPerBlock, api);
+    this.withServing(({ pair }) => pair?.begun());
   }
 
   onData(piece: Buffer): void {
+    if (this.#answer?.hasData === false) this.withServing(({ pair }) => pair?.firstPiece(piece));
     this.#answer?.onData(piece, this.#reserved?.route ?? NOWHERE);
   }
 
@@ -94,8 +95,13 @@ export class PickedRoute {
     this.#isReleased = true;
     const reserved = this.#reserved;
     this.#reserved = undefined;
-    reserved?.end();
-    reserved?.route.release(this.usage);
+    if (reserved !== undefined) this.#end(reserved);
+  }
+
+  #end({ route, pair, end }: Reserved): void {
+    end();
+    pair?.ended(this.#answer);
+    route.release(this.usage);
   }
 
   /** What the engine said of it so far; undefined where it said nothing. */

@@ -9,8 +9,11 @@ export type ServedBy = (typeof SERVED_BY)[number];
 export const SHADOW_RESULTS = ['same', 'other', 'unknown', 'would_refuse'] as const;
 export type ShadowResult = (typeof SHADOW_RESULTS)[number];
 
-/** Closed list of what was seen of answers with an error; also labels. `gateway`: it says nothing of a worker. */
-export type SeenFailure = SeenFault['kind'] | 'gateway';
+/**
+ * Closed list of what was seen of answers with an error; also labels. `pair`: one of the two workers that share a request
+ * failed it; `gateway`: it says nothing of a worker.
+ */
+export type SeenFailure = SeenFault['kind'] | 'pair' | 'gateway';
 
 /** What an Endpoint Picker counts beside what every frontend counts. */
 export class PickerMetrics {
@@ -35,7 +38,7 @@ export class PickerMetrics {
     });
     this.#failures = new Counter({
       name: 'kv_accord_epp_failures_total',
-      help: 'Requests that failed at a worker as the gateway shows it: it could not be reached, it closed the connection, it answered with an error of its own; or the gateway itself failed them.',
+      help: 'Requests that failed at a worker as the gateway shows it: it could not be reached, it closed the connection, it answered with an error of its own; of a pair of prefill and decode worker one failed it; or the gateway itself failed them.',
       labelNames: ['seen'],
       registers,
     });

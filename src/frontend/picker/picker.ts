@@ -19,6 +19,7 @@ import { RequestReader, type RequestReaderOptions } from '../gateway/request-rea
 import { ResponseHomes } from '../gateway/response-homes.js';
 import type { TokenSource } from '../tokens/prompt-tokens.js';
 import type { RequestTracer } from '../tracing/request-tracer.js';
+import { DecodeCounters } from './decode-counters.js';
 import type { EndpointBook } from './endpoint-book.js';
 import { LoadBounds, type LoadBoundsOptions } from './load-bounds.js';
 import type { PickerCall } from './picker-call.js';
@@ -94,7 +95,14 @@ export class Picker {
       metrics,
       pickerMetrics: new PickerMetrics(registry, { reserved: () => bounds.running }),
       bodies: new BodyReader({ limitBytes: options.bodyLimitBytes }),
-      picking: new Picking(options, { reader, models, endpoints, bounds, priorityOf }),
+      picking: new Picking(options, {
+        reader,
+        models,
+        endpoints,
+        bounds,
+        received: new DecodeCounters(modules),
+        priorityOf,
+      }),
       suspects: new SuspectedWorkers(),
       tracer: modules.tracer,
       findProblem: () => this.#findProblem(),

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { JsonScan } from '../../edge/platform/data/json-scan.js';
-import type { Route, RouteRequest } from '../../fleet/router/routing.js';
+import { type Decision, type Route, type RouteRequest, RoutingError } from '../../fleet/router/routing.js';
 import { KEPT_RESPONSE, OTHER_PATH } from '../apis/api.js';
 import { OpenAiError } from '../errors/openai-error.js';
 import type { FoundModel, Models } from '../gateway/models.js';
@@ -12,11 +12,13 @@ import {
   requireReady,
 } from '../gateway/request-reader.js';
 import type { SentTo } from '../tracing/request-tracer.js';
+import type { DecodeCounters } from './decode-counters.js';
 import type { EndpointBook } from './endpoint-book.js';
 import { type LoadBounds, shedError } from './load-bounds.js';
 import type { HeaderChanges } from './messages.js';
 import { type ModelRewrites, rewriteModel } from './model-rewrite.js';
-import { DESTINATION, MODEL_NAME, OBJECTIVE, RANK } from './names.js';
+import { DESTINATION, MODEL_NAME, OBJECTIVE, PREFILLER, RANK, SIDECAR_HEADERS } from './names.js';
+import { PickedPair } from './picked-pair.js';
 import { headerOf } from './read-headers.js';
 
 /** A request as a gateway shows it. */
@@ -32,6 +34,8 @@ export interface ShownRequest extends AskedRequest {
 export interface Chosen {
   /** The worker, reserved; to be released exactly once. */
   readonly route: Route;
+  /** Where another worker computes its prompt; undefined where one worker computes all. */
+  readonly pair: PickedPair | undefined;
   /** Endpoints, the first one to be tried first. */
   readonly endpoints: readonly string[];
   readonly changes: HeaderChanges;
@@ -39,7 +43,7 @@ export interface Chosen {
   readonly sent: SentTo;
   /** What the body becomes; undefined where it stays as it is. */
   readonly body: Buffer | undefined;
-  /** Ends the count of the request at its worker; may be called again. */
+  /** Ends the count of the request at its workers; may be called again. */
   end(): void;
   /** Reserves at the worker of another endpoint in place of this one; undefined where it is of no worker, or takes none. */
   moveTo(endpoint: string): Promise<Chosen | undefined>;
@@ -57,6 +61,8 @@ export interface PickingModules {
   /** The endpoints of what is served now. */
   readonly endpoints: () => EndpointBook;
   readonly bounds: LoadBounds;
+  /** What decode workers received. */
+  readonly received: Pick<DecodeCounters, 'of'>;
   /** The priority of requests of an objective. */
   readonly priorityOf: (objective: string | undefined) => number;
 }
@@ -79,8 +85,15 @@ export class Picking {
     const rewritten = body === undefined ? undefined : rewriteModel(body, this.#options.modelRewrites);
     const read = await this.#read(shown, rewritten === undefined ? body : readAgain(rewritten));
     const priority = this.#modules.priorityOf(headerOf(shown.headers, OBJECTIVE));
-    const excluded = this.#excludedFor(read, shown.subset, priority);
-    return this.#reserve(shown, read, excluded, rewritten);
+    const { excluded, full } = this.#excludedFor(read, shown.subset, priority);
+    if (full === undefined) return this.#reserve(shown, read, excluded, rewritten);
+    try {
+      return await this.#reserve(shown, read, [...excluded, ...full.targets], rewritten);
+    } catch (error) {
+      // Those that are left compute one part of a request, and all that compute the other one are full.
+      if (error instanceof RoutingError && error.code === 'no_worker') throw full.error;
+      throw error;
+    }
   }
 
   #read(shown: ShownRequest, body: ReadBody | undefined): ReadRequest | Promise<ReadRequest> {
@@ -108,12 +121,15 @@ export class Picking {
     return models.find(group?.group ?? '');
   }
 
-  /** Targets that must not be chosen. Throws an `OpenAiError` where that leaves none. */
+  /** Targets that must not be chosen, and of the others those that are full. Throws an `OpenAiError` where that leaves none. */
   #excludedFor(
     { found }: ReadRequest,
     subset: ReadonlySet<string> | undefined,
     priority: number,
-  ): readonly string[] {
+  ): {
+    readonly excluded: readonly string[];
+    readonly full?: { readonly targets: readonly string[]; readonly error: OpenAiError };
+  } {
     const { bounds } = this.#modules;
     const outside = subset === undefined ? NOBODY : this.#modules.endpoints().othersThan(subset);
     const excluded = [...found.excluded, ...outside];
@@ -123,13 +139,20 @@ export class Picking {
     );
     if (left.length === 0) {
       if (subset !== undefined) throw outsideError(found.group.group, subset.size);
-      return excluded;
+      return { excluded };
     }
     bounds.note(priority);
-    const full = bounds.full(left, priority);
-    if (full.length === left.length)
-      throw shedError(found.group.group, left.length, bounds.boundOf(priority), priority);
-    return [...excluded, ...full];
+    const targets = bounds.full(left, priority);
+    if (targets.length === 0) return { excluded };
+    const error = shedError(
+      found.group.group,
+      left.length,
+      targets.length,
+      bounds.boundOf(priority),
+      priority,
+    );
+    if (targets.length === left.length) throw error;
+    return { excluded, full: { targets, error } };
   }
 
   async #reserve(
@@ -139,55 +162,86 @@ export class Picking {
     body: Buffer | undefined,
   ): Promise<Chosen> {
     const { reader, endpoints, bounds } = this.#modules;
-    const asked: RouteRequest = { ...read.route, excluded, fallbacks: this.#options.fallbacks };
+    const { protocols } = read;
+    const asked: RouteRequest = {
+      ...read.route,
+      excluded,
+      fallbacks: this.#options.fallbacks,
+      pairing: protocols === undefined ? undefined : { protocols },
+    };
     const { route, baseUrl } = await reader.pick(asked);
-    const { target, rank, rankCount, fallbacks = NOBODY } = route.decision;
+    const { target, rank, fallbacks = NOBODY, pair } = route.decision;
     const book = endpoints();
     const { subset } = shown;
     const isAllowed = (endpoint: string | undefined): endpoint is string =>
       endpoint !== undefined && (subset === undefined || subset.has(endpoint));
     const first = book.find(target, rank);
-    if (!isAllowed(first)) {
+    const prefiller = pair === undefined ? undefined : book.find(pair.prefill.target, pair.prefill.rank);
+    if (!isAllowed(first) || (pair !== undefined && !isAllowed(prefiller))) {
       // Its address is none that gateways have, or another rank of it alone is offered.
       route.release();
-      if (excluded.includes(target)) throw outsideError(route.decision.group, subset?.size ?? 0);
-      return this.#reserve(shown, read, [...excluded, target], body);
+      const without = isAllowed(first) && pair !== undefined ? pair.prefill.target : target;
+      if (excluded.includes(without)) throw outsideError(route.decision.group, subset?.size ?? 0);
+      return this.#reserve(shown, read, [...excluded, without], body);
     }
     const others = fallbacks.map((other) => book.find(other, rank)).filter(isAllowed);
     const list = [first, ...others];
-    const needsRank = rankCount > 1 && !book.hasPortOfEachRank(target);
     const joined = list.join(',');
+    const rankHeader = rankToName(route.decision, book);
+    const set: Readonly<Record<string, string>> = {
+      [DESTINATION]: joined,
+      ...(prefiller === undefined ? {} : { [PREFILLER]: prefiller }),
+      ...(rankHeader === undefined ? {} : { [RANK]: String(rankHeader) }),
+      ...(body === undefined ? {} : { 'content-length': String(body.length) }),
+    };
+    const endCount = bounds.begin(target);
+    const picked = this.#pairOf(route, read, rankHeader);
     return {
       route,
+      pair: picked?.pair,
       endpoints: list,
       body,
       sent: { model: read.found.model.name, baseUrl },
-      changes: {
-        endpoints: joined,
-        set: {
-          [DESTINATION]: joined,
-          ...(needsRank ? { [RANK]: String(rank) } : {}),
-          ...(body === undefined ? {} : { 'content-length': String(body.length) }),
-        },
-        // Ranks are chosen here, not by clients.
-        remove: needsRank || shown.headers[RANK] === undefined ? NOBODY : [RANK],
+      changes: { endpoints: joined, set, remove: foreignHeaders(shown.headers, set) },
+      end: () => {
+        endCount();
+        picked?.endCount();
       },
-      end: bounds.begin(target),
-      moveTo: (endpoint) => this.#reserveAt(endpoint, shown, read),
+      moveTo: (endpoint) => this.#reserveAt(endpoint, shown, read, pair?.prefill.target),
     };
+  }
+
+  /** What is seen of the worker that computes the prompt, where that is another one. */
+  #pairOf(
+    route: Route,
+    { found }: ReadRequest,
+    rankHeader: number | undefined,
+  ): { readonly pair: PickedPair; readonly endCount: () => void } | undefined {
+    const { bounds, endpoints, received } = this.#modules;
+    const { decision, prefill } = route;
+    const { pair, target } = decision;
+    const worker = found.group.workers.find((one) => one.target === target);
+    if (pair === undefined || prefill === undefined || worker === undefined) return undefined;
+    const endCount = bounds.begin(pair.prefill.target);
+    const isRankSure = ranksAtPort(pair.prefill, endpoints()) <= 1 || rankHeader === pair.prefill.rank;
+    const about = { route, prefill, pair, isRankSure, endCount, received: received.of(worker) };
+    return { endCount, pair: new PickedPair(about) };
   }
 
   async #reserveAt(
     endpoint: string,
     { headers }: Pick<ShownRequest, 'headers'>,
-    { found, route }: ReadRequest,
+    { route, ...rest }: ReadRequest,
+    prefillTarget: string | undefined,
   ): Promise<Chosen | undefined> {
     const target = this.#modules.endpoints().at(endpoint)?.target;
     if (target === undefined) return undefined;
-    const others = found.group.workers.map((worker) => worker.target).filter((one) => one !== target);
+    const others = rest.found.group.workers
+      .map((worker) => worker.target)
+      .filter((one) => one !== target && one !== prefillTarget);
     try {
       // Its cache may have heard of this very request by now: what it holds proves nothing any more.
-      const read = { found, route: { ...route, tokens: undefined, media: undefined } };
+      const read = { ...rest, route: { ...route, tokens: undefined, media: undefined } };
       return await this.#reserve({ headers, subset: undefined }, read, others, undefined);
     } catch {
       // It left meanwhile, or is no worker of this model: there is nothing to count it at.
@@ -195,6 +249,32 @@ export class Picking {
     }
   }
 }
+
+/** How many ranks one port of a worker leads to. */
+function ranksAtPort({ target, rankCount }: Decision, book: EndpointBook): number {
+  return book.hasPortOfEachRank(target) ? 1 : rankCount;
+}
+
+/**
+ * The rank that a header has to say; undefined where none has to. Both workers of a request are shown the same headers, so a rank
+ * that the prefill worker's port does not have is left out: engines refuse it.
+ */
+function rankToName(decision: Decision, book: EndpointBook): number | undefined {
+  const { rank, pair } = decision;
+  if (ranksAtPort(decision, book) <= 1) return undefined;
+  return pair === undefined || rank < ranksAtPort(pair.prefill, book) ? rank : undefined;
+}
+
+/** Headers that say where a request goes, which are chosen here and not by clients: those that came, and are not replaced. */
+function foreignHeaders(
+  headers: IncomingHttpHeaders,
+  set: Readonly<Record<string, string>>,
+): readonly string[] {
+  const foreign = CHOSEN_HERE.filter((name) => headers[name] !== undefined && set[name] === undefined);
+  return foreign.length === 0 ? NOBODY : foreign;
+}
+
+const CHOSEN_HERE: readonly string[] = [RANK, ...SIDECAR_HEADERS];
 
 const NOBODY: readonly string[] = [];
 

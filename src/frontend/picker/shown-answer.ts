@@ -3,7 +3,7 @@ import type { Usage } from '../../fleet/router/routing.js';
 import { type Api, KEPT_RESPONSE, OTHER_PATH, RESPONSES } from '../apis/api.js';
 import { ResponseIdWatch } from '../gateway/response-homes.js';
 import type { RequestSpan } from '../tracing/request-tracer.js';
-import { isFailure, judgeFailure, MAX_LOOKED_AT_BYTES } from './failed-answer.js';
+import { isFailure, judgeFailure, MAX_LOOKED_AT_BYTES, refusalOfPair } from './failed-answer.js';
 import { SERVED } from './names.js';
 import { PickedRoute } from './picked-route.js';
 import type { PickerStreamModules } from './picker-modules.js';
@@ -115,7 +115,8 @@ export class ShownAnswer {
     // Where requests are only watched, nothing is made of how they end.
     if (picked === undefined || this.#options.isShadow) return;
     const { suspects } = this.#modules;
-    if (isFailure(this.#status)) this.#failure = { headers, text: '' };
+    const isSplit = picked.decision.pair !== undefined;
+    if (isFailure(this.#status, isSplit)) this.#failure = { headers, text: '' };
     else if (this.#status >= 200 && this.#status < 300 && this.#isComputed)
       picked.withServing(({ route }) => suspects.answered(route.decision, picked.sketch));
   }
@@ -130,17 +131,30 @@ export class ShownAnswer {
     this.#failure = undefined;
     if (failure === undefined || picked === undefined) return;
     const { suspects, pickerMetrics } = this.#modules;
+    if (this.#status < 500) {
+      const refusal = refusalOfPair(failure.text);
+      if (refusal === undefined) return;
+      pickerMetrics.failed('pair');
+      picked.withServing(({ pair }) => pair?.failed(refusal));
+      return;
+    }
     const judged = judgeFailure(this.#status, failure.headers, failure.text);
     if (judged.by === 'gateway') {
       pickerMetrics.failed('gateway');
       return;
     }
     const { fault, isSure } = judged;
-    pickerMetrics.failed(fault.kind);
+    const isPairs = !isSure && fault.kind === 'server_error' && picked.decision.pair !== undefined;
+    pickerMetrics.failed(isPairs ? 'pair' : fault.kind);
     if (isSure) picked.withServing(({ route }) => route.failed(fault));
     // What a server answers on paths of its own says nothing of its engine.
     else if (this.#isComputed)
-      picked.withServing(({ route }) => suspects.failed(route, fault, picked.sketch));
+      picked.withServing(({ route, pair }) => {
+        if (pair === undefined) suspects.failed(route, fault, picked.sketch);
+        // Either of the two steps: no answer shows which.
+        else if (isPairs) pair.failed(`${fault.detail}, of the prefill worker or after it`);
+        else suspects.failed(route, fault, picked.sketch);
+      });
   }
 
   get #isComputed(): boolean {

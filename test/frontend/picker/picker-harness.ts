@@ -304,6 +304,15 @@ export class Gateway {
     return set;
   }
 
+  /** The names of the headers that the answers so far remove. */
+  get removed(): readonly string[] {
+    return this.answers.flatMap(({ response }) => {
+      const value = response?.value;
+      if (value === undefined || !('response' in value)) return [];
+      return value.response?.headerMutation?.removeHeaders ?? [];
+    });
+  }
+
   /** The refusal that came; undefined for none. */
   get refusal():
     | { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: unknown }

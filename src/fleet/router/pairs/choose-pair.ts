@@ -99,12 +99,14 @@ function pair(asked: AskedPair, modules: PairModules): PairChoice | undefined {
   const canSpeak = ({ split }: Candidate): boolean =>
     split === undefined || pairing.protocols.includes(split.protocol);
   const without = [...asked.excluded];
+  // Who could stand in is asked of those that answer the client.
+  const aboutPrefill = { ...about, fallbacks: undefined };
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const prefill = selector.chooseIn(
       { parts: PARTS.prefill | PARTS.aggregated, mayUse: canSpeak },
       prompt,
       without,
-      about,
+      aboutPrefill,
     );
     if (prefill === undefined) return undefined;
     const { candidate } = prefill.decided;

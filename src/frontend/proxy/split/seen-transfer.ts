@@ -1,4 +1,3 @@
-import type { Clock } from '../../../edge/platform/clock.js';
 import type { Decision, PairDecision, SeenTransfer, Usage } from '../../../fleet/router/routing.js';
 import type { PassedAnswer } from '../answers/passed-answer.js';
 import type { ReceivedTokens } from '../workers/received-tokens.js';
@@ -32,7 +31,7 @@ export function seenTransfer(
   split: SplitSight,
   decision: Decision,
   answer: PassedAnswer,
-  clock: Clock,
+  nowMs: number,
 ): SeenTransfer | undefined {
   if (!answer.showsWork) return undefined;
   const { usage } = answer;
@@ -46,7 +45,7 @@ export function seenTransfer(
   return {
     recomputedTokens,
     transferredTokens: Math.max(0, promptTokens - heldTokens - recomputedTokens),
-    durationMs: (split.firstByteMs ?? clock.monotonicMs()) - split.sentMs,
+    durationMs: (split.firstByteMs ?? nowMs) - split.sentMs,
   };
 }
 

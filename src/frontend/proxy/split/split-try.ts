@@ -11,11 +11,15 @@ import type { FailureLog } from '../failure-log.js';
 import type { ProxiedRequest, SplitBodies } from '../proxied-request.js';
 import type { ProxyOptions } from '../proxy-options.js';
 import type { AttemptFailure } from '../workers/attempt.js';
+import { askNotComputed } from '../workers/engine-work.js';
 import type { Try } from '../workers/try.js';
 import type { WorkerEndpoint, WorkerPools } from '../workers/worker-pools.js';
 import { bootstrapRoom, hostAndPort } from './bootstrap.js';
 import { type Prefilled, PrefillLeg, type PrefillListener } from './prefill-leg.js';
 import { reportsPrefillCount, seenTransfer } from './seen-transfer.js';
+
+/** How long an engine may take to say what it received. */
+const COUNTERS_WAIT_MS = 5_000;
 
 /** Two workers that share a request. */
 export interface SplitTarget {
@@ -242,7 +246,7 @@ export class SplitTry implements PrefillListener {
       sentMs: this.#sentMs,
       firstByteMs: this.#firstByteMs,
     };
-    const seen = seenTransfer(sight, route.decision, answer, this.#modules.clock);
+    const seen = seenTransfer(sight, route.decision, answer, this.#modules.clock.monotonicMs());
     if (seen !== undefined) route.transferred?.(seen);
   }
 
@@ -252,18 +256,14 @@ export class SplitTry implements PrefillListener {
     const { options, clock } = this.#modules;
     const { engineApiKey, mayHaveKeys } = options;
     const { decision } = this.#target.route;
-    void worker.received.ask(
-      () => ({
-        pool: worker.pool,
-        pathPrefix,
-        model: this.#request.group,
-        headers:
-          engineApiKey !== undefined && mayHaveKeys(decision, baseUrl)
-            ? { authorization: `Bearer ${engineApiKey}` }
-            : {},
-      }),
-      clock,
-    );
+    void worker.received.ask(() => {
+      const headers =
+        engineApiKey !== undefined && mayHaveKeys(decision, baseUrl)
+          ? { authorization: `Bearer ${engineApiKey}` }
+          : {};
+      const engine = { pool: worker.pool, pathPrefix, model: this.#request.group, headers };
+      return askNotComputed(engine, COUNTERS_WAIT_MS, { clock });
+    }, clock);
   }
 }
 

@@ -73,6 +73,12 @@ export async function askForWork(
   }
 }
 
+/** A page of an engine. */
+export interface EnginePage {
+  readonly status: number;
+  readonly text: string;
+}
+
 /** Prompt tokens that an engine ever had no need to compute, by its own counters; undefined where they are not known. Never rejects. */
 export async function askNotComputed(
   engine: AskedEngine,
@@ -80,24 +86,32 @@ export async function askNotComputed(
   { clock }: { readonly clock: Clock },
 ): Promise<number | undefined> {
   try {
-    return await withDeadline({ timeoutMs: waitMs }, { clock }, async (signal) => {
-      const counters = (await kindOf(engine, signal)).load?.notComputed;
-      if (counters === undefined) return undefined;
-      const { page, name, label, values } = counters;
-      const { status, text } = await read(engine, { method: 'GET', path: page }, signal);
-      const samples = status === 200 ? readMetrics(text, new Set([name])).samples.get(name) : undefined;
-      const counted = samples?.filter(({ labels }) => values.includes(labels.get(label) ?? ''));
-      const sum = counted?.reduce((all, { valueText }) => all + Number(valueText), 0);
-      return sum === undefined || !Number.isFinite(sum) ? undefined : sum;
-    });
+    return await withDeadline({ timeoutMs: waitMs }, { clock }, (signal) =>
+      notComputedOf((path) => read(engine, { method: 'GET', path }, signal)),
+    );
   } catch {
     // An engine that does not answer shows that elsewhere.
     return undefined;
   }
 }
 
+/** The same of an engine whose pages `get` reads; rejects as `get` does. */
+export async function notComputedOf(get: (path: string) => Promise<EnginePage>): Promise<number | undefined> {
+  const counters = kindFrom(await get('/v1/models')).load?.notComputed;
+  if (counters === undefined) return undefined;
+  const { page, name, label, values } = counters;
+  const { status, text } = await get(page);
+  const samples = status === 200 ? readMetrics(text, new Set([name])).samples.get(name) : undefined;
+  const counted = samples?.filter(({ labels }) => values.includes(labels.get(label) ?? ''));
+  const sum = counted?.reduce((all, { valueText }) => all + Number(valueText), 0);
+  return sum === undefined || !Number.isFinite(sum) ? undefined : sum;
+}
+
 async function kindOf(engine: AskedEngine, signal: AbortSignal): Promise<EngineDescriptor> {
-  const { status, text } = await read(engine, { method: 'GET', path: '/v1/models' }, signal);
+  return kindFrom(await read(engine, { method: 'GET', path: '/v1/models' }, signal));
+}
+
+function kindFrom({ status, text }: EnginePage): EngineDescriptor {
   if (status !== 200) return OTHER;
   const { data } = JSON.parse(text) as { data?: readonly { owned_by?: unknown }[] };
   return engineOfOwner(Array.isArray(data) ? data[0]?.owned_by : undefined) ?? OTHER;
@@ -142,7 +156,7 @@ async function read(
   { pool, pathPrefix, headers }: AskedEngine,
   { method, path, body }: Asked,
   signal: AbortSignal,
-): Promise<{ readonly status: number; readonly text: string }> {
+): Promise<EnginePage> {
   const answer = await pool.request({
     method,
     path: pathPrefix + path,

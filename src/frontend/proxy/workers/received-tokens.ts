@@ -1,9 +1,7 @@
 import type { Clock } from '../../../edge/platform/clock.js';
-import { type AskedEngine, askNotComputed } from './engine-work.js';
 
 /** How often an engine is asked at most. */
 const ASK_EVERY_MS = 10_000;
-const WAIT_MS = 5_000;
 
 /**
  * What a decode engine did not compute, by its own counters, against what it should have received: some engines report another
@@ -40,14 +38,17 @@ export class ReceivedTokens {
     return missing;
   }
 
-  /** Asks it, unless it is being asked or was a moment ago; resolves when it has answered. Never rejects. */
-  async ask(engine: () => AskedEngine, clock: Clock): Promise<void> {
+  /**
+   * Asks it by `count`, which never rejects, unless it is being asked or was a moment ago; resolves when it has answered.
+   * `count`: prompt tokens that it ever had no need to compute; undefined where that is not known.
+   */
+  async ask(count: () => Promise<number | undefined>, clock: Clock): Promise<void> {
     const nowMs = clock.monotonicMs();
     if (this.#isAsked || nowMs - this.#askedMs < ASK_EVERY_MS) return;
     this.#isAsked = true;
     this.#askedMs = nowMs;
     const expected = this.#expected;
-    const counted = await askNotComputed(engine(), WAIT_MS, { clock });
+    const counted = await count();
     this.#isAsked = false;
     if (counted === undefined) return;
     // Another start of the engine counts from its own beginning.

@@ -1,6 +1,7 @@
 import { Pool } from 'undici';
 import { afterEach, expect, it } from 'vitest';
 import { systemClock } from '../../../../src/edge/platform/clock.js';
+import { askNotComputed } from '../../../../src/frontend/proxy/workers/engine-work.js';
 import { ReceivedTokens } from '../../../../src/frontend/proxy/workers/received-tokens.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 import { OpenThings } from '../../../support/open-things.js';
@@ -39,10 +40,9 @@ async function made(): Promise<{
     received,
     ask: async () => {
       await clock.advanceMs(10_000);
-      await received.ask(() => ({ pool, pathPrefix: '', model: 'm', headers: {} }), {
-        ...systemClock,
-        monotonicMs: () => clock.monotonicMs(),
-      });
+      const now = { ...systemClock, monotonicMs: () => clock.monotonicMs() };
+      const engine = { pool, pathPrefix: '', model: 'm', headers: {} };
+      await received.ask(() => askNotComputed(engine, 5_000, { clock: now }), now);
     },
   };
 }

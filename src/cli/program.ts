@@ -194,6 +194,15 @@ function explain(error: CommanderError, argv: readonly string[], commands: reado
       const hint = word === undefined ? '' : `; did you mean ${word}?`;
       return new SettingError(`unknown command ${quote(met)}: must be one of ${names.join(', ')}${hint}`);
     }
+    case 'commander.help': {
+      // What `help NAME` does with a name that is none.
+      const asked = argv[1] ?? '';
+      const word = nearest(asked, commands.map(nameOf));
+      const hint = word === undefined ? '' : `; did you mean ${word}?`;
+      return new SettingError(
+        `help: unknown command ${quote(asked)}: must be one of ${commands.map(nameOf).join(', ')}, completion${hint}`,
+      );
+    }
     default:
       return new SettingError(
         `${error.message.replace(/^error: /, '').replace(/\s+/g, ' ')} (kv-accord --help)`,

@@ -15,10 +15,10 @@ import { checkTls, type commonSettings } from './settings/common-settings.js';
 import type { ConfigFile } from './settings/config-file.js';
 import { readDynamoEnvironment } from './settings/dynamo-environment.js';
 import { type FindPathProblem, parseValue } from './settings/parse-value.js';
-import { type Resolved, resolve, type SettingSources } from './settings/resolve.js';
+import { type Resolved, type ResolvedEntry, resolve, type SettingSources } from './settings/resolve.js';
 import { environmentName, type SettingsTable } from './settings/setting.js';
 import { warnOfUnknownEnvironment } from './settings/unknown-environment.js';
-import { quote, wrongValue } from './settings/wrong-value.js';
+import { describeOrigin, quote, wrongValue } from './settings/wrong-value.js';
 
 /** What the program is built on; tests put their own in. */
 export interface CliModules {
@@ -158,7 +158,20 @@ async function runCommand(
     operands,
     version: modules.version,
     reject: typed.reject,
-  }).finally(stopWatching);
+  })
+    .catch((error: unknown) => {
+      throw error instanceof SettingError ? withOrigin(error, resolved.entries) : error;
+    })
+    .finally(stopWatching);
+}
+
+/** Parts of the program name a setting and its value, and cannot know that it was given elsewhere than on the command line. */
+function withOrigin(error: SettingError, entries: readonly ResolvedEntry[]): SettingError {
+  const named = /^--([a-z0-9-]+)\b/.exec(error.message)?.[1];
+  const origin = entries.find(({ name }) => name === named)?.origin;
+  const isElsewhere = origin?.type === 'environment' || origin?.type === 'config_file';
+  if (!isElsewhere || error.message.includes(`(from ${describeOrigin(origin)})`)) return error;
+  return new SettingError(`${error.message} (--${named} is from ${describeOrigin(origin)})`);
 }
 
 /** Says which variables are set and have no effect. */

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { SettingError } from '../../src/app/setting-error.js';
 import type { CommandBody, CommandContext } from '../../src/cli/command.js';
 import { defineCommand } from '../../src/cli/command.js';
 import { commands as realCommands } from '../../src/cli/commands.js';
@@ -224,6 +225,28 @@ describe('what is wrong is printed in one line with code 2', () => {
   test('a line feed in a flag does not make it two', async () => {
     const { stderr } = await cli(['try', "--x\n'y"]);
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+  });
+
+  test('help of a command that is none names those that are', async () => {
+    expect(await cli(['help', 'pikcy'])).toMatchObject({
+      code: 2,
+      stderr:
+        'kv-accord: help: unknown command "pikcy": must be one of try, one, run, picky, completion; did you mean picky?\n',
+    });
+  });
+
+  test('what turns out wrong later says where it came from, unless that is the command line', async () => {
+    body = async () => {
+      throw new SettingError('--mode "wait" leads nowhere');
+    };
+    expect((await cli(['try', '--mode', 'wait'])).stderr).toBe(
+      'kv-accord try: --mode "wait" leads nowhere\n',
+    );
+    const { code, stderr } = await cli(['try'], { environment: { KV_ACCORD_MODE: 'wait' } });
+    expect(code).toBe(2);
+    expect(stderr).toBe('kv-accord try: --mode "wait" leads nowhere (--mode is from KV_ACCORD_MODE)\n');
+    const inFile = await cli(['try', '--config', 'f.yaml'], { files: { 'f.yaml': 'mode: wait\n' } });
+    expect(inFile.stderr).toBe('kv-accord try: --mode "wait" leads nowhere (--mode is from f.yaml:1)\n');
   });
 
   test('an address beyond this machine needs TLS, or --insecure', async () => {

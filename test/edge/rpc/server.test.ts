@@ -84,6 +84,14 @@ describe('listening', () => {
     expect(await echo(client(at), 'hello')).toBe('hello');
   });
 
+  it('says of a Unix socket in a folder that does not exist which folder that is', async () => {
+    const folder = new TestFolder().path('nowhere');
+    const error: unknown = await createTestServer({ listen: `unix:${folder}/rpc.sock` })
+      .server.start()
+      .catch((thrown) => thrown);
+    expect((error as Error).message).toContain(`the folder ${folder} does not exist`);
+  });
+
   it('says of a port that is taken what to do about it', async () => {
     const { at } = await startedServer();
     const error: unknown = await createTestServer({ listen: at.text })

@@ -6,10 +6,8 @@ import {
   takeSnapshot,
 } from '../../../app/fleet-snapshot.js';
 import { openSecurity } from '../../../app/open-security.js';
-import { SettingError } from '../../../app/setting-error.js';
 import { andMore } from '../../../core/text/lists.js';
 import { jsonText, withoutControls } from '../../../core/text/printable.js';
-import { ADDRESS_FORMS, type Address, parseAddress } from '../../../edge/platform/address.js';
 import { sleep } from '../../../edge/platform/clock.js';
 import type { TextOutput } from '../../../edge/platform/streams/standard-streams.js';
 import { type RpcChannel, RpcDialer } from '../../../edge/rpc/channel.js';
@@ -19,7 +17,7 @@ import { Agreement, ListPairsResponse, Worker } from '../../../gen/kvaccord/v1/f
 import { ListResultsResponse } from '../../../gen/kvaccord/v1/router.js';
 import type { CommandBody } from '../../command.js';
 import { EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
-import { quote } from '../../settings/wrong-value.js';
+import { readAddressOperand } from '../../shared/address-operand.js';
 import { wrapLine } from '../../shared/wrap-line.js';
 import { printIndex } from './index-dump.js';
 import { renderPairs } from './pairs-table.js';
@@ -51,7 +49,7 @@ type Look = { readonly answer: string } | { readonly problem: string };
 export const runStatus: CommandBody<typeof statusSettings> = async (settings, context) => {
   const { clock, stdout, stderr, operands } = context;
   const { watch, json, timeoutMs } = settings;
-  const address = readAddress(operands[0] ?? DEFAULT_ADDRESS);
+  const address = readAddressOperand(operands[0] ?? DEFAULT_ADDRESS, settings);
   const security = await openSecurity(settings, context);
   const dialer = new RpcDialer({ connectTimeoutMs: timeoutMs }, { clock, security });
   const quit = new AbortController();
@@ -191,14 +189,6 @@ function fitRows(text: string, rows: number | undefined): string {
 
 function textOf(look: Look): string {
   return 'answer' in look ? look.answer : `kv-accord status: ${look.problem}\n`;
-}
-
-function readAddress(text: string): Address {
-  const address = parseAddress(text);
-  if (address === undefined || (address.type === 'tcp' && address.port === 0)) {
-    throw new SettingError(`${quote(text)} (on the command line): must be ${ADDRESS_FORMS}`);
-  }
-  return address;
 }
 
 /** Proto3 JSON of what was found, the same that grpcurl prints. */

@@ -1,10 +1,8 @@
 import { SnapshotError } from '../../../app/fleet-snapshot.js';
 import { openSecurity } from '../../../app/open-security.js';
-import { SettingError } from '../../../app/setting-error.js';
 import { watchView } from '../../../app/watch-view.js';
 import { jsonText, withoutControls } from '../../../core/text/printable.js';
 import type { ViewDocument } from '../../../core/view/view-document.js';
-import { ADDRESS_FORMS, type Address, parseAddress } from '../../../edge/platform/address.js';
 import { sleep } from '../../../edge/platform/clock.js';
 import type { Environment } from '../../../edge/platform/processes/environment.js';
 import type { TextOutput } from '../../../edge/platform/streams/standard-streams.js';
@@ -12,7 +10,7 @@ import { RpcDialer } from '../../../edge/rpc/channel.js';
 import { ConnectError } from '../../../edge/rpc/connect-error.js';
 import type { CommandBody } from '../../command.js';
 import { EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
-import { quote } from '../../settings/wrong-value.js';
+import { readAddressOperand } from '../../shared/address-operand.js';
 import type { Screen } from '../status/scroll-view.js';
 import type { topSettings } from './settings.js';
 import { TopScreen } from './top-screen.js';
@@ -46,7 +44,7 @@ const CLEAR_BELOW = '\u001b[J';
 export const runTop: CommandBody<typeof topSettings> = async (settings, context) => {
   const { clock, stdout, stderr, operands, environment } = context;
   const { json, timeoutMs, sort, filter = '', group } = settings;
-  const address = readAddress(operands[0] ?? DEFAULT_ADDRESS);
+  const address = readAddressOperand(operands[0] ?? DEFAULT_ADDRESS, settings);
   const security = await openSecurity(settings, context);
   const dialer = new RpcDialer({ connectTimeoutMs: timeoutMs }, { clock, security });
   const quit = new AbortController();
@@ -193,12 +191,4 @@ function screenOf({ columns, rows }: TextOutput): Screen {
 function showsUnicode(environment: Environment): boolean {
   const locale = environment['LC_ALL'] || environment['LC_CTYPE'] || environment['LANG'] || '';
   return locale === '' || /utf-?8/i.test(locale);
-}
-
-function readAddress(text: string): Address {
-  const address = parseAddress(text);
-  if (address === undefined || (address.type === 'tcp' && address.port === 0)) {
-    throw new SettingError(`${quote(text)} (on the command line): must be ${ADDRESS_FORMS}`);
-  }
-  return address;
 }

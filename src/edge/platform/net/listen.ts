@@ -1,5 +1,6 @@
-import { lstatSync, unlinkSync } from 'node:fs';
+import { existsSync, lstatSync, unlinkSync } from 'node:fs';
 import { connect, type Server } from 'node:net';
+import { dirname } from 'node:path';
 import { type Address, formatTcp } from '../address.js';
 
 /** An address that could not be listened on, in words with a way out. `field` names the setting behind it. */
@@ -80,11 +81,12 @@ function explain(address: Address, cause: NodeJS.ErrnoException): string {
     case 'EADDRNOTAVAIL':
       return 'this machine has no such address; 127.0.0.1 is always there, 0.0.0.0 means all of them';
     case 'EACCES':
-      return address.type === 'unix'
+      if (address.type !== 'unix')
+        return 'this user may not take that port; ports from 1024 on need no privilege';
+      // libuv says the same of a folder that is not there (`uv_pipe_bind2`).
+      return existsSync(dirname(address.path))
         ? 'this user may not create a file there'
-        : 'this user may not take that port; ports from 1024 on need no privilege';
-    case 'ENOENT':
-      return 'the folder does not exist';
+        : `the folder ${dirname(address.path)} does not exist`;
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return 'the host name cannot be resolved';

@@ -8,6 +8,7 @@ const BYTES_FOR_TWO = 16 * 2 ** 30;
 /** Files that take longest, seven minutes to one. */
 const LONGEST = [
   'frontend-vllm',
+  'pairs-vllm',
   'tokens-vllm',
   'kv-events-vllm',
   'fleet',

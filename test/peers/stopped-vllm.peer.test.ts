@@ -1,8 +1,8 @@
-import { readdir, readFile } from 'node:fs/promises';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ViewDocument, ViewEntry } from '../../src/core/view/view-document.js';
 import { borrowVllm, type LentProgram } from './support/borrow-engine.js';
+import { coreOf } from './support/engine-core.js';
 import { probe, type Served, type ServedFrontend, startFrontend, startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
 import { freePort } from './support/ports.js';
@@ -15,27 +15,6 @@ const REQUESTS = 6;
 /** Requests of the load, with `AT_A_TIME` at a time. */
 const LOAD = Number(process.env['KV_ACCORD_EJECTION_REQUESTS'] ?? 100);
 const AT_A_TIME = 4;
-
-/** The process of a vLLM that computes; its HTTP server is another one. */
-async function coreOf({ program }: Vllm<LentProgram>): Promise<number> {
-  const processes = await Promise.all(
-    (await readdir('/proc'))
-      .filter((name) => /^\d+$/.test(name))
-      .map(async (pid) => {
-        const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-        return {
-          pid: Number(pid),
-          name: /\((.*)\)/.exec(stat)?.[1] ?? '',
-          parent: /\) \S (\d+)/.exec(stat)?.[1],
-        };
-      }),
-  );
-  const core = processes.find(
-    ({ name, parent }) => name.includes('Engine') && Number(parent) === program.pid,
-  );
-  if (core === undefined) throw new Error(`vLLM ${program.pid} has no process of its engine`);
-  return core.pid;
-}
 
 describe.skipIf(lacks('vllm'))('two real vLLMs, of which one is stopped (SIGSTOP)', () => {
   const engines: Vllm<LentProgram>[] = [];
@@ -144,7 +123,7 @@ describe.skipIf(lacks('vllm'))('two real vLLMs, of which one is stopped (SIGSTOP
 
   it('lose no request whose answer has not begun when an engine hangs behind its server', async () => {
     const returns = frontend.program.log.split('gets requests again: its try was answered').length - 1;
-    core = await coreOf(engines[0] as Vllm<LentProgram>);
+    core = await coreOf((engines[0] as Vllm<LentProgram>).program);
     const streams = await Promise.all([0, 1].map(longStream));
     process.kill(core, 'SIGSTOP');
     expect((await fetch(`${engines[0]?.url}/health`)).status).toBe(200);

@@ -6,10 +6,12 @@ import { recording, serveRecordings } from '../probing/recorded-engine.js';
 
 const RECORDED = JSON.parse(recording('sglang-0.5.23/server_info.p32.json')) as Record<string, unknown>;
 
-async function factsWith(change: Record<string, unknown>) {
+const factsWith = (change: Record<string, unknown>) => factsOf(JSON.stringify({ ...RECORDED, ...change }));
+
+async function factsOf(serverInfo: string) {
   await using engine = await serveRecordings({
     '/v1/models': recording('sglang-0.5.23/models.p32.json'),
-    '/server_info': JSON.stringify({ ...RECORDED, ...change }),
+    '/server_info': serverInfo,
   });
   return (await runProbe(sglangServerInfo, { httpBaseUrl: engine.url })).facts;
 }
@@ -46,5 +48,26 @@ describe('the transfer of KV blocks in /server_info of SGLang 0.5.23', () => {
     expect(fieldValues(facts, 'transfer.dtype')).toEqual(['float16']);
     expect(fieldValues(facts, 'transfer.attention_backend')).toEqual(['torch_native']);
     expect(fieldValues(facts, 'transfer.side_channels')).toEqual([]);
+  });
+
+  it('is that of two engines which were recorded while they exchanged KV blocks over NIXL', async () => {
+    const [prefill, decode] = await Promise.all(
+      ['prefill', 'decode'].map((role) => factsOf(recording(`sglang-0.5.23/server_info.${role}-nixl.json`))),
+    );
+    for (const [facts = [], role, channels] of [
+      [prefill, TransferRole.PRODUCER, [['127.0.0.1:28998']]],
+      [decode, TransferRole.CONSUMER, []],
+    ] as const) {
+      expect(fieldValues(facts, 'transfer.role')).toEqual([role]);
+      expect(fieldValues(facts, 'transfer.connector')).toEqual(['sglang-nixl']);
+      expect(fieldValues(facts, 'transfer.mode')).toEqual([TransferMode.PUSH]);
+      expect(fieldValues(facts, 'transfer.tokens_per_block')).toEqual([32]);
+      expect(fieldValues(facts, 'transfer.attention_backend')).toEqual(['torch_native']);
+      expect(
+        fieldValues(facts, 'transfer.side_channels').map((each) =>
+          (each as readonly { readonly address: string }[]).map(({ address }) => address),
+        ),
+      ).toEqual(channels);
+    }
   });
 });

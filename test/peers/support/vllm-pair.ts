@@ -1,4 +1,4 @@
-import { peerPath } from './peers.js';
+import { nixlEnvironment } from './nixl.js';
 import { freePort } from './ports.js';
 import { startVllm, type Vllm, type VllmOptions } from './vllm.js';
 
@@ -14,6 +14,8 @@ export interface PairEngineOptions extends Omit<VllmOptions, 'blockSize'> {
   readonly dtype?: 'bfloat16' | 'float16' | 'float32';
   /** NIXL's side channel, of an engine that was stopped. */
   readonly sideChannelPort?: number;
+  /** Where NIXL's side channel listens; default `127.0.0.1`. */
+  readonly sideChannelHost?: string;
   /** Instead of the role's `kv_role`. */
   readonly kvRole?: 'kv_producer' | 'kv_consumer' | 'kv_both';
 }
@@ -29,6 +31,7 @@ export interface PairEngine extends Vllm {
 /** Starts one engine of a pair and waits until it serves. */
 export async function startPairEngine(options: PairEngineOptions): Promise<PairEngine> {
   const { role, blockSize = 32, dtype = 'bfloat16', flags = [], env = {} } = options;
+  const { sideChannelHost = '127.0.0.1' } = options;
   const sideChannelPort = options.sideChannelPort ?? (await freePort());
   const kvRole = options.kvRole ?? (role === 'prefill' ? 'kv_producer' : 'kv_consumer');
   const transfer = { kv_connector: 'NixlConnector', kv_role: kvRole, kv_buffer_device: 'cpu' };
@@ -37,14 +40,13 @@ export async function startPairEngine(options: PairEngineOptions): Promise<PairE
     blockSize,
     flags: ['--dtype', dtype, '--kv-transfer-config', JSON.stringify(transfer), ...flags],
     env: {
-      PYTHONPATH: peerPath('nixl', 'packages'),
-      UCX_TLS: 'tcp,shm,self',
-      VLLM_NIXL_SIDE_CHANNEL_HOST: '127.0.0.1',
+      ...nixlEnvironment(),
+      VLLM_NIXL_SIDE_CHANNEL_HOST: sideChannelHost,
       VLLM_NIXL_SIDE_CHANNEL_PORT: String(sideChannelPort),
       ...env,
     },
   });
-  return { ...engine, role, sideChannel: `127.0.0.1:${sideChannelPort}`, sideChannelPort };
+  return { ...engine, role, sideChannel: `${sideChannelHost}:${sideChannelPort}`, sideChannelPort };
 }
 
 /** An answer of `/v1/completions`, as far as a pair is concerned. */

@@ -24,11 +24,14 @@ const PEER = 'peer';
 /** Against the picker of others. */
 const AIM = 1;
 
-/** Where `test/peers/install` puts Envoy. */
-const ENVOY = join(
+/** Where `test/peers/install` puts things. */
+const PEERS = join(
   process.env['KV_ACCORD_PEER_CACHE'] ?? join(homedir(), '.cache', 'kv-accord'),
-  'peers/envoy-1.40.0/bin/envoy',
+  'peers',
 );
+const ENVOY = join(PEERS, 'envoy-1.40.0/bin/envoy');
+/** Files of a model that is served, in which all prompts of this bench are 22 tokens for 100 bytes. */
+const TOKENIZER = join(PEERS, 'chat-templates/tokenizers/qwen3');
 
 /** One Envoy, and the picker that it asks. */
 interface Side {
@@ -60,7 +63,7 @@ async function startSide(name: string, engines: readonly number[], picker?: Runn
     name,
     port,
     envoy,
-    cpuMs: () => picker?.cpuMs() ?? 0,
+    cpuMs: () => (picker === undefined ? 0 : cpuMsOf(picker.pid)),
     stop: async () => {
       await envoy.stop();
       await picker?.stop();
@@ -68,25 +71,25 @@ async function startSide(name: string, engines: readonly number[], picker?: Runn
   };
 }
 
-async function startEpp(workers: readonly HttpWorker[], mode: string): Promise<RunningPicker> {
+async function startEpp(workers: readonly HttpWorker[], ...flags: string[]): Promise<RunningPicker> {
   const [port, httpPort] = [await freePort(), await freePort()];
   const epp = new ServerProcess(process.execPath, [
     fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url)),
     ...['epp', '--workers', workers.map(({ sidecar }) => sidecar).join(',')],
     ...['--worker-urls', workers.map(({ sidecar, url }) => `${sidecar}=${url}`).join(',')],
-    ...['--router-mode', mode, '--log-level', 'warn', '--listen', '127.0.0.1:0'],
+    ...['--log-level', 'warn', '--listen', '127.0.0.1:0', ...flags],
     ...['--http-listen', `127.0.0.1:${httpPort}`, '--ext-proc-listen', `127.0.0.1:${port}`],
     ...['--health-listen', '127.0.0.1:0'],
   ]);
   await epp.ready(`http://127.0.0.1:${httpPort}/readyz`, () => true);
-  return { port, cpuMs: () => cpuMsOf(epp.pid), stop: () => epp.stop() };
+  return { port, pid: epp.pid, stop: () => epp.stop() };
 }
 
 /** A picker of others that runs, `PORT:PID`; otherwise the reference picker. */
 async function startPeer(ports: readonly number[]): Promise<RunningPicker | undefined> {
   const [port, pid] = (process.env['KV_ACCORD_EPP_PEER'] ?? '').split(':').map(Number);
   if (port === undefined || pid === undefined) return startReferencePicker(folder, ports);
-  return { port, cpuMs: () => cpuMsOf(pid), stop: async () => {} };
+  return { port, pid, stop: async () => {} };
 }
 
 async function measure(load: Part, side: Side, options: Omit<LoadOptions, 'port'>): Promise<Window> {
@@ -191,9 +194,16 @@ try {
       `Endpoint Pickers behind Envoy 1.40${other === undefined ? '; the reference picker: not run; node test/peers/install/install.mjs reference-pickers builds it' : ''}`,
     );
     sides.push(await startSide('envoy alone', ports));
-    sides.push(await startSide('kv-accord epp, round-robin', ports, await startEpp(workers, 'round-robin')));
-    // The engines are asked for the tokens of each prompt, all of which are new.
-    sides.push(await startSide('kv-accord epp, by tokens', ports, await startEpp(workers, 'kv')));
+    const inTurn = await startEpp(workers, '--router-mode', 'round-robin');
+    sides.push(await startSide('kv-accord epp, round-robin', ports, inTurn));
+    // All prompts are new.
+    sides.push(await startSide('kv-accord epp, tokens of the engines', ports, await startEpp(workers)));
+    if (existsSync(TOKENIZER)) {
+      const mute = await engines.ask<HttpWorker[]>('start', { count: 2, hasTokens: false });
+      const own = await startEpp(mute, '--tokenizer', TOKENIZER);
+      const mutePorts = mute.map(({ url }) => Number(new URL(url).port));
+      sides.push(await startSide('kv-accord epp, tokens made here', mutePorts, own));
+    }
     if (other !== undefined) sides.push(await startSide(PEER, ports, other));
     for (const side of sides)
       await measure(load, side, { connections: 16, durationMs: WARM_UP_MS, isStream: false });

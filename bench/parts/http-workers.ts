@@ -59,6 +59,8 @@ function render(request: Buffer, length: number): Buffer {
 }
 
 const RENDER = '/v1/chat/completions/render';
+const TOKENIZE = '/tokenize';
+const NO_TOKENS = Buffer.from('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n');
 const CHARS_PER_TOKEN = 4.5;
 
 const STREAM_HEAD =
@@ -85,7 +87,7 @@ function stream(socket: Socket): void {
   setImmediate(next);
 }
 
-function serve(socket: Socket): void {
+function serve(socket: Socket, hasTokens: boolean): void {
   let held: Buffer | undefined;
   socket.setNoDelay(true);
   socket.on('error', () => {});
@@ -101,14 +103,15 @@ function serve(socket: Socket): void {
     held = undefined;
     const [method, path = ''] = text.slice(0, text.indexOf('\r\n')).split(' ');
     if (method !== 'POST') socket.write(ABOUT[path] ?? EMPTY);
+    else if (!hasTokens && (path === RENDER || path === TOKENIZE)) socket.write(NO_TOKENS);
     else if (path === RENDER) socket.write(render(all.subarray(head), length));
     else if (all.includes('"stream":true', head)) stream(socket);
     else socket.write(ANSWER);
   });
 }
 
-async function startWorker(name: string): Promise<HttpWorker> {
-  const server = createServer(serve);
+async function startWorker(name: string, hasTokens: boolean): Promise<HttpWorker> {
+  const server = createServer((socket) => serve(socket, hasTokens));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const sidecar = await FakeSidecar.start({ report: makeWireReport(name, { model: MODEL }) });
   setInterval(() => sidecar.sendHeartbeat(), HEARTBEAT_MS);
@@ -116,7 +119,7 @@ async function startWorker(name: string): Promise<HttpWorker> {
 }
 
 servePart({
-  /** Starts so many. */
-  start: ({ count }: { count: number }) =>
-    Promise.all(Array.from({ length: count }, (_, n) => startWorker(`worker-${n}`))),
+  /** Starts so many. `hasTokens`: whether they turn prompts into tokens; default true. */
+  start: ({ count, hasTokens = true }: { count: number; hasTokens?: boolean }) =>
+    Promise.all(Array.from({ length: count }, (_, n) => startWorker(`worker-${n}`, hasTokens))),
 });

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { POOL, startPoolApi } from '../../test/support/pool-api.js';
-import { cpuMsOf, freePort, ServerProcess } from './server-process.js';
+import { freePort, ServerProcess } from './server-process.js';
 
 /** Where `test/peers/install` puts `cmd/epp` of the Gateway API Inference Extension. */
 const EPP = join(
@@ -13,7 +13,7 @@ const EPP = join(
 /** A picker that runs. */
 export interface RunningPicker {
   readonly port: number;
-  cpuMs(): number;
+  readonly pid: number;
   stop(): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export async function startReferencePicker(
   await epp.ready(`http://127.0.0.1:${metricsPort}/metrics`, isReady);
   return {
     port,
-    cpuMs: () => cpuMsOf(epp.pid),
+    pid: epp.pid,
     stop: async () => {
       await epp.stop();
       await api.stop();

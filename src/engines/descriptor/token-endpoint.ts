@@ -51,7 +51,10 @@ export interface TokenEndpoint {
   path(kind: PromptKind): string;
   /** The field of the answer, or of its only member, that holds the tokens. */
   readonly tokenField: 'tokens' | 'token_ids';
-  /** True where it takes every request as it is; else only plain ones (`PromptRequest.isPlain`). */
+  /**
+   * True where it takes every request as it is: its body is `wholeRequest`, but for media. Else it takes only plain ones
+   * (`PromptRequest.isPlain`).
+   */
   readonly takesAll: boolean;
   /**
    * True where other versions have another endpoint under this path: an
@@ -130,6 +133,11 @@ export function whatMatters({ kind, body, isPlain }: PromptRequest): Record<stri
     kept[name] = value;
   }
   return kept;
+}
+
+/** The body that asks a server for all of a request that its tokens can depend on, under `model`. */
+export function wholeRequest(request: PromptRequest, model: string): Record<string, unknown> {
+  return { ...whatMatters(request), model };
 }
 
 /** The fields of `names` that a body has with a value. */

@@ -4,7 +4,7 @@ import {
   PLAIN_KINDS,
   type PromptRequest,
   type TokenEndpoint,
-  whatMatters,
+  wholeRequest,
 } from '../descriptor/token-endpoint.js';
 import { readFeatures } from './render-features.js';
 
@@ -18,8 +18,7 @@ const RENDER: TokenEndpoint = {
   mayDiffer: true,
   // Without the pixels: an image's are some hundred times its file.
   body: (request, model) => ({
-    ...whatMatters(request),
-    model,
+    ...wholeRequest(request, model),
     ...(request.media === undefined ? {} : { mm_payload: 'none' }),
   }),
   readMedia: readFeatures,

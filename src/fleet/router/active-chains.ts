@@ -185,8 +185,8 @@ export class ActiveChains {
     else this.#set(earlier, NEXT, next);
     const count = (this.#segmentCounts[number] as number) - 1;
     this.#segmentCounts[number] = count;
-    if (count === 0) this.#segments[number] = undefined;
-    else if (segment.length > FIRST_BUCKETS && count * 8 < segment.length)
+    // The smallest table stays: one for each block of a lone prompt would be made and dropped with it.
+    if (segment.length > FIRST_BUCKETS && count * 8 < segment.length)
       this.#resize(number, segment, segment.length / 2);
   }
 

@@ -1,8 +1,9 @@
 import type { Clock } from '../../edge/platform/clock.js';
 import { withDeadline } from '../../edge/platform/time/deadline.js';
 import type { CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
-import { type EngineAnswer, EngineHttp } from './engine-http.js';
+import { EngineHttp } from './engine-http.js';
 import type { MayHaveKeys } from './key-hosts.js';
+import type { EngineAnswer } from './whole-answer.js';
 
 /** How engines are asked for what they list or keep. */
 export interface EngineAskerOptions {

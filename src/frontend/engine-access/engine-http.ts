@@ -1,17 +1,11 @@
 import { Agent } from 'undici';
 import { engineConnector } from './engine-connector.js';
-import { readWithin } from './read-within.js';
-
-/** What an engine answered. */
-export interface EngineAnswer {
-  readonly status: number;
-  readonly body: Buffer;
-}
+import { type EngineAnswer, wholeAnswer } from './whole-answer.js';
 
 /** What an engine is asked. */
 export interface EngineAsk {
   /** JSON to be posted; absent: GET. */
-  readonly body?: string;
+  readonly body?: Buffer;
   readonly mayHaveKey: boolean;
   /** Longest answer; default that of the client. */
   readonly maxBytes?: number;
@@ -49,21 +43,24 @@ export class EngineHttp {
    * Rejects when there is no whole answer within the bounds, or when `signal`
    * aborts. Redirects are not followed. `mayHaveKey`: whether the key is shown.
    */
-  async ask(
+  ask(
     url: URL,
     { body, mayHaveKey, maxBytes = this.#maxBytes }: EngineAsk,
     signal: AbortSignal,
   ): Promise<EngineAnswer> {
     const headers = mayHaveKey ? this.#authorization : {};
-    const answer = await this.#agent.request({
-      origin: url.origin,
-      path: url.pathname,
-      method: body === undefined ? 'GET' : 'POST',
-      headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body }),
+    return wholeAnswer(
+      this.#agent,
+      {
+        origin: url.origin,
+        path: url.pathname,
+        method: body === undefined ? 'GET' : 'POST',
+        headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body }),
+      },
+      maxBytes,
       signal,
-    });
-    return { status: answer.statusCode, body: await readWithin(answer.body, maxBytes) };
+    );
   }
 
   async close(): Promise<void> {

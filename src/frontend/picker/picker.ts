@@ -1,13 +1,12 @@
-import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { Registry } from 'prom-client';
 import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
 import { UnorderedSet } from '../../edge/platform/data/unordered-set.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import { type EventLoop, systemEventLoop } from '../../edge/platform/time/event-loop.js';
 import { toRpcError, toStatus } from '../../edge/rpc/errors.js';
 import type { RpcEdge } from '../../edge/rpc/handlers.js';
 import type { Catalogue } from '../../fleet/catalogue/catalogue.js';
 import type { Routing } from '../../fleet/router/routing.js';
-import type { ProcessingResponse } from '../../gen/envoy/service/ext_proc/v3/external_processor.js';
 import type { EngineAsker } from '../engine-access/engine-asker.js';
 import { drainingError, overloadedError } from '../errors/gateway-errors.js';
 import type { OpenAiError } from '../errors/openai-error.js';
@@ -21,8 +20,8 @@ import type { TokenSource } from '../tokens/prompt-tokens.js';
 import type { RequestTracer } from '../tracing/request-tracer.js';
 import { DecodeCounters } from './decode-counters.js';
 import type { EndpointBook } from './endpoint-book.js';
+import { GatewayCall, type GrpcCall } from './gateway-call.js';
 import { LoadBounds, type LoadBoundsOptions } from './load-bounds.js';
-import type { PickerCall } from './picker-call.js';
 import { PickerMetrics } from './picker-metrics.js';
 import type { PickerStreamModules, PickerStreamOptions } from './picker-modules.js';
 import { PickerStream } from './picker-stream.js';
@@ -57,10 +56,9 @@ export interface PickerModules {
   readonly priorityOf?: (objective: string | undefined) => number;
   /** Absent: requests are not traced. */
   readonly tracer?: RequestTracer | undefined;
+  /** Default the system's. */
+  readonly eventLoop?: EventLoop;
 }
-
-/** A stream of grpc-js. */
-type GatewayCall = ServerDuplexStream<GatewayMessage, ProcessingResponse>;
 
 /** How often it is looked after requests that take too long; time-outs are late by this at most. */
 const CHECK_EVERY_MS = 1_000;
@@ -69,6 +67,7 @@ const CHECK_EVERY_MS = 1_000;
 export class Picker {
   readonly #options: PickerOptions;
   readonly #clock: Clock;
+  readonly #eventLoop: EventLoop;
   readonly #open = new UnorderedSet<PickerStream>();
   readonly #modules: PickerStreamModules;
   #timer: Timer | undefined;
@@ -79,6 +78,7 @@ export class Picker {
     const { clock, logger, registry, catalogue, endpoints, priorityOf = () => 0 } = modules;
     this.#options = options;
     this.#clock = clock;
+    this.#eventLoop = modules.eventLoop ?? systemEventLoop;
     const bounds = new LoadBounds(options);
     const metrics = new GatewayMetrics(registry, {
       inFlight: () => this.#open.size,
@@ -115,7 +115,7 @@ export class Picker {
   }
 
   /** The handlers of `extProcService`. */
-  createHandlers(edge: RpcEdge): { process(call: GatewayCall): void } {
+  createHandlers(edge: RpcEdge): { process(call: GrpcCall): void } {
     return { process: (call) => this.#serve(call, edge) };
   }
 
@@ -131,14 +131,16 @@ export class Picker {
     this.#timer?.clear();
   }
 
-  #serve(call: GatewayCall, edge: RpcEdge): void {
-    const stream = new PickerStream(callOf(call), this.#options, this.#modules, () => this.#onOver(stream));
+  #serve(call: GrpcCall, edge: RpcEdge): void {
+    const answers = new GatewayCall(call, { eventLoop: this.#eventLoop });
+    const stream = new PickerStream(answers, this.#options, this.#modules, () => this.#onOver(stream));
     this.#open.add(stream);
     this.#timer ??= this.#clock.setTimer(CHECK_EVERY_MS, this.#check);
     const guard = (run: () => void): void => {
       try {
         run();
       } catch (error) {
+        answers.flush();
         call.emit('error', toStatus(toRpcError(error, call.getPath(), edge)));
         stream.close();
       }
@@ -166,26 +168,4 @@ export class Picker {
     if (this.#isDraining) return drainingError();
     return this.#open.size > this.#options.maxRequests ? overloadedError() : undefined;
   }
-}
-
-/** A stream of grpc-js as a request needs it: nothing more is read while the gateway does not read. */
-function callOf(call: GatewayCall): PickerCall {
-  let isEnded = false;
-  return {
-    write: (message, onTaken) => {
-      if (isEnded || call.cancelled || call.destroyed) {
-        onTaken?.();
-        return;
-      }
-      const hasRoom = onTaken === undefined ? call.write(message) : call.write(message, onTaken);
-      if (hasRoom || call.isPaused()) return;
-      call.pause();
-      call.once('drain', () => call.resume());
-    },
-    end: () => {
-      if (isEnded) return;
-      isEnded = true;
-      call.end();
-    },
-  };
 }

@@ -5,11 +5,11 @@ import { Metadata } from '../../gen/envoy/config/core/v3/base.js';
 import {
   ExternalProcessorService,
   type HttpBody,
-  ProcessingResponse,
   ProtocolConfiguration,
 } from '../../gen/envoy/service/ext_proc/v3/external_processor.js';
 import { ANSWER_HEADERS } from './names.js';
 import { HeaderReading } from './read-headers.js';
+import { packAnswers, type WrittenAnswer } from './write-answers.js';
 
 /** The head of a request, or of an answer. */
 export interface ShownHeaders {
@@ -32,22 +32,28 @@ export interface GatewayMessage {
 
 /**
  * `ExternalProcessor/Process` as it is served: the generated service, but messages are read without an object for each header,
- * bodies are views of their messages, and answers to bodies are written with one copy.
+ * bodies are views of their messages, and several answers are written at a time.
  */
 export const extProcService: {
-  readonly process: MethodDefinition<GatewayMessage, ProcessingResponse>;
+  readonly process: MethodDefinition<GatewayMessage, readonly WrittenAnswer[]>;
 } = {
   process: {
     ...ExternalProcessorService.process,
     requestSerialize: neverWritten,
     requestDeserialize: readMessage,
-    responseSerialize: writeMessage,
+    responseSerialize: packAnswers,
+    responseDeserialize: neverRead,
   },
 };
 
 /** A server writes no requests. */
 function neverWritten(): never {
   throw new Error('messages of gateways are not written here');
+}
+
+/** Nor does it read answers. */
+function neverRead(): never {
+  throw new Error('answers are not read here');
 }
 
 /** Wire types of protobuf: https://protobuf.dev/programming-guides/encoding/. */
@@ -212,89 +218,4 @@ function readBody(fields: Fields): HttpBody {
     else fields.pass(tag);
   }
   return { body, endOfStream };
-}
-
-/** Fields of a `ProcessingResponse` by the part that they answer. */
-const ANSWER_FIELDS = {
-  requestHeaders: 1,
-  responseHeaders: 2,
-  requestBody: 3,
-  responseBody: 4,
-  requestTrailers: 5,
-  responseTrailers: 6,
-  immediateResponse: 7,
-} as const;
-
-/** Answers that change nothing: a field without content. */
-const UNCHANGED: Readonly<Record<keyof typeof ANSWER_FIELDS, Buffer>> = Object.fromEntries(
-  Object.entries(ANSWER_FIELDS).map(([name, field]) => [name, Buffer.from([tagOf(field, BYTES), 0])]),
-) as Record<keyof typeof ANSWER_FIELDS, Buffer>;
-
-/** Writes an answer. @internal */
-export function writeMessage(message: ProcessingResponse): Buffer {
-  const { response, dynamicMetadata } = message;
-  if (response !== undefined && dynamicMetadata === undefined) {
-    if (isUnchanged(response)) return UNCHANGED[response.$case];
-    if (response.$case === 'requestBody' || response.$case === 'responseBody') {
-      const { headerMutation, bodyMutation } = response.value.response ?? {};
-      const mutation = bodyMutation?.mutation;
-      if (mutation?.$case === 'streamedResponse' && headerMutation === undefined)
-        return writeStreamed(ANSWER_FIELDS[response.$case], mutation.value);
-    }
-  }
-  const { buffer, byteOffset, byteLength } = ProcessingResponse.encode(message).finish();
-  return Buffer.from(buffer, byteOffset, byteLength);
-}
-
-function isUnchanged(response: NonNullable<ProcessingResponse['response']>): boolean {
-  if (response.$case === 'immediateResponse') return false;
-  return 'response' in response.value
-    ? response.value.response === undefined
-    : response.value.headerMutation === undefined;
-}
-
-/** `CommonResponse.body_mutation`, and in it `BodyMutation.streamed_response`. */
-const BODY_MUTATION = tagOf(3, BYTES);
-const STREAMED_RESPONSE = tagOf(3, BYTES);
-
-/** A piece of a body that is sent back: the message within messages around it is written from the inside out. */
-function writeStreamed(field: number, { body, endOfStream }: HttpBody): Buffer {
-  const ofBody = body.length === 0 ? 0 : 1 + varintSize(body.length) + body.length;
-  const piece = ofBody + (endOfStream ? 2 : 0);
-  const mutation = 1 + varintSize(piece) + piece;
-  const common = 1 + varintSize(mutation) + mutation;
-  const answer = 1 + varintSize(common) + common;
-  const bytes = Buffer.allocUnsafe(1 + varintSize(answer) + answer);
-  let at = writeLength(bytes, 0, tagOf(field, BYTES), answer);
-  at = writeLength(bytes, at, tagOf(1, BYTES), common);
-  at = writeLength(bytes, at, BODY_MUTATION, mutation);
-  at = writeLength(bytes, at, STREAMED_RESPONSE, piece);
-  if (ofBody > 0) {
-    at = writeLength(bytes, at, TAG.bodyBytes, body.length);
-    at += body.copy(bytes, at);
-  }
-  if (endOfStream) {
-    bytes[at] = TAG.bodyEnd;
-    bytes[at + 1] = 1;
-  }
-  return bytes;
-}
-
-function writeLength(bytes: Buffer, at: number, tag: number, length: number): number {
-  bytes[at] = tag;
-  let next = at + 1;
-  let rest = length;
-  while (rest > 0x7f) {
-    bytes[next] = (rest & 0x7f) | 0x80;
-    rest >>>= 7;
-    next += 1;
-  }
-  bytes[next] = rest;
-  return next + 1;
-}
-
-function varintSize(value: number): number {
-  let size = 1;
-  for (let rest = value; rest > 0x7f; rest >>>= 7) size += 1;
-  return size;
 }

@@ -1,30 +1,23 @@
-import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { type MediaItem, mediaProblem } from '../../core/blocks/media-identity.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { Clock } from '../../edge/platform/clock.js';
-import { JsonScan } from '../../edge/platform/data/json-scan.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { withDeadline } from '../../edge/platform/time/deadline.js';
 import { engineOfOwner } from '../../engines/catalogue/engines.js';
 import type { EngineDescriptor } from '../../engines/descriptor/engine-descriptor.js';
 import { readTokenAnswer } from '../../engines/descriptor/token-answer.js';
-import {
-  type AgentRequest,
-  type ChatRequest,
-  type TokenEndpoint,
-  whatMatters,
-} from '../../engines/descriptor/token-endpoint.js';
+import type { AgentRequest, ChatRequest, TokenEndpoint } from '../../engines/descriptor/token-endpoint.js';
 import { OTHER } from '../../engines/other/descriptor.js';
 import type { CatalogueGroup, CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
 import { EngineHttp } from '../engine-access/engine-http.js';
 import type { MayHaveKeys } from '../engine-access/key-hosts.js';
-import { MAX_JSON_DEPTH } from '../json/json-bounds.js';
-import { parseLightJson } from '../json/light-json.js';
+import { parseEngineAnswer } from '../json/engine-answer.js';
 import { EngineHealth } from './engine-health.js';
 import type { NoTokensReason, PromptTokens } from './prompt-tokens.js';
 import { isRecord, type TextPrompt } from './read-prompt.js';
+import { TokenQuery } from './token-query.js';
 
 /** Bounds of asking engines. */
 export interface EngineTokenizerOptions {
@@ -116,13 +109,14 @@ export class EngineTokenizer {
   ): Promise<PromptTokens> {
     const [first, second] = this.#workersOf(group);
     if (first === undefined) return none(this.#whyNoWorker(group));
-    const key = this.#remembered && keyOf(prompt, model, group.group, first);
+    const query = new TokenQuery(prompt, model);
+    const key = this.#remembered && query.keyFor(group.group, first);
     const known = key === undefined ? undefined : this.#remembered?.get(key);
     if (known !== undefined) return known;
     const answer = await this.#within(signal, async (bounded) => {
-      const answer = await this.#askOne(first, prompt, model, bounded);
+      const answer = await this.#askOne(first, query, bounded);
       if (answer.reason !== 'failed' || second === undefined || bounded.aborted) return answer;
-      return this.#askOne(second, prompt, model, bounded);
+      return this.#askOne(second, query, bounded);
     });
     if (isKnown(answer) && key !== undefined) this.#remembered?.set(key, answer);
     return answer;
@@ -144,7 +138,8 @@ export class EngineTokenizer {
     model: string,
     signal: AbortSignal,
   ): Promise<PromptTokens> {
-    return this.#within(signal, (bounded) => this.#askOne(worker, prompt, model, bounded));
+    const query = new TokenQuery(prompt, model);
+    return this.#within(signal, (bounded) => this.#askOne(worker, query, bounded));
   }
 
   async close(): Promise<void> {
@@ -186,22 +181,19 @@ export class EngineTokenizer {
     return workers.some(canAnswer) ? 'failed' : 'no_tokenizer';
   }
 
-  async #askOne(
-    worker: CatalogueWorker,
-    prompt: TextPrompt,
-    model: string,
-    signal: AbortSignal,
-  ): Promise<PromptTokens> {
+  async #askOne(worker: CatalogueWorker, query: TokenQuery, signal: AbortSignal): Promise<PromptTokens> {
+    const { prompt } = query;
     const health = this.#healths.get(worker.instanceId) ?? new EngineHealth();
     this.#healths.set(worker.instanceId, health);
     try {
       health.engine ??= await this.#engineOf(worker, signal);
-      const own = await this.#askAll(worker, health, prompt, model, signal);
+      const own = await this.#askAll(worker, health, query, signal);
       if (own !== undefined) return own;
       const isText = prompt.media === undefined;
       const chat = isText && isAgents(prompt) ? health.engine.asChat?.(prompt) : undefined;
-      const asked = chat && (await this.#askAll(worker, health, chat, model, signal));
-      return asked ?? none('no_tokenizer');
+      if (chat === undefined) return none('no_tokenizer');
+      const ofChat = await this.#askAll(worker, health, new TokenQuery(chat, query.model), signal);
+      return ofChat ?? none('no_tokenizer');
     } catch (error) {
       const isOfThisPrompt = signal.aborted || error instanceof WrongAnswerError;
       // A request that its client gave up says nothing about the worker.
@@ -221,14 +213,14 @@ export class EngineTokenizer {
   async #askAll(
     worker: CatalogueWorker,
     health: EngineHealth,
-    prompt: TextPrompt,
-    model: string,
+    query: TokenQuery,
     signal: AbortSignal,
   ): Promise<PromptTokens | undefined> {
+    const { prompt } = query;
     for (const endpoint of health.endpoints) {
       if (!endpoint.kinds.includes(prompt.kind)) continue;
       if (prompt.media !== undefined && endpoint.readMedia === undefined) continue;
-      const answer = await this.#askIn(endpoint, worker, health, prompt, model, signal);
+      const answer = await this.#askIn(endpoint, worker, health, query, signal);
       if (answer !== undefined) return answer;
     }
     return undefined;
@@ -239,17 +231,18 @@ export class EngineTokenizer {
     endpoint: TokenEndpoint,
     worker: CatalogueWorker,
     health: EngineHealth,
-    prompt: TextPrompt,
-    model: string,
+    query: TokenQuery,
     signal: AbortSignal,
   ): Promise<PromptTokens | undefined> {
+    const { prompt } = query;
     if (!endpoint.takesAll && !prompt.isPlain) return undefined;
-    const asked = toJson(endpoint.body(prompt, model));
-    if (asked === undefined) return none('bad_prompt');
+    const body = query.bodyFor(endpoint);
+    if (body === undefined) return none('bad_prompt');
     const url = new URL(`${worker.baseUrl}${endpoint.path(prompt.kind)}`);
     const mayHaveKey = this.#mayHaveKey(worker);
-    const { status, body } = await this.#http.ask(url, { body: asked, mayHaveKey }, signal);
-    if (REFUSING.has(status) || (status === 404 && isOfModel(body))) {
+    const answered = await this.#http.ask(url, { body, mayHaveKey }, signal);
+    const { status } = answered;
+    if (REFUSING.has(status) || (status === 404 && isOfModel(answered.body))) {
       health.answered();
       return none('bad_prompt');
     }
@@ -262,7 +255,7 @@ export class EngineTokenizer {
       return undefined;
     }
     if (status !== 200) throw new WrongAnswerError(`${url.href} answered ${status}`);
-    const answer = parse(body, endpoint.tokenField);
+    const answer = parseEngineAnswer(answered.body, endpoint.tokenField);
     const tokens = readTokenAnswer(answer, endpoint.tokenField, this.#maxTokens);
     if (tokens === undefined) {
       if (!endpoint.mayDiffer) throw new WrongAnswerError(`${url.href} answered without tokens`);
@@ -284,7 +277,7 @@ export class EngineTokenizer {
     const ask = { mayHaveKey: this.#mayHaveKey(worker), maxBytes: MAX_MODELS_BYTES };
     const { status, body } = await this.#http.ask(url, ask, signal);
     if (status >= 500) throw new Error(`${url.href} answered ${status}`);
-    const models = parse(body);
+    const models = parseEngineAnswer(body);
     const list = isRecord(models) && Array.isArray(models['data']) ? models['data'] : [];
     const owners = list.map((model) => (isRecord(model) ? model['owned_by'] : undefined));
     return owners.map(engineOfOwner).find((engine) => engine !== undefined) ?? OTHER;
@@ -306,48 +299,9 @@ export function isAgents(prompt: TextPrompt): prompt is AgentRequest {
   return prompt.kind === 'messages' || prompt.kind === 'responses';
 }
 
-/** Digest of all that a prompt's tokens depend on; undefined for what JSON cannot carry. */
-function keyOf(
-  prompt: TextPrompt,
-  model: string,
-  group: string,
-  { tokenizerFingerprint, instanceId }: CatalogueWorker,
-): string | undefined {
-  const asked = toJson([group, tokenizerFingerprint ?? instanceId, prompt.kind, model, whatMatters(prompt)]);
-  return asked === undefined ? undefined : hash('sha256', asked, 'base64');
-}
-
-/** Undefined when it is nested deeper than the stack allows. */
-function toJson(value: unknown): string | undefined {
-  try {
-    return JSON.stringify(value);
-  } catch {
-    return undefined;
-  }
-}
-
-/** What an engine answered; undefined for what is no JSON, or more of it than the event loop can bear. */
-function parse(body: Buffer, tokenField = ''): unknown {
-  // vLLM renders a completion as a list, with one member for each prompt.
-  const isList = body[0] === OPEN_ARRAY;
-  const text = isList ? body.subarray(1, body.lastIndexOf(CLOSE_ARRAY)) : body;
-  const scan = new JsonScan();
-  scan.add(text);
-  try {
-    const { value, isCut } = scan.depth > MAX_JSON_DEPTH ? TOO_MUCH : parseLightJson(text, scan, tokenField);
-    return isCut ? undefined : isList ? [value] : value;
-  } catch {
-    return undefined;
-  }
-}
-
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
-const TOO_MUCH = { value: undefined, isCut: true };
-
 /** Whether 404 is said of the model, not of the address. */
 function isOfModel(body: Buffer): boolean {
-  const answer = parse(body);
+  const answer = parseEngineAnswer(body);
   const error = isRecord(answer) ? answer['error'] : undefined;
   return isRecord(error) && error['param'] === 'model';
 }

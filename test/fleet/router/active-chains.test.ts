@@ -63,8 +63,8 @@ describe('chains of active blocks', () => {
     const gone = lasts.map((last) => end(chains, last).length);
     expect(gone).toEqual(numbers(0, 20).map(() => 3_000));
     expect(chains.room).toBe(60_000);
-    // One chunk stays, for the next request.
-    expect(chains.byteLength - empty).toBeLessThan(120_000);
+    // One chunk and the smallest tables stay, for the next request.
+    expect(chains.byteLength - empty).toBeLessThan(135_000);
   });
 
   it('take hashes that all come to one bucket without looking through them', () => {

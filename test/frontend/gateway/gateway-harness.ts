@@ -6,7 +6,7 @@ import { type Address, parseAddress } from '../../../src/edge/platform/address.j
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import type { Catalogue, CatalogueGroup } from '../../../src/fleet/catalogue/catalogue.js';
 import type { Decision, Route, RouteRequest } from '../../../src/fleet/router/routing.js';
-import type { EngineAnswer } from '../../../src/frontend/engine-access/engine-http.js';
+import type { EngineAnswer } from '../../../src/frontend/engine-access/whole-answer.js';
 import { Gateway, type GatewayModules, type GatewayOptions } from '../../../src/frontend/gateway/gateway.js';
 import type { Picked, ProxiedRequest, ProxyOutcome } from '../../../src/frontend/proxy/proxied-request.js';
 import type { Prompt, PromptTokens } from '../../../src/frontend/tokens/prompt-tokens.js';

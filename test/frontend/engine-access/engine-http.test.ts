@@ -68,7 +68,7 @@ describe('an engine that is asked', () => {
     await closed;
   });
 
-  it('is left with the reason of whoever gives up, before and after it was asked', async () => {
+  it('is left with the reason of a client that gave up, before and after it was asked', async () => {
     const gone = new Error('gone');
     const giveUp = new AbortController();
     const { url, closed } = await engineThat(() => giveUp.abort(gone));

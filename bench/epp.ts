@@ -25,12 +25,9 @@ const PEER = 'peer';
 const AIM = 1;
 
 /** Where `test/peers/install` puts things. */
-const PEERS = join(
-  process.env['KV_ACCORD_PEER_CACHE'] ?? join(homedir(), '.cache', 'kv-accord'),
-  'peers',
-);
+const PEERS = join(process.env['KV_ACCORD_PEER_CACHE'] ?? join(homedir(), '.cache', 'kv-accord'), 'peers');
 const ENVOY = join(PEERS, 'envoy-1.40.0/bin/envoy');
-/** Files of a model that is served, in which all prompts of this bench are 22 tokens for 100 bytes. */
+/** Tokenizer files of a real model. */
 const TOKENIZER = join(PEERS, 'chat-templates/tokenizers/qwen3');
 
 /** One Envoy, and the picker that it asks. */

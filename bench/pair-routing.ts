@@ -1,17 +1,24 @@
 /**
- * Requests over pairs of prefill and decode workers: what a decision over 1,000 x 1,000 of them costs, and, in a simulated
+ * Requests over pairs of prefill and decode workers: what a decision over 1,000 x 1,000 of them costs, and what a worker takes
+ * in memory, with the book of pairs that judges them while transfers end, fail and workers start again; and, in a simulated
  * fleet of 64 and 64 on 16 hosts in 4 racks, how long the first token takes and how much is moved between hosts, against
  * workers in turn and against the same host first.
  */
+import { loadavg } from 'node:os';
+import { PairBook } from '../src/core/pairs/pair-book.js';
 import { seededRandom } from '../src/edge/platform/random.js';
 import { type Candidate, PARTS } from '../src/fleet/router/candidates.js';
 import { DEFAULT_COST_WEIGHTS } from '../src/fleet/router/cost.js';
 import { choosePair, DEFAULT_PAIR_OPTIONS } from '../src/fleet/router/pairs/choose-pair.js';
+import { DecodeLinks } from '../src/fleet/router/pairs/decode-links.js';
 import type { PairKnowledge } from '../src/fleet/router/pairs/pair-knowledge.js';
 import type { Reservation } from '../src/fleet/router/reserved-request.js';
 import { type RoutedPrompt, WorkerSelector } from '../src/fleet/router/worker-selector.js';
+import { knownPairs } from '../test/fleet/router/support/known-pairs.js';
 import { FilledIndex } from '../test/support/filled-index.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
+import { collectGarbage } from './support/garbage.js';
+import { join, memberOf, targetOf } from './support/pair-members.js';
 
 const TOKENS_PER_BLOCK = 16;
 const BYTES_PER_TOKEN = 128 * 1024;
@@ -31,7 +38,7 @@ function fleetOf(count: number, hosts: number, hostsPerRack: number): readonly P
   return (['prefill', 'decode'] as const).flatMap((part) =>
     Array.from({ length: count }, (_, nth) => {
       const host = nth % hosts;
-      const target = `${part}-${nth}`;
+      const target = targetOf(part, nth);
       return {
         ...{ target, workerId: target, instanceId: 'i-1', rank: 0, rankCount: 1, offer: 'full' as const },
         parts: part === 'prefill' ? PARTS.prefill : PARTS.decode | PARTS.whole,
@@ -52,12 +59,10 @@ function costOf(a: Placed, b: Placed): number {
 
 function knowledgeOf(placed: readonly Placed[]): PairKnowledge {
   const byTarget = new Map(placed.map((one) => [one.target, one]));
-  return {
-    mayUse: () => true,
-    classOf: () => 'unknown',
+  return knownPairs([...byTarget.keys()], {
     millisecondsPerMebibyte: (prefill, decode) =>
       costOf(byTarget.get(prefill) as Placed, byTarget.get(decode) as Placed),
-  };
+  });
 }
 
 function selectorOf(placed: readonly Placed[]): WorkerSelector {
@@ -83,18 +88,16 @@ interface Pair {
   ended(): void;
 }
 
-type Choose = (tokens: number) => Pair;
+type Choose = (prompt: RoutedPrompt) => Pair;
 
-function pairAware(placed: readonly Placed[]): Choose {
-  const selector = selectorOf(placed);
-  const pairs = knowledgeOf(placed);
+function pairAware(placed: readonly Placed[], pairs: PairKnowledge, selector = selectorOf(placed)): Choose {
+  const links = new DecodeLinks();
   const byTarget = new Map(placed.map((one) => [one.target, one]));
-  return (tokens) => {
-    const prompt = promptOf(tokens);
+  return (prompt) => {
     const pairing = { protocols: ['nixl' as const] };
     const choice = choosePair(
-      { prompt, tokenCount: tokens, excluded: [], about: {}, pairing },
-      { selector, pairs, options: DEFAULT_PAIR_OPTIONS },
+      { prompt, tokenCount: prompt.tokenCount, excluded: [], about: {}, pairing },
+      { selector, pairs, links, options: DEFAULT_PAIR_OPTIONS },
     );
     if (choice?.type !== 'pair') throw new Error('no pair was chosen');
     const first = selector.count(choice.prefill, prompt);
@@ -218,7 +221,7 @@ function play(choose: Choose): Played {
     const answer = Math.round(20 * 40 ** draw());
     const arrivedMs = atMs;
     agenda.at(arrivedMs, () => {
-      const pair = choose(tokens);
+      const pair = choose(promptOf(tokens));
       const { prefill, decode } = pair;
       const doneMs = Math.max(arrivedMs, freeAtMs.get(prefill) ?? 0) + tokens * PREFILL_MS_PER_TOKEN;
       freeAtMs.set(prefill, doneMs);
@@ -248,33 +251,98 @@ function quantile(values: readonly number[], part: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor(part * values.length)] ?? Number.NaN;
 }
 
+const WORKERS = 1_000;
+const DECISIONS = IS_QUICK ? 1_000 : 20_000;
+/** Decisions of which the processor time is one figure: its clock may be as coarse as a few of them. */
+const BATCH = 50;
+/** Each so many decisions a worker starts again, and a pair fails three times. */
+const EACH_RESTART = 20;
+const EACH_FAILURE = 25;
+const NANOSECONDS_PER_US = 1_000n;
+
+/** Processor time of the whole process so far: what it waits for while others have the core is no part of it. */
+function processorUs(): number {
+  const { user, system } = process.cpuUsage();
+  return user + system;
+}
+
+function bytesInUse(): number {
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+function bookOf(count: number): PairBook {
+  const book = new PairBook({ policy: 'warn' });
+  for (let at = 0; at < count; at += 1) {
+    join(book, memberOf('prefill', at, 0));
+    join(book, memberOf('decode', at, 0));
+  }
+  return book;
+}
+
+/** What happens to pairs between two decisions: a transfer ends, and now and then one fails, or a worker starts again. */
+function live(book: PairBook, nth: number, { prefill, decode }: Pair): void {
+  const sizeBytes = 10_000 * BYTES_PER_TOKEN;
+  const durationMs = (sizeBytes / MIB) * costOf(prefill, decode) * (0.5 + fraction());
+  book.transferDone(prefill.target, decode.target, { sizeBytes, durationMs });
+  if (nth % EACH_FAILURE === 0)
+    for (let failed = 0; failed < 3; failed += 1)
+      book.transferFailed(prefill.target, decode.target, 'it timed out', nth);
+  if (nth % EACH_RESTART === 0)
+    join(book, memberOf(nth % 2 === 0 ? 'prefill' : 'decode', upTo(WORKERS), nth));
+  book.advance(nth);
+}
+
 function decide(): void {
   title(
-    'A decision over 1,000 prefill and 1,000 decode workers, prompts of 10,000 tokens, both reserved (processor time)',
+    `A decision over ${WORKERS} prefill and ${WORKERS} decode workers, prompts of 10,000 tokens, both reserved; load average ${loadavg()[0]?.toFixed(1)}`,
   );
-  const choose = pairAware(fleetOf(1_000, 250, 16));
+  const placed = fleetOf(WORKERS, WORKERS / 4, 16);
+  const emptyBytes = bytesInUse();
+  const book = bookOf(WORKERS);
+  const selector = selectorOf(placed);
+  const choose = pairAware(placed, book, selector);
   const active: Pair[] = [];
-  const times: number[] = [];
-  for (let nth = 0; nth < (IS_QUICK ? 1_000 : 5_000); nth += 1) {
-    // Of the whole process: while others want the core too, the clock measures them more than this.
-    const before = process.cpuUsage();
-    const pair = choose(10_000);
-    const { user, system } = process.cpuUsage(before);
-    times.push(user + system);
+  const clockUs: number[] = [];
+  const singleUs: number[] = [];
+  const batchUs: number[] = [];
+  let batch = 0;
+  for (let nth = 0; nth < DECISIONS; nth += 1) {
+    const prompt = promptOf(10_000);
+    // What changed since the last decision is judged within this one.
+    const startNs = process.hrtime.bigint();
+    const before = processorUs();
+    const pair = choose(prompt);
+    const took = processorUs() - before;
+    clockUs.push(Number((process.hrtime.bigint() - startNs) / NANOSECONDS_PER_US));
+    singleUs.push(took);
+    batch += took;
+    if ((nth + 1) % BATCH === 0) {
+      batchUs.push(batch / BATCH);
+      batch = 0;
+    }
     pair.prefilled();
     active.push(pair);
     if (active.length > 2_000) active.splice(upTo(active.length), 1)[0]?.ended();
+    live(book, nth, pair);
   }
-  const warm = times.slice(Math.floor(times.length / 10));
-  figure('p50', median(warm), 'us');
-  ratio('p99', quantile(warm, 0.99), AIM_P99_US, 'us', 1);
+  const warm = (all: readonly number[]): readonly number[] => all.slice(Math.floor(all.length / 10));
+  figure('p50, by the clock', median(warm(clockUs)), 'us');
+  figure('p99, by the clock', quantile(warm(clockUs), 0.99), 'us');
+  figure('p50, processor time', median(warm(singleUs)), 'us');
+  ratio('p99, processor time', quantile(warm(singleUs), 0.99), AIM_P99_US, 'us', 1);
+  figure(`batches of ${BATCH}, mean, p50`, median(warm(batchUs)), 'us');
+  figure(`batches of ${BATCH}, mean, the worst`, Math.max(...warm(batchUs)), 'us');
+  for (const pair of active.splice(0)) pair.ended();
+  figure('memory of a worker, with its pairs', (bytesInUse() - emptyBytes) / (2 * WORKERS), 'bytes');
 }
 
 function compare(): void {
   const placed = fleetOf(64, 16, 4);
   title(`${REQUESTS} requests to 64 prefill and 64 decode workers on 16 hosts in 4 racks, ${RATE} a second`);
   for (const [what, choose] of [
-    ['pairs by load, cache and transfer', pairAware(placed)],
+    ['pairs by load, cache and transfer', pairAware(placed, knowledgeOf(placed))],
     ['both in turn', inTurn(placed)],
     ['the same host first', sameHostFirst(placed)],
   ] as const) {

@@ -16,14 +16,15 @@ export type PairCounts = Readonly<Record<PairState, number>>;
  */
 export function countPairs(members: PairMembers, aside: Iterable<EntryPair>): PairCounts {
   const counts = { can_pair: 0, cannot_say: 0, cannot_pair: 0, set_aside: 0 };
-  for (const ours of members.prefill.places.values()) {
-    for (const theirs of members.decode.places.values()) addPlaces(counts, ours, theirs);
+  for (const { members: ours } of members.prefill.places.values()) {
+    for (const { members: theirs } of members.decode.places.values()) addPlaces(counts, ours, theirs);
   }
   const move = ({ prefill, decode }: EntryPair): void => {
     counts[stateAcrossHosts(prefill, decode)] -= 1;
     counts[stateOfEntries(prefill, decode)] += 1;
   };
-  for (const pair of pairsOnOneHost(members)) move(pair);
+  for (const prefill of members.prefill.entries.values())
+    for (const decode of members.onSameHost(prefill)) move({ prefill, decode });
   for (const pair of aside) {
     if (!isSameHost(pair.prefill.member.position, pair.decode.member.position)) move(pair);
   }
@@ -52,16 +53,4 @@ function addPlaces(
 function stateAcrossHosts(prefill: Entry, decode: Entry): PairState {
   const pairClass = classAcrossHosts(prefill.member.position, decode.member.position);
   return stateBeforeService(judgementOf(prefill, decode).state, channelFrom(prefill, pairClass));
-}
-
-function* pairsOnOneHost({ prefill: prefills, decode: decodes }: PairMembers): Generator<EntryPair> {
-  const nodeless = decodes.hosts.get('') ?? [];
-  for (const prefill of prefills.entries.values()) {
-    const { position } = prefill.member;
-    const near =
-      position.node === ''
-        ? decodes.entries.values()
-        : [...(decodes.hosts.get(position.node) ?? []), ...nodeless];
-    for (const decode of near) if (isSameHost(position, decode.member.position)) yield { prefill, decode };
-  }
 }

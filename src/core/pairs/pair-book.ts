@@ -2,11 +2,12 @@ import { countPairs, type PairCounts } from './count-pairs.js';
 import { PairChanges, type PairChangesSince } from './pair-changes.js';
 import { PairChannels } from './pair-channels.js';
 import { classOfEntries, mayUseEntries, stateOfEntries } from './pair-judge.js';
+import { type PairLinks, PairLinksTable } from './pair-links.js';
 import type { PairLookup } from './pair-lookup.js';
 import type { PairMember } from './pair-member.js';
 import { PairMembers } from './pair-members.js';
 import { hasNoPartner, nearestMiss, pairsOfProfiles } from './pair-partners.js';
-import type { Entry } from './pair-role.js';
+import { type Entry, NO_PLACE } from './pair-role.js';
 import { verdictOf } from './pair-verdict.js';
 import type { PairClass, PairPolicy, PairState, PairVerdict } from './pair-words.js';
 import { type PairRemark, PairsInService, type PairTransfers } from './pairs-in-service.js';
@@ -32,11 +33,13 @@ export class PairBook implements PairLookup {
   readonly #service = new PairsInService(this.#members, this.#changes);
   readonly #channels = new PairChannels(this.#members, this.#changes);
   readonly #usable: UsablePair;
+  readonly #links: PairLinksTable;
   #counts: { readonly version: number; readonly counts: PairCounts } | undefined;
 
   constructor(options: { readonly policy: PairPolicy }) {
     this.policy = options.policy;
     this.#usable = new UsablePair(this.#members, this.#changes, this.policy);
+    this.#links = new PairLinksTable(this.#members, this.policy);
   }
 
   get prefillTargets(): Iterable<string> {
@@ -108,6 +111,13 @@ export class PairBook implements PairLookup {
     return this.#usable.exists;
   }
 
+  get setAside(): Iterable<readonly [string, string]> {
+    return Array.from(this.#service.aside, ({ prefill, decode }) => [
+      prefill.member.target,
+      decode.member.target,
+    ]);
+  }
+
   get counts(): PairCounts {
     if (this.#counts?.version !== this.version) {
       this.#counts = { version: this.version, counts: countPairs(this.#members, this.#service.aside) };
@@ -141,7 +151,10 @@ export class PairBook implements PairLookup {
 
   #insert(member: PairMember, known: Pick<Entry, 'channel' | 'service'>): Entry {
     const profileClass = this.#members[member.role].classOf(member.profile);
-    const entry: Entry = { member, profileClass, near: new Map(), changedAt: 0, ...known };
+    const entry: Entry = {
+      ...{ member, profileClass, number: -1, place: NO_PLACE, near: new Map(), changedAt: 0 },
+      ...known,
+    };
     this.#members.add(entry);
     this.#changes.noteMember(entry);
     return entry;
@@ -178,13 +191,16 @@ export class PairBook implements PairLookup {
     return this.#service.millisecondsPerMebibyte(prefillTarget, decodeTarget);
   }
 
-  forEachDecode(prefillTarget: string, visit: (decodeTarget: string, pairClass: PairClass) => void): void {
-    const prefill = this.#members.prefill.entries.get(prefillTarget);
-    if (prefill === undefined) return;
-    for (const decode of this.#members.decode.entries.values()) {
-      if (mayUseEntries(prefill, decode, this.policy))
-        visit(decode.member.target, classOfEntries(prefill, decode));
-    }
+  get decodeNumbersVersion(): number {
+    return this.#members.decode.numbersVersion;
+  }
+
+  decodeNumberOf(decodeTarget: string): number | undefined {
+    return this.#members.decode.entries.get(decodeTarget)?.number;
+  }
+
+  linksOf(prefillTarget: string): PairLinks | undefined {
+    return this.#links.of(prefillTarget);
   }
 
   verdict(prefillTarget: string, decodeTarget: string): PairVerdict | undefined {

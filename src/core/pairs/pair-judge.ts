@@ -59,12 +59,21 @@ export function stateOfEntries(prefill: Entry, decode: Entry): PairState {
   return prefill.service.get(decode)?.asideUntilMs === undefined ? state : 'set_aside';
 }
 
+/** P4: whether requests may be sent over a pair that is not set aside, by what is known of it and the policy. */
+export function mayUseBy(
+  profiles: ProfileJudgement['state'],
+  channel: ChannelAnswer['state'],
+  policy: PairPolicy,
+): boolean {
+  if (policy === 'report') return true;
+  const state = stateBeforeService(profiles, channel);
+  if (state === 'can_pair') return true;
+  return state === 'cannot_say' && policy === 'warn' && channel !== 'pending';
+}
+
 /** P4: whether requests may be sent over a pair by its state and the policy. */
 export function mayUseEntries(prefill: Entry, decode: Entry, policy: PairPolicy): boolean {
-  const state = stateOfEntries(prefill, decode);
-  if (state === 'set_aside') return false;
-  if (policy === 'report') return true;
-  if (state === 'can_pair') return true;
-  if (state === 'cannot_pair' || policy === 'require') return false;
-  return channelFrom(prefill, classOfEntries(prefill, decode)) !== 'pending';
+  if (stateOfEntries(prefill, decode) === 'set_aside') return false;
+  const channel = channelFrom(prefill, classOfEntries(prefill, decode));
+  return mayUseBy(judgementOf(prefill, decode).state, channel, policy);
 }

@@ -1,5 +1,6 @@
 import type { PairCounts } from './count-pairs.js';
 import type { PairChangesSince } from './pair-changes.js';
+import type { PairLinks } from './pair-links.js';
 import type { PairMember } from './pair-member.js';
 import type { PairClass, PairPolicy, PairState, PairVerdict } from './pair-words.js';
 import type { PairTransfers } from './pairs-in-service.js';
@@ -14,6 +15,8 @@ export interface PairLookup {
   readonly decodeCount: number;
   /** Grows with every change that shows in an answer. */
   readonly version: number;
+  /** Prefill and decode target of the pairs that are set aside, in no order. */
+  readonly setAside: Iterable<readonly [string, string]>;
   /** How many pairs there are in each state. Worked out once after a change: see `countPairs`. */
   readonly counts: PairCounts;
   /**
@@ -30,8 +33,15 @@ export interface PairLookup {
   classOf(prefillTarget: string, decodeTarget: string): PairClass;
   /** Measured ms per MiB; NaN before the first transfer that was measured. Constant time, allocates nothing. */
   millisecondsPerMebibyte(prefillTarget: string, decodeTarget: string): number;
-  /** Calls `visit` for each decode worker over which requests of a prefill worker may be sent. */
-  forEachDecode(prefillTarget: string, visit: (decodeTarget: string, pairClass: PairClass) => void): void;
+  /** Another one whenever numbers of decode workers are. */
+  readonly decodeNumbersVersion: number;
+  /** A small number that stands for a decode worker; undefined for what is none. */
+  decodeNumberOf(decodeTarget: string): number | undefined;
+  /**
+   * All pairs of a prefill worker, as `mayUse`, `classOf` and `millisecondsPerMebibyte` have each of them; undefined where
+   * it is none. Costs places, and pairs on its host or that were used.
+   */
+  linksOf(prefillTarget: string): PairLinks | undefined;
   /** All of one pair, for people; undefined where one of the two is no member of that role. */
   verdict(prefillTarget: string, decodeTarget: string): PairVerdict | undefined;
   transfersOf(prefillTarget: string, decodeTarget: string): PairTransfers;

@@ -29,11 +29,29 @@ export class PairMembers {
 
   delete(entry: Entry): void {
     const { member, profileClass } = entry;
-    this[member.role].delete(entry);
+    const gone = this[member.role].delete(entry);
+    if (gone !== undefined && member.role === 'decode')
+      for (const { judged } of this.prefill.places.values()) judged.forget(gone.number);
     if (profileClass.members.size === 0) {
       this.partnersVersion += 1;
       for (const { judgements } of this.othersOf(entry).classes.values()) judgements.delete(profileClass);
     }
     for (const neighbour of entry.near.keys()) neighbour.near.delete(entry);
+  }
+
+  /** Members of the other role that are known to be on the machine of one. */
+  *onSameHost(entry: Entry): Generator<Entry> {
+    const others = this.othersOf(entry);
+    const { position } = entry.member;
+    yield* others.hosts.get(position.node) ?? [];
+    const seen = new Set<Entry>();
+    for (const { wholeId } of position.gpus) {
+      for (const other of others.gpus.get(wholeId) ?? []) {
+        const isNamed = position.node !== '' && other.member.position.node !== '';
+        if (isNamed || seen.has(other)) continue;
+        seen.add(other);
+        yield other;
+      }
+    }
   }
 }

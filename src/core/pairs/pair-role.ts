@@ -2,7 +2,9 @@ import type { ProfileJudgement } from './judge-profiles.js';
 import type { PairMember } from './pair-member.js';
 import type { PairService } from './pair-service.js';
 import type { PairClass } from './pair-words.js';
+import { PlaceJudgements } from './place-judgements.js';
 import type { ChannelAnswer } from './side-channels.js';
+import { SmallNumbers } from './small-numbers.js';
 import type { TransferProfile } from './transfer-profile.js';
 
 /** Different transfer profiles that are kept apart for each role: a fleet has a few, hostile reports could have any number. */
@@ -19,9 +21,20 @@ export interface ProfileClass {
   partners: { readonly version: number; readonly exist: boolean } | undefined;
 }
 
+/** Members of one place and profile: pairs with them across hosts are of one class, and judged alike. */
+export interface Place {
+  readonly number: number;
+  readonly members: Set<Entry>;
+  /** What its pairs with each place of the other role come to, of prefill places; see `PairLinksTable`. */
+  readonly judged: PlaceJudgements;
+}
+
 /** A member with what is known of its pairs. */
 export interface Entry {
   readonly member: PairMember;
+  /** In its role, and the place there that it stands at; nothing while it is in none. */
+  number: number;
+  place: Place;
   readonly profileClass: ProfileClass;
   /** Prefill members: what decode workers of a class found of the side channel; shared by all of the class. */
   readonly channel: Map<PairClass, ChannelAnswer>;
@@ -40,28 +53,85 @@ export class Role {
   readonly classes: Map<string, ProfileClass> = new Map();
   /** Members whose profile has no room. */
   readonly overflow: ProfileClass = emptyClass(undefined);
-  /** Members of one place and profile: pairs with them across hosts are of one class, and judged alike. */
-  readonly places: Map<string, Set<Entry>> = new Map();
-  /** By the name of their node; those that name none by the empty text. */
+  readonly places: Map<string, Place> = new Map();
+  /** By the name of their node, of those that name one. */
   readonly hosts: Map<string, Set<Entry>> = new Map();
+  /** By the id of a whole GPU that is theirs, or of which they have a slice. */
+  readonly gpus: Map<string, Set<Entry>> = new Map();
+  readonly #numbers = new SmallNumbers();
+  #placeOf = new Int32Array(0);
+  readonly #placeNumbers = new SmallNumbers(1);
+  /** Another one whenever numbers are. */
+  numbersVersion = 0;
+
+  /** Above the largest number of a member. */
+  get limit(): number {
+    return this.#numbers.limit;
+  }
+
+  /** Number of the place by that of the member; `NO_PLACE.number` where nobody has the number. */
+  get placeOf(): Int32Array {
+    return this.#placeOf;
+  }
+
+  /** Above the largest number of a place. */
+  get placeLimit(): number {
+    return this.#placeNumbers.limit;
+  }
 
   add(entry: Entry): void {
     const { member, profileClass } = entry;
     this.entries.set(member.target, entry);
     profileClass.members.add(entry);
     if (profileClass.profile !== undefined) this.classes.set(profileClass.profile.key, profileClass);
-    addTo(this.places, placeKey(entry), entry);
+    entry.number = this.#numbers.take();
+    this.numbersVersion += 1;
+    entry.place = this.#standAt(entry);
+    entry.place.members.add(entry);
+    this.#notePlace(entry.number, entry.place.number);
     addTo(this.hosts, member.position.node, entry);
+    for (const { wholeId } of member.position.gpus) addTo(this.gpus, wholeId, entry);
   }
 
-  delete(entry: Entry): void {
-    const { member, profileClass } = entry;
+  /** The place that is gone with it, if any. */
+  delete(entry: Entry): Place | undefined {
+    const { member, profileClass, place } = entry;
     this.entries.delete(member.target);
     profileClass.members.delete(entry);
     if (profileClass.profile !== undefined && profileClass.members.size === 0)
       this.classes.delete(profileClass.profile.key);
-    deleteFrom(this.places, placeKey(entry), entry);
+    this.#notePlace(entry.number, NO_PLACE.number);
+    this.#numbers.giveBack(entry.number);
+    this.numbersVersion += 1;
     deleteFrom(this.hosts, member.position.node, entry);
+    for (const { wholeId } of member.position.gpus) deleteFrom(this.gpus, wholeId, entry);
+    place.members.delete(entry);
+    if (place.members.size > 0) return undefined;
+    this.places.delete(placeKey(entry));
+    this.#placeNumbers.giveBack(place.number);
+    return place;
+  }
+
+  #notePlace(number: number, place: number): void {
+    if (number >= this.#placeOf.length) {
+      const larger = new Int32Array(Math.max(FIRST_ROOM, 2 * number));
+      larger.set(this.#placeOf);
+      this.#placeOf = larger;
+    }
+    this.#placeOf[number] = place;
+  }
+
+  #standAt(entry: Entry): Place {
+    const key = placeKey(entry);
+    const known = this.places.get(key);
+    if (known !== undefined) return known;
+    const made = {
+      number: this.#placeNumbers.take(),
+      members: new Set<Entry>(),
+      judged: new PlaceJudgements(),
+    };
+    this.places.set(key, made);
+    return made;
   }
 
   /** The class for members of a profile: a new one, or that without a profile where there are too many. */
@@ -72,6 +142,11 @@ export class Role {
   }
 }
 
+const FIRST_ROOM = 16;
+
+/** Of an entry that is in no role. */
+export const NO_PLACE: Place = { number: 0, members: new Set(), judged: new PlaceJudgements() };
+
 function emptyClass(profile: TransferProfile | undefined): ProfileClass {
   return { profile, members: new Set(), judgements: new Map(), partners: undefined };
 }
@@ -81,7 +156,9 @@ function placeKey({ member, profileClass }: Entry): string {
   return JSON.stringify([fabrics, rack, zone, region, profileClass.profile?.key ?? '']);
 }
 
+/** Those without a name are in no group. */
 function addTo(groups: Map<string, Set<Entry>>, key: string, entry: Entry): void {
+  if (key === '') return;
   const there = groups.get(key);
   if (there === undefined) groups.set(key, new Set([entry]));
   else there.add(entry);

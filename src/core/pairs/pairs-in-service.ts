@@ -20,6 +20,8 @@ export interface PairTransfers {
   readonly cost: TransferCost | undefined;
   readonly transfers: number;
   readonly failedTransfers: number;
+  /** When a pair that is set aside is tried again, in monotonic milliseconds; undefined while it is not. */
+  readonly asideUntilMs: number | undefined;
 }
 
 /** Two entries of the book, by their roles. */
@@ -31,7 +33,12 @@ export interface EntryPair {
 /** Pairs whose service is remembered, the longest unused forgotten first. */
 const MAX_REMEMBERED_PAIRS = 65_536;
 
-const NO_TRANSFERS: PairTransfers = { cost: undefined, transfers: 0, failedTransfers: 0 };
+const NO_TRANSFERS: PairTransfers = {
+  cost: undefined,
+  transfers: 0,
+  failedTransfers: 0,
+  asideUntilMs: undefined,
+};
 
 /** P6: pairs that were used or failed, and those that are set aside for it. Each is remembered by its prefill entry. */
 export class PairsInService {
@@ -68,7 +75,8 @@ export class PairsInService {
   transfersOf(prefillTarget: string, decodeTarget: string): PairTransfers {
     const service = this.#service(prefillTarget, decodeTarget);
     if (service === undefined) return NO_TRANSFERS;
-    return { cost: service.meter.cost, transfers: service.transfers, failedTransfers: service.failed };
+    const { meter, transfers, failed, asideUntilMs } = service;
+    return { cost: meter.cost, transfers, failedTransfers: failed, asideUntilMs };
   }
 
   /** See `PairBook.transferDone`. */

@@ -42,6 +42,11 @@ const PROMISED_GB_PER_S: Readonly<Partial<Record<PairClass, number>>> = {
   same_host: 6,
 };
 
+/** What links of a class move at least, in GB/s; undefined where nothing is promised. */
+export function promisedGigabytesPerSecond(pairClass: PairClass): number | undefined {
+  return PROMISED_GB_PER_S[pairClass];
+}
+
 /** In words, for a WARN. */
 const PROMISE_WORDS: Readonly<Partial<Record<PairClass, string>>> = {
   same_gpu: 'one GPU',
@@ -82,6 +87,13 @@ export class TransferCostMeter {
   }
 }
 
+/** Whether a pair is far below what its class promises; false while too little was moved to say. */
+export function isSlow(pairClass: PairClass, cost: TransferCost | undefined): boolean {
+  const promised = PROMISED_GB_PER_S[pairClass];
+  if (cost === undefined || promised === undefined || cost.transfers < MIN_TRANSFERS_TO_WARN) return false;
+  return gigabytesPerSecond(cost.millisecondsPerMebibyte) < promised * SLOW_SHARE;
+}
+
 /** GB/s (10^9 bytes) of a cost in ms per MiB. */
 export function gigabytesPerSecond(millisecondsPerMebibyte: number): number {
   return BYTES_PER_MEBIBYTE / (millisecondsPerMebibyte * 1_000_000);
@@ -93,10 +105,7 @@ export function gigabytesPerSecond(millisecondsPerMebibyte: number): number {
  * undefined while it is not, or too little was moved to say.
  */
 export function slowPairMessage(pairClass: PairClass, cost: TransferCost | undefined): string | undefined {
-  const promised = PROMISED_GB_PER_S[pairClass];
-  if (cost === undefined || promised === undefined || cost.transfers < MIN_TRANSFERS_TO_WARN)
-    return undefined;
+  if (cost === undefined || !isSlow(pairClass, cost)) return undefined;
   const moved = gigabytesPerSecond(cost.millisecondsPerMebibyte);
-  if (moved >= promised * SLOW_SHARE) return undefined;
   return `is ${PROMISE_WORDS[pairClass]} by topology and moved ${moved.toPrecision(1)} GB/s in ${cost.transfers} transfers: is UCX using TCP?`;
 }

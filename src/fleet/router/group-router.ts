@@ -23,7 +23,8 @@ import {
   type PairModules,
   type PairOptions,
 } from './pairs/choose-pair.js';
-import { EVERY_PAIR, type PairKnowledge } from './pairs/pair-knowledge.js';
+import { DecodeLinks } from './pairs/decode-links.js';
+import type { PairKnowledge } from './pairs/pair-knowledge.js';
 import { type AboutPart, type AboutPrompt, type OpenEpoch, predict } from './predict.js';
 import type { Decided, Reservation } from './reserved-request.js';
 import type { Amendment, Reported } from './results/compare.js';
@@ -113,6 +114,7 @@ export class GroupRouter {
   readonly #listener: RouteListener;
   readonly #routes = new UnorderedSet<ActiveRoute>();
   readonly #settling: Settling;
+  readonly #links = new DecodeLinks();
   #open: OpenEpoch | undefined;
 
   constructor(name: string, options: GroupRouterOptions, modules: GroupRouterModules) {
@@ -323,18 +325,19 @@ export class GroupRouter {
     return {
       selector: this.#router,
       pairs: this.#pairs,
+      links: this.#links,
       options: this.#options.pairs ?? DEFAULT_PAIR_OPTIONS,
     };
   }
 
-  get #pairs(): PairKnowledge {
-    return this.#modules.pairs?.() ?? EVERY_PAIR;
+  get #pairs(): PairKnowledge | undefined {
+    return this.#modules.pairs?.();
   }
 
   #pairDecision(chosen: Extract<PairChoice, { type: 'pair' }>, prefill: Decision): PairDecision {
     const { protocol, bootstrapAddress, expectedTransferMs, transferredTokens } = chosen;
     const { target } = chosen.decode.decided.candidate;
-    const pairClass = this.#pairs.classOf(prefill.target, target);
+    const pairClass = this.#pairs?.classOf(prefill.target, target) ?? 'unknown';
     return { prefill, protocol, bootstrapAddress, pairClass, expectedTransferMs, transferredTokens };
   }
 

@@ -1,6 +1,6 @@
 import { PrefixIndexError } from '../../core/blocks/prefix-index.js';
 import type { ActiveBlocks } from './active-blocks.js';
-import type { Candidate } from './candidates.js';
+import { AGGREGATED_PARTS, type Candidate } from './candidates.js';
 import { rankHash } from './session-affinity.js';
 
 /** One candidate, and what is kept of it. */
@@ -29,6 +29,7 @@ export class RankTable {
   #given: readonly Candidate[] = [];
   #all: readonly KnownRank[] = [];
   #byKey = new Map<string, KnownRank>();
+  #parts = new Uint8Array(0);
   /** By the number in the active blocks. */
   #places = new Int32Array(0);
   /** By the number among the prompts on their way. */
@@ -39,6 +40,11 @@ export class RankTable {
   /** By place. */
   get all(): readonly KnownRank[] {
     return this.#all;
+  }
+
+  /** What each can compute, bits of `PARTS`, by place: a decision looks at all of them. */
+  get parts(): Uint8Array {
+    return this.#parts;
   }
 
   /** Another one whenever places are. */
@@ -102,6 +108,7 @@ export class RankTable {
       all.push(known);
     }
     this.#all = all;
+    this.#parts = Uint8Array.from(all, ({ candidate: { parts = AGGREGATED_PARTS } }) => parts);
     this.#leftOut = wanted.size - all.length;
     this.#places = new Int32Array(1 + all.reduce((most, { active }) => Math.max(most, active), 0));
     this.#places.fill(NOWHERE);

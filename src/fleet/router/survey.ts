@@ -35,7 +35,7 @@ export class Survey {
 
   /** Leading blocks that a rank holds in any tier. */
   heldBlocks(place: number): number {
-    return this.#cached.at(-1)?.[place] ?? 0;
+    return this.#held[place] ?? 0;
   }
 
   /** Leading blocks of prompts on their way there. */
@@ -45,6 +45,8 @@ export class Survey {
 
   /** Leading blocks by tier, each counting those above it. */
   #cached: readonly Uint32Array[] = [];
+  /** In any tier. */
+  #held: Uint32Array = new Uint32Array(0);
   #shared = new Uint32Array(0);
   #flying = new Uint32Array(0);
   #outsideBlocks = 0;
@@ -175,7 +177,7 @@ export class Survey {
     const { length } = this.#ranks.all;
     this.#reserve(length);
     this.#findCached(prompt, index);
-    const held = this.#cached.at(-1) as Uint32Array;
+    const held = this.#held;
     let elsewhere = 0;
     for (let other = 0; other < length; other += 1)
       if (other !== place) elsewhere = Math.max(elsewhere, held[other] as number);
@@ -206,6 +208,7 @@ export class Survey {
     // Half as many again, so that a fleet that grows one by one does not make all again for each.
     const room = Math.ceil(1.5 * count);
     this.#cached = TIERS.map(() => new Uint32Array(room));
+    this.#held = this.#cached.at(-1) as Uint32Array;
     this.#shared = new Uint32Array(room);
     this.#flying = new Uint32Array(room);
     this.#prefillBlocks = new Float64Array(room);

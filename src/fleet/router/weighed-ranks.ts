@@ -1,8 +1,8 @@
 import type { Random } from '../../edge/platform/random.js';
 import type { ActiveBlocks } from './active-blocks.js';
-import { AGGREGATED_PARTS, type Candidate, PARTS } from './candidates.js';
+import { PARTS } from './candidates.js';
 import { draw, weighCheapest, weighEvenly, weighSoftly } from './choose.js';
-import type { RankTable } from './rank-table.js';
+import type { KnownRank, RankTable } from './rank-table.js';
 import type { RouterMode } from './routing.js';
 import { preference } from './session-affinity.js';
 import type { Survey } from './survey.js';
@@ -22,8 +22,8 @@ function excluding(targets: readonly string[]): ((target: string) => boolean) | 
 export interface ChoiceScope {
   /** What they have to compute, bits of `PARTS`, one of which is enough. */
   readonly parts: number;
-  /** Whether one of them may be chosen. Default: each. */
-  readonly mayUse?: ((candidate: Candidate) => boolean) | undefined;
+  /** Whether the one at a place of the table may be chosen. Default: each. */
+  readonly mayUse?: ((place: number) => boolean) | undefined;
   /** With `--router-mode kv`: what the request costs at a place of the table. Default: its logit. */
   readonly costAt?: ((place: number) => number) | undefined;
 }
@@ -99,11 +99,11 @@ export class WeighedRanks {
     if (active === undefined) return;
     this.#reserve(this.#ranks.all.length);
     const isExcluded = excluding(excluded);
-    const { length } = this.#ranks.all;
-    for (let place = 0; place < length; place += 1) {
-      const { candidate } = this.#ranks.at(place);
-      if (((candidate.parts ?? AGGREGATED_PARTS) & parts) === 0) continue;
-      if (isExcluded?.(candidate.target) || mayUse?.(candidate) === false) continue;
+    const { all, parts: offered } = this.#ranks;
+    for (let place = 0; place < all.length; place += 1) {
+      if (((offered[place] as number) & parts) === 0) continue;
+      if (isExcluded?.((all[place] as KnownRank).candidate.target)) continue;
+      if (mayUse?.(place) === false) continue;
       this.#left[this.#leftCount] = place;
       this.#leftCount += 1;
     }

@@ -1,5 +1,4 @@
 import type { AboutRequest } from './about-request.js';
-import { AGGREGATED_PARTS } from './candidates.js';
 import type { RankTable } from './rank-table.js';
 import type { Decided } from './reserved-request.js';
 import type { LostReason } from './results/lost-hits.js';
@@ -23,9 +22,13 @@ export function whatWasLost(
   const { ranks, survey, weighed } = tables;
   const chosen = weighed.placeAt(at);
   let best = chosen;
-  for (let place = 0; place < ranks.all.length; place += 1) {
-    if (survey.heldBlocks(place) <= survey.heldBlocks(best)) continue;
-    if (((ranks.at(place).candidate.parts ?? AGGREGATED_PARTS) & parts) !== 0) best = place;
+  let most = survey.heldBlocks(best);
+  const { all, parts: offered } = ranks;
+  for (let place = 0; place < all.length; place += 1) {
+    const held = survey.heldBlocks(place);
+    if (held <= most || ((offered[place] as number) & parts) === 0) continue;
+    best = place;
+    most = held;
   }
   const bestBlocks = Math.max(survey.heldBlocks(best), survey.outsideBlocks);
   if (survey.heldBlocks(chosen) >= bestBlocks)

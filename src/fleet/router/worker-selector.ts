@@ -176,17 +176,25 @@ export class WorkerSelector {
 
   /** Whether a rank with one of these parts lacks fewer blocks of the prompt of the last `look`. */
   hasNearlyAll(parts: number, blocks: number): boolean {
-    const { all } = this.#ranks;
-    for (let place = 0; place < all.length; place += 1) {
-      if (this.#survey.prefillBlocks(place) >= blocks) continue;
-      if (((this.#ranks.at(place).candidate.parts ?? AGGREGATED_PARTS) & parts) !== 0) return true;
-    }
+    const { all, parts: offered } = this.#ranks;
+    for (let place = 0; place < all.length; place += 1)
+      if (((offered[place] as number) & parts) !== 0 && this.#survey.prefillBlocks(place) < blocks)
+        return true;
     return false;
   }
 
   /** Active blocks of a rank with those of the prompt of the last `look` added. */
   activeBlocks(place: number): number {
     return this.#survey.activeBlocks(place);
+  }
+
+  /** Another one whenever places are. */
+  get placesVersion(): number {
+    return this.#ranks.version;
+  }
+
+  get placeCount(): number {
+    return this.#ranks.all.length;
   }
 
   /** Who stands at a place, until the candidates are others. */

@@ -18,18 +18,6 @@ describe('the book of pairs', () => {
     expect(book.transferDone('gone', 'decode-0', undefined)).toBeUndefined();
   });
 
-  it('names the decode workers over which requests of a prefill worker may be sent', () => {
-    const book = bookOfTwo({}, {});
-    book.setMember(
-      pairMember('decode-1', 'decode', {
-        transfer: { compatibility_hash: 'b'.repeat(64), dtype: 'float16' },
-      }),
-    );
-    const found: string[] = [];
-    book.forEachDecode('prefill-0', (target) => found.push(target));
-    expect(found).toEqual(['decode-0']);
-  });
-
   it('forgets what was learned of a pair when either engine starts again', () => {
     const book = bookOfTwo({}, {});
     for (let nth = 0; nth < 3; nth += 1) book.transferFailed('prefill-0', 'decode-0', 'it timed out', 0);

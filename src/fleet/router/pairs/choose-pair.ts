@@ -4,7 +4,7 @@ import type { Pairing, UnsplitReason } from '../routing.js';
 import type { RoutedPrompt } from '../survey.js';
 import { WHOLE_REQUESTS } from '../weighed-ranks.js';
 import type { AboutRequest, Choice, WorkerSelector } from '../worker-selector.js';
-import { expectedTransferMs } from './expected-transfer.js';
+import { type DecodeLinks, protocolBits } from './decode-links.js';
 import type { PairKnowledge } from './pair-knowledge.js';
 
 /** How requests are split between prefill and decode workers. */
@@ -46,7 +46,10 @@ export interface AskedPair {
 
 export interface PairModules {
   readonly selector: WorkerSelector;
-  readonly pairs: PairKnowledge;
+  /** What is known of pairs. Undefined: nothing, and every one may be used. */
+  readonly pairs: PairKnowledge | undefined;
+  /** Kept from one request to the next. */
+  readonly links: DecodeLinks;
   readonly options: PairOptions;
 }
 
@@ -94,10 +97,11 @@ function smallOne(asked: AskedPair, modules: PairModules): PairChoice | undefine
 }
 
 function pair(asked: AskedPair, modules: PairModules): PairChoice | undefined {
-  const { selector } = modules;
+  const { selector, links } = modules;
   const { prompt, about, pairing } = asked;
-  const canSpeak = ({ split }: Candidate): boolean =>
-    split === undefined || pairing.protocols.includes(split.protocol);
+  links.follow(selector);
+  const protocols = protocolBits(pairing.protocols);
+  const canSpeak = (place: number): boolean => links.isWholeOrSpeaks(place, protocols);
   const without = [...asked.excluded];
   // Who could stand in is asked of those that answer the client.
   const aboutPrefill = { ...about, fallbacks: undefined };
@@ -130,23 +134,21 @@ function chooseDecode(
   { target: prefillTarget }: Candidate,
   protocol: TransferProtocol,
   { prompt, tokenCount, excluded, about }: AskedPair,
-  { selector, pairs, options: { transferWeight } }: PairModules,
+  { selector, pairs, links, options: { transferWeight } }: PairModules,
 ):
   | { decode: Choice; expectedTransferMs: number | undefined; transferredTokens: number | undefined }
   | undefined {
+  links.look(pairs, prefillTarget);
+  const bits = protocolBits([protocol]);
   const { tokensPerBlock } = selector;
   const tokensTo = (place: number): number | undefined =>
     prompt === undefined ? tokenCount : Math.round(selector.missingBlocks(place) * tokensPerBlock);
-  const millisecondsTo = (place: number, tokens: number): number => {
-    const { target, split } = selector.candidateAt(place);
-    return expectedTransferMs(pairs, prefillTarget, target, tokens, split?.bytesPerToken);
-  };
   const decode = selector.chooseIn(
     {
       parts: PARTS.decode,
-      mayUse: ({ target, split }) => split?.protocol === protocol && pairs.mayUse(prefillTarget, target),
+      mayUse: (place) => links.mayUse(place, bits),
       costAt: (place) =>
-        selector.activeBlocks(place) + transferWeight * millisecondsTo(place, tokensTo(place) ?? 0),
+        selector.activeBlocks(place) + transferWeight * links.transferMs(place, tokensTo(place) ?? 0),
     },
     prompt,
     excluded,
@@ -158,6 +160,6 @@ function chooseDecode(
     decode,
     transferredTokens,
     expectedTransferMs:
-      transferredTokens === undefined ? undefined : millisecondsTo(decode.place, transferredTokens),
+      transferredTokens === undefined ? undefined : links.transferMs(decode.place, transferredTokens),
   };
 }

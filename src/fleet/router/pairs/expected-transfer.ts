@@ -1,5 +1,5 @@
+import { linkCodeOf, NO_LINK } from '../../../core/pairs/pair-links.js';
 import type { PairClass } from '../../../core/pairs/pair-words.js';
-import type { PairKnowledge } from './pair-knowledge.js';
 
 /**
  * What a mebibyte takes before a pair was measured, in milliseconds: a rate that links of a class reach with ease, far below
@@ -19,22 +19,24 @@ const MS_PER_MEBIBYTE: Readonly<Record<PairClass, number>> = {
   unknown: 1,
 };
 
+/** By what `PairLinks.classes` has. */
+const MS_PER_MEBIBYTE_BY_CODE: Float64Array = new Float64Array(1 + Object.keys(MS_PER_MEBIBYTE).length);
+MS_PER_MEBIBYTE_BY_CODE[NO_LINK] = Number.POSITIVE_INFINITY;
+for (const [pairClass, cost] of Object.entries(MS_PER_MEBIBYTE))
+  MS_PER_MEBIBYTE_BY_CODE[linkCodeOf(pairClass as PairClass)] = cost;
+
 /** KV blocks of a token where the reports do not say of what they are made: those of a model with 8 billion parameters. */
 const DEFAULT_BYTES_PER_TOKEN = 128 * 1024;
 
 const BYTES_PER_MEBIBYTE = 1_048_576;
 
-/** What it takes to move the blocks of so many tokens over a pair, in milliseconds: measured, else by its class. */
-export function expectedTransferMs(
-  pairs: PairKnowledge,
-  prefillTarget: string,
-  decodeTarget: string,
-  tokens: number,
-  bytesPerToken: number = DEFAULT_BYTES_PER_TOKEN,
-): number {
-  const measured = pairs.millisecondsPerMebibyte(prefillTarget, decodeTarget);
-  const perMebibyte = Number.isNaN(measured)
-    ? MS_PER_MEBIBYTE[pairs.classOf(prefillTarget, decodeTarget)]
-    : measured;
-  return (perMebibyte * tokens * bytesPerToken) / BYTES_PER_MEBIBYTE;
+/** What a mebibyte takes over a pair, in milliseconds: measured (NaN where it was not), else by the code of its class. */
+export function millisecondsPerMebibyte(measured: number, code: number): number {
+  return Number.isNaN(measured) ? (MS_PER_MEBIBYTE_BY_CODE[code] as number) : measured;
+}
+
+/** What it takes to move the blocks of so many tokens at such a cost, in milliseconds; NaN stands for bytes that are not known. */
+export function expectedTransferMs(perMebibyte: number, tokens: number, bytesPerToken: number): number {
+  const bytes = Number.isNaN(bytesPerToken) ? DEFAULT_BYTES_PER_TOKEN : bytesPerToken;
+  return (perMebibyte * tokens * bytes) / BYTES_PER_MEBIBYTE;
 }

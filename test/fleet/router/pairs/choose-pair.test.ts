@@ -9,11 +9,12 @@ import {
   type PairChoice,
   type PairOptions,
 } from '../../../../src/fleet/router/pairs/choose-pair.js';
-import { EVERY_PAIR, type PairKnowledge } from '../../../../src/fleet/router/pairs/pair-knowledge.js';
+import { DecodeLinks } from '../../../../src/fleet/router/pairs/decode-links.js';
 import type { Pairing, RouterMode } from '../../../../src/fleet/router/routing.js';
 import { type RoutedPrompt, WorkerSelector } from '../../../../src/fleet/router/worker-selector.js';
 import { FilledIndex } from '../../../support/filled-index.js';
 import { chainOf } from '../support/chained.js';
+import { knownPairs, type PairSayings } from '../support/known-pairs.js';
 
 const TOKENS_PER_BLOCK = 16;
 const BLOCKS = 40;
@@ -61,7 +62,7 @@ function prompt(blocks = BLOCKS, first = 1): RoutedPrompt {
 
 function fleet(
   candidates: readonly Candidate[],
-  pairs: Partial<PairKnowledge> = {},
+  said: PairSayings | 'nothing' = {},
   options: Partial<PairOptions> = {},
   mode: RouterMode = 'kv',
 ): Fleet {
@@ -72,6 +73,9 @@ function fleet(
   const index = new FilledIndex(TOKENS_PER_BLOCK);
   selector.begin(index, 1, TOKENS_PER_BLOCK);
   selector.setCandidates(candidates);
+  const links = new DecodeLinks();
+  const targets = candidates.map(({ target }) => target);
+  const pairs = said === 'nothing' ? undefined : knownPairs(targets, said);
   const choose: Fleet['choose'] = ({
     prompt: asked = prompt(),
     tokenCount,
@@ -80,7 +84,7 @@ function fleet(
   } = {}) =>
     choosePair(
       { prompt: asked, tokenCount, excluded, about: {}, pairing },
-      { selector, pairs: { ...EVERY_PAIR, ...pairs }, options: { ...DEFAULT_PAIR_OPTIONS, ...options } },
+      { selector, pairs, links, options: { ...DEFAULT_PAIR_OPTIONS, ...options } },
     );
   const chosen: Fleet['chosen'] = (more) => {
     const choice = choose(more);
@@ -154,6 +158,12 @@ describe('the decode worker', () => {
     made.index.hold('d-far', 0, 'device', prompt().sequenceHashes.subarray(0, 8 * 30));
     expect(made.chosen()).toBe('p-1 → d-far');
     expect(made.choose()).toMatchObject({ transferredTokens: 160 });
+  });
+
+  it('is any of them before anything is known of pairs', () => {
+    const choice = fleet(two, 'nothing').choose();
+    // 40 MiB at 1 ms.
+    expect(choice).toMatchObject({ type: 'pair', expectedTransferMs: 40 });
   });
 
   it('speaks as its prefill worker does', () => {

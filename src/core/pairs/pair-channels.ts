@@ -63,14 +63,15 @@ export class PairChannels {
 
 /** Undefined where the answer would change nothing. */
 function questionFor(prefill: Entry, decode: Entry, pairClass: PairClass): ChannelQuestion | undefined {
-  const [first] = prefill.member.sideChannels;
-  if (first === undefined || first.state === 'silent' || first.state === 'unreachable') return undefined;
+  const { sideChannels } = prefill.member;
+  const isDead = sideChannels.some(({ state }) => state === 'silent' || state === 'unreachable');
+  if (sideChannels.length === 0 || isDead) return undefined;
   if (judgementOf(prefill, decode).state === 'cannot_pair') return undefined;
   return {
     prefillTarget: prefill.member.target,
     prefillInstanceId: prefill.member.instanceId,
     class: pairClass,
     decodeTarget: decode.member.target,
-    address: first.address,
+    addresses: sideChannels.map(({ address }) => address),
   };
 }

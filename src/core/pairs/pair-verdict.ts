@@ -58,7 +58,7 @@ function channelReason(prefill: Entry, decode: Entry): string {
     case 'pending':
       return `whether the side channel ${at} can be reached from ${entryName(decode)} is being asked`;
     case 'unreachable':
-      return `the side channel ${at} of ${entryName(prefill)} cannot be reached from where ${entryName(decode)} is: ${answer.reason}`;
+      return `the side channel ${answer.address ?? at} of ${entryName(prefill)} cannot be reached from where ${entryName(decode)} is: ${answer.reason}`;
     case 'unknown':
       return `whether the side channel ${at} can be reached is not known: ${answer.reason}`;
     default:

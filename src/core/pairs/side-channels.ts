@@ -5,7 +5,8 @@ export type ChannelAnswer =
   /** A question is on its way: no request goes over it meanwhile. */
   | { readonly state: 'pending' }
   | { readonly state: 'reachable' }
-  | { readonly state: 'unreachable'; readonly reason: string }
+  /** `address` is that of the rank that cannot be reached; absent: of the first. */
+  | { readonly state: 'unreachable'; readonly reason: string; readonly address?: string }
   /** It could not be asked: an older sidecar, or none. */
   | { readonly state: 'unknown'; readonly reason: string };
 
@@ -17,6 +18,6 @@ export interface ChannelQuestion {
   readonly class: PairClass;
   /** Who is to be asked. */
   readonly decodeTarget: string;
-  /** HOST:PORT. */
-  readonly address: string;
+  /** HOST:PORT of each data-parallel rank, by rank; never none. A request may go to any of them. */
+  readonly addresses: readonly string[];
 }

@@ -82,20 +82,22 @@ export class ChannelChecker implements FleetCompanion, FleetListener {
     }
   }
 
-  async #ask({ decodeTarget, address }: ChannelQuestion): Promise<ChannelAnswer> {
+  /** Each rank's in turn, until one cannot be reached: a request may go to any of them. */
+  async #ask({ decodeTarget, addresses }: ChannelQuestion): Promise<ChannelAnswer> {
     const channel = this.#channels.get(decodeTarget);
     if (channel === undefined) return { state: 'unknown', reason: `${decodeTarget} has no sidecar to ask` };
     const client = channel.createClient(CapabilitiesClient);
     try {
-      const { reachable, reason } = await callUnary(
-        client.checkSideChannel.bind(client),
-        { address },
-        { clock: this.#clock, timeoutMs: CALL_TIMEOUT_MS, signal: this.#stop.signal },
-      );
-      const why = withoutControls(reason.slice(0, MAX_REASON_CHARS)) || 'the sidecar gives no reason';
-      return reachable
-        ? { state: 'reachable' }
-        : { state: 'unreachable', reason: `${why}, says ${decodeTarget}` };
+      for (const address of addresses) {
+        const { reachable, reason } = await callUnary(
+          client.checkSideChannel.bind(client),
+          { address },
+          { clock: this.#clock, timeoutMs: CALL_TIMEOUT_MS, signal: this.#stop.signal },
+        );
+        const why = withoutControls(reason.slice(0, MAX_REASON_CHARS)) || 'the sidecar gives no reason';
+        if (!reachable) return { state: 'unreachable', reason: `${why}, says ${decodeTarget}`, address };
+      }
+      return { state: 'reachable' };
     } catch (error) {
       return { state: 'unknown', reason: explain(error as ServiceError, decodeTarget) };
     }

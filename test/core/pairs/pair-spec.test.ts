@@ -153,13 +153,48 @@ describe('P2: when two workers can pair', () => {
     fleet.list('prefill-0', 'decode-0', 'decode-1', 'decode-2');
     say(fleet, 'decode-0');
     say(fleet, 'decode-1');
-    expect(questionsIn(fleet)).toMatchObject([{ decodeTarget: 'decode-0', address: 'prefill-0:5600' }]);
+    expect(questionsIn(fleet)).toMatchObject([{ decodeTarget: 'decode-0', addresses: ['prefill-0:5600'] }]);
     expect(fleet.group()).toMatchObject({ gateOpen: false });
     say(fleet, 'decode-2', {});
     answer(fleet, REACHABLE);
     expect(fleet.group()).toMatchObject({ gateOpen: true, ready: true });
     say(fleet, 'prefill-0', { instance: 'prefill-0-2' });
     expect(questionsIn(fleet)).toHaveLength(2);
+  });
+
+  it('P2: the side channel of each data-parallel rank is checked: a request may go to any of them', () => {
+    const channel = (rank: number, state: 'answered' | 'silent') =>
+      ({ dataParallelRank: rank, address: `prefill-0:${5600 + rank}`, state, reason: '' }) as const;
+    const book = bookOfTwo(
+      { sideChannels: [channel(0, 'answered'), channel(1, 'answered')] },
+      {},
+      { isAsked: false },
+    );
+    const [question] = book.openQuestions('prefill-0');
+    expect(question?.addresses).toEqual(['prefill-0:5600', 'prefill-0:5601']);
+    const refused = {
+      state: 'unreachable',
+      reason: 'connection refused',
+      address: 'prefill-0:5601',
+    } as const;
+    book.setChannel(
+      'prefill-0',
+      question?.prefillInstanceId ?? '',
+      book.classOf('prefill-0', 'decode-0'),
+      refused,
+    );
+    expect(book.verdict('prefill-0', 'decode-0')).toMatchObject({
+      state: 'cannot_pair',
+      reason: expect.stringContaining('prefill-0:5601 of prefill-0 cannot be reached'),
+    });
+
+    const dead = bookOfTwo(
+      { sideChannels: [channel(0, 'answered'), channel(1, 'silent')] },
+      {},
+      { isAsked: false },
+    );
+    expect(dead.openQuestions('prefill-0')).toEqual([]);
+    expect(dead.stateOf('prefill-0', 'decode-0')).toBe('cannot_pair');
   });
 
   it('P2: a side channel that cannot be reached, or that answers nothing, keeps the pair from requests', () => {

@@ -3,13 +3,6 @@ import { renderPairs } from '../../../src/cli/commands/status/pairs-table.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { callUnary } from '../../../src/edge/rpc/call-unary.js';
 import {
-  type CapabilityReport,
-  EngineRole,
-  EvidenceSource,
-  SideChannel_State,
-  TransferMode,
-} from '../../../src/gen/kvaccord/v1/capabilities.js';
-import {
   FleetClient,
   type ListPairsRequest,
   type ListPairsResponse,
@@ -20,60 +13,21 @@ import {
 import { AggregatorHarness } from '../../support/aggregator-harness.js';
 import { Changes } from '../../support/changes.js';
 import { FakeSidecar } from '../../support/fake-sidecar.js';
-import { makeWireReport } from '../../support/reports.js';
-
-const ORIGIN = 'GET http://127.0.0.1:8000/server_info';
-
-interface Sketch {
-  readonly dtype?: string;
-  readonly instance?: string;
-}
-
-function reportOf(name: string, { dtype = 'bfloat16', instance }: Sketch = {}): CapabilityReport {
-  const report = makeWireReport(name, instance === undefined ? {} : { instance });
-  const role = name.startsWith('prefill') ? EngineRole.PREFILL : EngineRole.DECODE;
-  return {
-    ...report,
-    engine: { ...report.engine, role } as CapabilityReport['engine'],
-    transfer: {
-      connector: 'nixl',
-      mode: TransferMode.PULL,
-      compatibilityHash: dtype,
-      dtype,
-      sideChannels: [
-        { dataParallelRank: 0, address: '10.0.0.1:5600', state: SideChannel_State.ANSWERED, reason: '' },
-      ],
-    },
-    evidence: [
-      ...report.evidence,
-      {
-        field: 'transfer.dtype',
-        source: EvidenceSource.ENGINE_HTTP,
-        origin: ORIGIN,
-        raw: dtype,
-        observedAt: new Date(0),
-      },
-    ],
-    topology: {
-      gpus: [],
-      links: [],
-      nics: [],
-      numaNodes: [],
-      notes: [],
-      placement: { nodeName: name, zone: 'eu-1a', topologyDomains: {} },
-    },
-  };
-}
+import { PAIR_ORIGIN, type PairReportSketch, pairWireReport } from '../../support/pair-reports.js';
 
 const opened: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const close of opened.splice(0).reverse()) await close();
 });
 
-async function sidecarOf(name: string, sketch: Sketch = {}, found: string | null = ''): Promise<FakeSidecar> {
+async function sidecarOf(
+  name: string,
+  sketch: PairReportSketch = {},
+  found: string | null | ((address: string) => string) = '',
+): Promise<FakeSidecar> {
   const sidecar = await FakeSidecar.start({
-    report: reportOf(name, sketch),
-    ...(found === null ? {} : { checkSideChannel: () => found }),
+    report: pairWireReport(name, sketch),
+    ...(found === null ? {} : { checkSideChannel: typeof found === 'string' ? () => found : found }),
   });
   opened.push(() => sidecar.stop());
   return sidecar;
@@ -131,8 +85,8 @@ describe('the pairs of an aggregator', () => {
           field: 'transfer.dtype',
           prefillValue: 'bfloat16',
           decodeValue: 'float16',
-          prefillOrigin: ORIGIN,
-          decodeOrigin: ORIGIN,
+          prefillOrigin: PAIR_ORIGIN,
+          decodeOrigin: PAIR_ORIGIN,
         },
         { field: 'transfer.compatibility_hash' },
       ],
@@ -160,6 +114,26 @@ describe('the pairs of an aggregator', () => {
         state: PairState.CANNOT_SAY,
         offered: true,
         reason: expect.stringContaining('is older than this question'),
+      },
+    ]);
+  });
+
+  it('are asked about the side channel of each rank, until one cannot be reached', async () => {
+    const asked: string[] = [];
+    const prefill = await sidecarOf('prefill-0', { ranks: 4 });
+    const decode = await sidecarOf('decode-0', {}, (address) => {
+      asked.push(address);
+      return address.endsWith(':5602') ? 'connection refused' : '';
+    });
+    const harness = await aggregatorOver(prefill, decode);
+    await harness.untilView(
+      ({ groups }) => groups[0]?.reasons.some(({ text }) => text.includes('connection refused')) === true,
+    );
+    expect(asked).toEqual(['10.0.0.1:5600', '10.0.0.1:5601', '10.0.0.1:5602']);
+    expect((await list(harness)).pairs).toMatchObject([
+      {
+        state: PairState.CANNOT_PAIR,
+        reason: expect.stringMatching(/the side channel 10.0.0.1:5602 of prefill-0 .*cannot be reached/),
       },
     ]);
   });

@@ -1,12 +1,15 @@
 import type { SideChannelForm } from '../descriptor/engine-descriptor.js';
 
 /**
- * The versions whose listener was seen to take a form (`nixl/base_scheduler.py`, `_nixl_handshake_listener`). It unpacks
- * exactly three values, two in versions before: a message of another shape ends its thread, the engine stays healthy, and
- * no transfer from it succeeds until it is restarted. So only releases that were tried are here, and no builds between them.
+ * The versions whose listener takes a form (`nixl/base_scheduler.py`, `_nixl_handshake_listener`). It unpacks exactly three
+ * values, two in versions before: a message of another shape ends its thread, the engine stays healthy, and no transfer
+ * from it succeeds until it is restarted. So only releases that were tried or whose source was read are here, and no builds
+ * between them. 0.32.0 was tried. The listener of the 0.33.0 wheel unpacks the same three values and sends the same
+ * `NixlHandshakePayload`; its hash covers the same fields, of which the connector's version went from 14 to 15
+ * (`nixl/metadata.py`), so that 0.32 and 0.33 refuse each other.
  */
 const FORMS: readonly { readonly versions: RegExp; readonly form: SideChannelForm }[] = [
-  { versions: /^0\.32\.\d{1,3}(?:\+[\w.]+)?$/, form: 'nixl-3' },
+  { versions: /^0\.3[23]\.\d{1,3}(?:\+[\w.]+)?$/, form: 'nixl-3' },
 ];
 
 /** How a vLLM's side channel is asked; undefined where that is not known for sure. */

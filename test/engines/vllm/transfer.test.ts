@@ -154,11 +154,11 @@ describe('NIXL in the metrics of vLLM', () => {
 });
 
 describe('the form in which a side channel is asked', () => {
-  it.each(['0.32.0', '0.32.1', '0.32.0+cpu'])('is known of vLLM %s', (version) => {
+  it.each(['0.32.0', '0.32.1', '0.32.0+cpu', '0.33.0', '0.33.0+cpu'])('is known of vLLM %s', (version) => {
     expect(vllmSideChannelForm('nixl', version)).toBe('nixl-3');
   });
 
-  it.each(['0.31.9', '0.33.0', '0.32.1.dev5+gabc', '10.32.0', '0.32', '', '0.32.0\n0.32.0'])(
+  it.each(['0.31.9', '0.34.0', '0.33.0rc1', '0.32.1.dev5+gabc', '10.32.0', '0.32', '', '0.32.0\n0.32.0'])(
     'is not known of version %j',
     (version) => {
       expect(vllmSideChannelForm('nixl', version)).toBeUndefined();

@@ -10,6 +10,7 @@ import type { Finding } from './findings/finding.js';
 import { MAX_RELATED } from './findings/lint-rule.js';
 import type { NamedText } from './fixes/apply-fixes.js';
 import { POOL_RULES } from './rules/pools.js';
+import { findClosedSideChannels } from './rules/side-channel-closed.js';
 import { findUnreadable, type LeftOut } from './rules/unreadable.js';
 import { FLEET_RULES } from './rules.js';
 import type { TextSource } from './text/span.js';
@@ -67,6 +68,8 @@ export function inspectFiles(
     all.filter(({ source }) => !overlays.files.has(posix.normalize(source.file)));
   const pools = [...alone(material.pools), ...overlays.programs.flatMap((one) => one.pools)];
   const sites = [...alone(material.sites), ...overlays.programs.flatMap((one) => one.sites)];
+  const networks = [...alone(material.networks), ...overlays.programs.flatMap((one) => one.networks)];
+  findings.push(...findClosedSideChannels(fleets, networks));
   for (const facts of readPoolFacts(pools, sites, fleets))
     for (const { check } of POOL_RULES) findings.push(...check(facts, fleets));
   return { findings: withoutRepeats(findings), fleets, notChecked: findNotChecked(fleets), leftOut };

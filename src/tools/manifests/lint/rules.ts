@@ -12,6 +12,7 @@ import { pickerIndexEmpty } from './rules/picker-index.js';
 import { POOL_RULES } from './rules/pools.js';
 import { indexerBlockSize, routerBlockSizeDefault } from './rules/router-block-size.js';
 import { sideChannelHost, sideChannelPort } from './rules/side-channel.js';
+import { sideChannelClosed } from './rules/side-channel-closed.js';
 import { sidecarDeadlock } from './rules/sidecar-deadlock.js';
 import { unreadable } from './rules/unreadable.js';
 import { workerCardDiffers } from './rules/worker-card-differs.js';
@@ -43,6 +44,7 @@ export const FLEET_RULES: readonly LintRule[] = [
 /** Every rule about manifests and shell commands, in the order of the documentation. */
 export const RULES: readonly Rule[] = [
   ...FLEET_RULES.map(({ rule }) => rule),
+  sideChannelClosed,
   ...POOL_RULES.map(({ rule }) => rule),
   unreadable,
 ];

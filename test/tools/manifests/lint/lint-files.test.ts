@@ -61,6 +61,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'prefix-caching-off.yaml': ['prefix-caching-off 17:52 error'],
   'production-stack-values.yaml': ['kvaware-without-lmcache 7:17 error', 'lmcache-chunk-size 16:19 warning'],
   'router-block-size-default.yaml': ['router-block-size-default 10:34 error'],
+  'side-channel-closed.yaml': ['side-channel-closed 39:18 error'],
   'side-channel-host.yaml': ['side-channel-host 11:27 error'],
   'side-channel-port.sh': ['side-channel-port 4:24 error'],
   'sidecar-deadlock.yaml': [

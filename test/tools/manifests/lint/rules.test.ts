@@ -28,6 +28,7 @@ describe('the rules', () => {
       'sidecar-deadlock',
       'missing-labels',
       'gate-without-workers',
+      'side-channel-closed',
       'pool-without-gate',
       'pool-fail-open',
       'pool-port-mismatch',

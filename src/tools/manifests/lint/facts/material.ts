@@ -9,6 +9,7 @@ import { readLaunches } from '../launches/read-launches.js';
 import type { Library } from '../launches/surroundings.js';
 import { MAX_POOLS, type PoolSite, readPoolSite } from '../readers/inference-pool.js';
 import { readLooseCommands } from '../readers/loose-commands.js';
+import { MAX_NETWORK_SITES, type NetworkSite, readNetworkSite } from '../readers/network-site.js';
 import { type OtherLaunches, readOthers } from '../readers/read-others.js';
 import type { TextSource } from '../text/span.js';
 import { namesProgram } from '../text/text-kinds.js';
@@ -30,6 +31,7 @@ export class Material implements Library {
   readonly configMaps: ConfigMaps;
   readonly #sites: PlacedSite[] = [];
   readonly #pools: PoolSite[] = [];
+  readonly #networks: NetworkSite[] = [];
   #platformVersion: DynamoVersion | undefined;
 
   /** `given` are files that programs read, and that are no part of the set. */
@@ -56,6 +58,11 @@ export class Material implements Library {
     return this.#pools;
   }
 
+  /** Services and network policies. */
+  get networks(): readonly NetworkSite[] {
+    return this.#networks;
+  }
+
   get sites(): readonly PlacedSite[] {
     return this.#sites;
   }
@@ -72,6 +79,8 @@ export class Material implements Library {
       this.kustomizations.add(source, access, object);
       const pool = readPoolSite(source, access, object);
       if (pool !== undefined && this.#pools.length < MAX_POOLS) this.#pools.push(pool);
+      const network = readNetworkSite(source, access, object);
+      if (network !== undefined && this.#networks.length < MAX_NETWORK_SITES) this.#networks.push(network);
     }
     const others = readOthers({ source, documents: file.documents }, this.tree);
     if (others.sets.length + others.beside.length > 0) this.#others.push({ ...others, file: file.file });

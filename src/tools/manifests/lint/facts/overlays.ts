@@ -5,6 +5,7 @@ import { JoinedSource } from '../kustomize/joined-source.js';
 import type { Launch } from '../launches/launch.js';
 import { readLaunches } from '../launches/read-launches.js';
 import { type PoolSite, readPoolSite } from '../readers/inference-pool.js';
+import { type NetworkSite, readNetworkSite } from '../readers/network-site.js';
 import { readOthers } from '../readers/read-others.js';
 import { namesProgram } from '../text/text-kinds.js';
 import type { Material, PlacedSite } from './material.js';
@@ -24,6 +25,7 @@ interface OverlayPrograms {
   readonly sets: readonly (readonly Launch[])[];
   readonly sites: readonly PlacedSite[];
   readonly pools: readonly PoolSite[];
+  readonly networks: readonly NetworkSite[];
 }
 
 /** What all overlays start, and the files that are looked at with them and no longer by themselves. */
@@ -69,6 +71,7 @@ function programsOf({ source, objects }: Overlay, { kustomizations, tree }: Mate
   const sets: (readonly Launch[])[] = [];
   const sites: PlacedSite[] = [];
   const pools: PoolSite[] = [];
+  const networks: NetworkSite[] = [];
   const add = (part: string, launches: readonly Launch[]): void => {
     if (launches.length > 0) parts.set(part, [...(parts.get(part) ?? []), ...launches]);
   };
@@ -76,6 +79,9 @@ function programsOf({ source, objects }: Overlay, { kustomizations, tree }: Mate
     const { access, object, document, part, isUnknown } = one;
     const pool = readPoolSite(source, access, object);
     if (pool !== undefined) pools.push(pool);
+    const network = readNetworkSite(source, access, object);
+    // Of a policy that is changed in a way that is not known here it cannot be said whom it selects.
+    if (network !== undefined) networks.push(isUnknown ? { ...network, labels: undefined } : network);
     for (const site of podSitesOf(one)) {
       const launches = readLaunches(source, site, { configMaps, tree });
       if (launches.length > 0) sites.push({ source, site });
@@ -86,7 +92,7 @@ function programsOf({ source, objects }: Overlay, { kustomizations, tree }: Mate
     sets.push(...others.sets);
     add(part, others.beside);
   }
-  return { file: source.file, views: viewsOf([...parts.values()]), sets, sites, pools };
+  return { file: source.file, views: viewsOf([...parts.values()]), sets, sites, pools, networks };
 }
 
 /** Its arguments may be any after a change that is not known here. */

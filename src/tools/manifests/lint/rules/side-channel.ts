@@ -1,10 +1,11 @@
+import { YamlAccess } from '../../yaml-access.js';
 import type { Fleet } from '../facts/fleet.js';
 import { type PairFacts, readPairFacts } from '../facts/pair-facts.js';
+import { listenerOf, type SideChannelListener } from '../facts/side-channel-listener.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { nameOf } from '../launches/launch.js';
-import { flagOf, numberOf, variableOf } from '../launches/settings.js';
-import type { Span } from '../text/span.js';
+import { variableOf } from '../launches/settings.js';
 import { pairsIn } from './pair-settings.js';
 
 const portRule: Rule = {
@@ -15,19 +16,15 @@ const portRule: Rule = {
     'Decode engines ask a prefill engine at its side channel (NIXL, 5600 by default) or bootstrap server (SGLang, 8998) how its blocks are fetched. The second engine cannot listen there, and ends; or who asks for its blocks meets the other engine, and each request that is divided fails.',
 };
 
-const NIXL_PORT = 5600;
-const BOOTSTRAP_PORT = 8998;
-
-/** Engines of one pod, or of one script that gives each of them its own GPUs. */
+/** Engines of one pod, or of one script that gives each of them its own GPUs; and pods that share the network of their host. */
 export const sideChannelPort: LintRule = {
   rule: portRule,
   check: (fleet) => {
     const listeners = fleet.workers.flatMap((worker) => listenerOf(readPairFacts(worker)) ?? []);
     return listeners.flatMap((one, index): readonly Finding[] => {
-      const first = listeners
-        .slice(0, index)
-        .find((other) => isOneHost(one.facts, other.facts) && overlap(one, other));
-      if (first === undefined) return [];
+      const others = listeners.slice(0, index).filter((other) => overlap(one, other));
+      const first = others.find((other) => isOneHost(one.facts, other.facts));
+      if (first === undefined) return onHostNetwork(one, others);
       const ours = `${one.port}${one.isDefault ? ', the default' : ''}`;
       return [
         findingAt(portRule, one.span, {
@@ -40,42 +37,40 @@ export const sideChannelPort: LintRule = {
   },
 };
 
-interface Listener {
-  readonly facts: PairFacts;
-  readonly what: 'side channel' | 'bootstrap server';
-  readonly setting: string;
-  readonly port: number;
-  /** One more for each data-parallel rank. */
-  readonly count: number;
-  readonly isDefault: boolean;
-  readonly span: Span;
+/** Pods that may be put on one host, whose network they share, because nothing keeps the scheduler from it. */
+function onHostNetwork(one: SideChannelListener, others: readonly SideChannelListener[]): readonly Finding[] {
+  const site = one.facts.worker.launch.site;
+  if (site === undefined || !mayShareHost(one)) return [];
+  const hasReplicas = site.kind !== 'DaemonSet' && (site.replicas ?? 1) > 1;
+  const first = others.find((other) => other.facts.worker.launch.site !== site && mayShareHost(other));
+  if (first === undefined && !hasReplicas) return [];
+  const whom = first === undefined ? 'another pod of it' : nameOf(first.facts.worker.launch);
+  return [
+    findingAt(portRule, one.span, {
+      severity: 'warning',
+      message: `${nameOf(one.facts.worker.launch)} has hostNetwork and its ${one.what} at port ${one.port}${one.isDefault ? ', the default' : ''}, and so has ${whom}: nothing keeps both from one host`,
+      advice: `List the port as a containerPort, which keeps the scheduler from putting both on one host, or give each a port of its own: ${one.setting}.`,
+      ...(first === undefined ? {} : { related: [{ span: first.span, says: `port ${first.port}` }] }),
+    }),
+  ];
 }
 
-function listenerOf(facts: PairFacts | undefined): Listener | undefined {
-  if (facts === undefined) return undefined;
-  const { launch } = facts.worker;
-  const isSglang = launch.backend === 'sglang';
-  if (isSglang ? facts.role !== 'prefill' : !facts.usesNixl) return undefined;
-  const name = isSglang ? '--disaggregation-bootstrap-port' : 'VLLM_NIXL_SIDE_CHANNEL_PORT';
-  const given = isSglang ? flagOf(launch, name) : variableOf(launch, name);
-  const mayBeUnseen = isSglang ? launch.hasUnseenArgs : launch.hasUnseenEnv;
-  // Dynamo's wrapper takes a port that is free.
-  if (given === undefined && (mayBeUnseen || launch.isDynamo)) return undefined;
-  const port = given === undefined ? (isSglang ? BOOTSTRAP_PORT : NIXL_PORT) : numberOf(given);
-  if (port === undefined) return undefined;
-  const ranks = numberOf(flagOf(launch, '--data-parallel-size', '-dp')) ?? 1;
-  return {
-    facts,
-    what: isSglang ? 'bootstrap server' : 'side channel',
-    setting: name,
-    port,
-    count: isSglang ? 1 : Math.min(ranks, 64),
-    isDefault: given === undefined,
-    span: given?.span ?? launch.at,
-  };
+function mayShareHost({ facts, port }: SideChannelListener): boolean {
+  const { site, container } = facts.worker.launch;
+  if (site === undefined || container === undefined) return false;
+  const access = new YamlAccess(site.document);
+  if (access.text(site.spec, 'hostNetwork')?.value !== 'true') return false;
+  // What keeps pods apart is not weighed.
+  if (
+    ['affinity', 'nodeSelector', 'nodeName', 'topologySpreadConstraints'].some((key) =>
+      access.get(site.spec, key),
+    )
+  )
+    return false;
+  return !access.maps(container.node, 'ports').some((one) => access.number(one, 'containerPort') === port);
 }
 
-function overlap(a: Listener, b: Listener): boolean {
+function overlap(a: SideChannelListener, b: SideChannelListener): boolean {
   return a.what === b.what && a.port < b.port + b.count && b.port < a.port + a.count;
 }
 

@@ -51,6 +51,11 @@ export class FleetViewPart implements FleetPart {
       board: this.#board,
       reportOf: (target) => runner.reportOf(target),
       resultsOf: (group) => router?.resultsOf(group) ?? [],
+      pairs: () => ({
+        view: runner.view,
+        pairsOf: (group) => runner.pairsOf(group),
+        nowMs: clock.monotonicMs(),
+      }),
     });
     this.streams = [viewStream(this.#board)];
     this.services = [

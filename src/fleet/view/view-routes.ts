@@ -11,6 +11,7 @@ import {
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { type GroupResults, RankResults } from '../../gen/kvaccord/v1/router.js';
 import type { ViewBoard } from './view-board.js';
+import { type ViewPairsModules, viewPairs } from './view-pairs.js';
 
 /** Workers of one answer about topology: 8 GPUs and 10 NICs with their links are 10 kB. */
 const MAX_TOPOLOGIES = 100;
@@ -24,10 +25,12 @@ export interface ViewRoutesModules {
   reportOf(target: string): CapabilityReport | undefined;
   /** Results of a group; empty where nobody routes. */
   resultsOf(group: string): readonly GroupResults[];
+  /** The pairs of prefill and decode workers as they are now. */
+  pairs(): ViewPairsModules;
 }
 
 /** The view as JSON. */
-export function viewRoutes({ board, reportOf, resultsOf }: ViewRoutesModules): ApiRoute[] {
+export function viewRoutes({ board, reportOf, resultsOf, pairs }: ViewRoutesModules): ApiRoute[] {
   return [
     {
       path: '/view',
@@ -83,6 +86,12 @@ export function viewRoutes({ board, reportOf, resultsOf }: ViewRoutesModules): A
           throw new ApiError(400, 'wrong_query', 'from must be a whole number, the id of a worker');
         return topologyFrom(from, board, reportOf);
       },
+    },
+    {
+      path: '/view/pairs',
+      summary: 'Pairs of prefill and decode workers: state, class, cost, and why one cannot be used',
+      response: { type: 'object', description: 'A ViewPairs; see docs/http-and-grpc.md' },
+      handle: () => viewPairs(pairs()),
     },
   ];
 }

@@ -41,11 +41,16 @@ export function duration(ms: number | undefined): string {
 
 /** `12 s ago`, `3 min ago`, `2 h ago`, `4 d ago`. */
 export function ago(ms: number): string {
+  return `${inOneUnit(ms)} ago`;
+}
+
+/** `12 s`, `3 min`, `2 h`, `4 d`. */
+export function inOneUnit(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
-  if (seconds < 60) return `${seconds} s ago`;
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ago`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h ago`;
-  return `${Math.floor(seconds / 86_400)} d ago`;
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
 }
 
 /** `12:03:45` of the reader's own time zone. */

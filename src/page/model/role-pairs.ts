@@ -17,7 +17,8 @@ export type Nearness =
   | 'apart'
   | 'not known';
 
-const WORDS: Readonly<Record<PairClass, Nearness>> = {
+/** Each class in words. */
+export const NEARNESS_WORDS: Readonly<Record<PairClass, Nearness>> = {
   same_gpu: 'same GPU',
   nvlink_fabric: 'same NVLink fabric',
   nvlink_host: 'NVLink on one host',
@@ -49,7 +50,7 @@ export interface RolePairs {
 }
 
 /** The nearest first. */
-const NEARNESS: readonly Nearness[] = PAIR_CLASSES.map((name) => WORDS[name]);
+const NEARNESS: readonly Nearness[] = PAIR_CLASSES.map((name) => NEARNESS_WORDS[name]);
 
 /** Which of the six kinds of line a pair is drawn with, 0 the nearest. */
 export function lineOf(nearness: Nearness): number {
@@ -93,7 +94,7 @@ export function pairsOf(workers: readonly PlacedWorker[]): RolePairs[] {
       const [ours, theirs] = [positions.get(a.id), positions.get(b.id)];
       return ours === undefined || theirs === undefined
         ? 'not known'
-        : WORDS[classOfPair(ours, theirs).class];
+        : NEARNESS_WORDS[classOfPair(ours, theirs).class];
     };
     const pairs = prefill.flatMap((one) =>
       decode.map((other) => ({ prefill: one, decode: other, nearness: nearness(one, other) })),

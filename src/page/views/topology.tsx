@@ -9,10 +9,12 @@ import { placedWorkers, type TopologyAnswer } from '../model/placed-workers.js';
 import { pairsOf } from '../model/role-pairs.js';
 import { GroupChoice } from './group-choice.js';
 import { HostCard, LinkLegend } from './host-card.js';
+import { PairStates } from './pair-states.js';
 import { Empty, Section } from './parts.js';
 import { RolePairsView } from './role-pairs-view.js';
 import { SearchField } from './search-field.js';
 import { place } from './state.js';
+import { usePairs } from './use-pairs.js';
 
 /** Hosts that are drawn before the reader asks for more. */
 const HOSTS_SHOWN = 12;
@@ -69,6 +71,8 @@ export function TopologyView({ document }: { readonly document: ViewDocument }):
     }))
     .filter(({ hosts }) => hosts.length > 0);
   const pairs = pairsOf(workers);
+  const judged = usePairs(document.workers.some(({ role }) => role === 'prefill' || role === 'decode'));
+  const judgedGroups = judged.groups.filter((each) => group === '' || each.group === group);
   return (
     <>
       <GroupChoice groups={document.models.map((model) => model.group)} chosen={group} />
@@ -78,6 +82,10 @@ export function TopologyView({ document }: { readonly document: ViewDocument }):
       </div>
       {problem === '' ? null : <Empty>The topology cannot be read: {problem}</Empty>}
       {fabrics.length === 0 && problem === '' ? <Empty>No worker has reported what it runs on.</Empty> : null}
+      {judged.problem === '' ? null : <Empty>The pairs cannot be read: {judged.problem}</Empty>}
+      {judgedGroups.map((each) => (
+        <PairStates key={each.group} pairs={each} />
+      ))}
       {pairs.map((each) => (
         <RolePairsView key={each.group} pairs={each} />
       ))}

@@ -57,7 +57,9 @@ function closedService(
   if (what !== 'side channel') return undefined;
   const host = variableOf(launch, 'VLLM_NIXL_SIDE_CHANNEL_HOST');
   const [name] = host?.value?.split('.') ?? [];
-  const services = beside.filter((one): one is Service => one.kind === 'Service' && one.labels !== undefined && one.name === name);
+  const services = beside.filter(
+    (one): one is Service => one.kind === 'Service' && one.labels !== undefined && one.name === name,
+  );
   const [service] = services;
   if (host === undefined || service === undefined || services.length > 1) return undefined;
   // By the name of a headless one, pods are reached themselves.

@@ -140,5 +140,9 @@ export const eppDescription: CommandDescription<typeof eppSettings> = {
     checkEngineSettings(settings, reject);
     const wrong = settings.modelRewrite.find((item) => !/^[^=]+=[^=]+$/.test(item));
     if (wrong !== undefined) throw reject('model-rewrite', 'pairs such as chat=llama-3-70b', wrong);
+    const asked = settings.modelRewrite.map((item) => item.slice(0, item.indexOf('=')));
+    const again = asked.findIndex((name, at) => asked.indexOf(name) < at);
+    if (again !== -1)
+      throw reject('model-rewrite', 'one pair for each name that is asked for', settings.modelRewrite[again]);
   },
 };

@@ -184,7 +184,7 @@ describe('a picker before prefill and decode workers', () => {
     await vi.waitFor(async () => expect(await counted(fleet)).toEqual([0, 0]));
   });
 
-  it('sets a pair aside whose requests fail, and computes them on one worker', async () => {
+  it('sets a pair aside whose requests fail, and ejects none of its workers', async () => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
     fleet.network.failure = 'NIXL compatibility hash mismatch';
     for (let at = 0; at < 3; at += 1) {
@@ -192,9 +192,9 @@ describe('a picker before prefill and decode workers', () => {
       expect(failed.status).toBe(500);
       expect(failed.set['x-prefiller-host-port']).toBeDefined();
     }
-    const alone = await fleet.ask({ prompt: prompt() });
-    expect(alone.status).toBe(200);
-    expect(alone.set['x-prefiller-host-port']).toBeUndefined();
+    const aside = 'kv_accord_pairs{group="demo-model",state="set_aside"}';
+    await vi.waitFor(async () => expect(await metric(fleet, aside)).toBe(1));
+    expect(await metric(fleet, 'kv_accord_router_worker_ejected')).toBe(0);
     expect(await fleet.harness.metric('kv_accord_epp_failures_total')).toBe(3);
     expect(await metric(fleet, 'kv_accord_pd_failed_transfers_total')).toBe(3);
     expect(fleet.lines.some(({ message }) => message.startsWith('The pair prefill-1'))).toBe(true);

@@ -9,7 +9,7 @@ import type { TextSource } from '../text/span.js';
 import type { Material } from './material.js';
 import { NO_OVERLAYS, type Overlays } from './overlays.js';
 import { type FrontendFacts, readFrontendFacts } from './router-facts.js';
-import { readViews } from './views.js';
+import { hasRouting, hasWorker, readViews, routerOf } from './views.js';
 import { hasCache, readWorkerFacts, type WorkerFacts } from './worker-facts.js';
 
 /** Processes that serve together. */
@@ -76,14 +76,18 @@ export function readFleets(
       overlayOf.set(full, file);
       add(groups, full, [launch]);
     };
-    for (const [index, view] of views.entries())
-      for (const launch of view)
+    for (const [index, view] of views.entries()) {
+      const isHalf = hasWorker({ launches: view }) && !hasRouting({ launches: view });
+      const router = isHalf ? routerOf(file, files) : undefined;
+      for (const launch of [...view, ...(router?.launches ?? [])])
         addOwn(
           launch.site?.kind === 'DynamoGraphDeployment'
             ? graphOf(launch.site, graphs)
-            : `${index}/${namespaceOf(launch)}`,
+            : // The values of a picker's chart say of no namespace.
+              `${index}/${router === undefined ? namespaceOf(launch) : ''}`,
           launch,
         );
+    }
     for (const [index, set] of sets.entries()) for (const launch of set) addOwn(`set ${index}`, launch);
   }
   scripts.forEach((script, index) => {

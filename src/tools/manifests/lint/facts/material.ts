@@ -85,7 +85,9 @@ export class Material implements Library {
     const others = readOthers({ source, documents: file.documents }, this.tree);
     if (others.sets.length + others.beside.length > 0) this.#others.push({ ...others, file: file.file });
     const isNamed = namesProgram(text);
-    let isRead = others.sets.length + others.beside.length > 0;
+    // A file that has a picker's configuration may start its workers in a way that no rule reads.
+    let isRead =
+      others.sets.length > 0 || others.beside.some(({ role }) => !/^(?:gateway|unchecked)$/.test(role));
     for (const site of readPodSites(file)) {
       const isLaunching = readLaunches(source, site, this).length > 0;
       if (isNamed || isLaunching) this.#sites.push({ source, site });

@@ -17,6 +17,7 @@ const MAX_PLACES = 100;
 
 /** Why a worker is compared with nothing. */
 const ALONE = 'no router is beside it in these files';
+const IDLE = 'no worker is beside it in these files';
 const SIZELESS = 'its block size is not written in these files';
 const IN_FILE = 'its block size is in a file that is not among these (--with FILE)';
 
@@ -36,7 +37,14 @@ export function findNotChecked(fleets: readonly Fleet[]): readonly NotChecked[] 
     if (known.places.length < MAX_PLACES) known.places.push(place);
     found.set(key, known);
   };
+  const joined = new Set(
+    fleets
+      .filter(({ workers }) => workers.length > 0)
+      .flatMap(({ gateways }) => gateways.map(({ at }) => at)),
+  );
   for (const fleet of fleets) {
+    if (fleet.workers.length === 0)
+      for (const launch of fleet.gateways) if (isIdle(launch) && !joined.has(launch.at)) add(launch, IDLE);
     for (const launch of fleet.unchecked) add(launch, launch.unchecked ?? '');
     const isCompared = hasRouter(fleet);
     for (const { launch, size, unseen } of fleet.workers) {
@@ -46,6 +54,11 @@ export function findNotChecked(fleets: readonly Fleet[]): readonly NotChecked[] 
     }
   }
   return [...found.values()].sort((a, b) => b.count - a.count);
+}
+
+/** Whether a router of others could be compared with workers: one with blocks of its own is named already, and TensorRT-LLM's names its own. */
+function isIdle({ gateway }: Launch): boolean {
+  return gateway !== undefined && gateway.kind !== 'own-blocks' && gateway.kind !== 'trtllm-disaggregated';
 }
 
 /** Whether a fleet has a program that block sizes are compared with. */

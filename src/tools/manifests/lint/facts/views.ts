@@ -55,12 +55,53 @@ function viewsByFolder(files: readonly FilePrograms[]): readonly (readonly FileP
     for (const one of open) put(byFolder, above(folderOf(one.file), climb), one);
     open = [];
     for (const members of byFolder.values()) {
-      if (!members.some(hasWorker) || !members.some(hasRouting)) open.push(...members);
+      if (!members.some(hasWorker) || !members.some(hasRouting) || areSeveral(members)) open.push(...members);
       else if (areVariants(members)) views.push(...members.map((one) => [one]));
       else views.push(members);
     }
   }
   return [...views, ...open.map((one) => [one])];
+}
+
+/** Whether files of different folders route with the same program: then they are several deployments, and whose workers are meant is not known. */
+function areSeveral(files: readonly FilePrograms[]): boolean {
+  const folders = new Map<string, string>();
+  return files.some(({ file, launches }) =>
+    launches.some((launch) => {
+      if (!isRouter(launch)) return false;
+      const { program } = launch;
+      const known = folders.get(program) ?? folderOf(file);
+      folders.set(program, known);
+      return known !== folderOf(file);
+    }),
+  );
+}
+
+/** Whether a program routes, also one with which nothing is compared. */
+function isRouter({ role, program }: Launch): boolean {
+  return role === 'unchecked' ? /(?:picker|router|gateway)$/i.test(program) : role !== 'worker';
+}
+
+/** Folders above a kustomization in which the router of its workers is looked for: `GUIDE/modelserver/gpu/vllm/base`. */
+const MAX_OVERLAY_CLIMB = 4;
+
+/**
+ * What routes to the workers of an overlay that has no router of its own: the file of the nearest folder above it, or of at
+ * most two below that, which only routes. Undefined where there is none, and where there are several.
+ */
+export function routerOf(overlay: string, files: readonly FilePrograms[]): FilePrograms | undefined {
+  const routing = files.filter((one) => one.launches.some(isRouter) && !hasWorker(one));
+  let folder = folderOf(overlay);
+  for (let climb = 0; climb <= MAX_OVERLAY_CLIMB && folder !== posix.dirname(folder); climb += 1) {
+    const near = routing.filter(({ file }) =>
+      Array.from({ length: MAX_CLIMB + 1 }, (_, step) =>
+        above(folderOf(posix.normalize(file)), step),
+      ).includes(folder),
+    );
+    if (near.length > 0) return near.length === 1 ? near[0] : undefined;
+    folder = posix.dirname(folder);
+  }
+  return undefined;
 }
 
 function above(folder: string, count: number): string {

@@ -87,7 +87,12 @@ export function applyPatch(objects: readonly BuiltObject[], patch: ReadPatch): b
 }
 
 function applyTo(object: BuiltObject, content: unknown, access: YamlAccess): boolean {
-  if (isSeq(content)) return applyJsonPatch(object.object, content as YAMLSeq, access);
+  if (isSeq(content)) {
+    const isApplied = applyJsonPatch(object.object, content as YAMLSeq, access);
+    const renamed = object.access.text(object.access.map(object.object, 'metadata'), 'name')?.value;
+    if (renamed !== undefined) object.names.add(renamed);
+    return isApplied;
+  }
   if (!isMap(content)) return content === null;
   if (directiveOf(content) === 'delete') {
     object.object.items = [];

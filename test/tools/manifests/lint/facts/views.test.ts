@@ -33,6 +33,12 @@ describe('workloads of a repository', () => {
     ).toEqual([]);
   });
 
+  it('beside several routers of one kind are compared with none', () => {
+    expect(
+      found({ 'x/a/router.yaml': router(16), 'x/b/router.yaml': router(32), 'x/c/worker.yaml': vllm(64) }),
+    ).toEqual([]);
+  });
+
   it('far from each other never meet', () => {
     expect(found({ 'a/b/c/d/router.yaml': router(16), 'e/f/g/h/worker.yaml': vllm(64) })).toEqual([]);
   });

@@ -95,6 +95,20 @@ describe('what counts as seen', () => {
     ]);
   });
 
+  it('a picker that needs workers, and a command beside it that no rule reads', () => {
+    const picker = `kind: EndpointPickerConfig
+plugins:
+  - type: precise-prefix-cache-producer
+    parameters: {tokenProcessorConfig: {blockSize: 64}}
+schedulingProfiles: [{name: default, plugins: [{pluginRef: precise-prefix-cache-producer}]}]
+`;
+    const command = 'custom: |\n  vllm serve m --block-size 64\n';
+    expect(seen({ file: 'x.yaml', text: `${picker}---\n${command}` })).toEqual([
+      '1 × vllm, it stands in a file of a kind that no rule reads',
+      '1 × llm-d endpoint picker, no worker is beside it in these files',
+    ]);
+  });
+
   it('a worker whose size is not written, beside a router that needs one', () => {
     const text = 'python3 -m dynamo.vllm --model m &\npython3 -m dynamo.frontend --router-mode kv\n';
     expect(seen({ file: 'x.sh', text })).toEqual([

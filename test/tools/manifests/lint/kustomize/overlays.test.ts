@@ -86,6 +86,19 @@ describe('a patch of arguments alone', () => {
     expect(workersIn(files)).toEqual(['o/kustomization.yaml:9']);
   });
 
+  it.each(['worker', 'renamed'])('finds an object that was renamed as %s', (name) => {
+    const files = overlay(
+      `patches:
+  - target: {kind: Deployment, name: worker}
+    patch: '[{"op": "replace", "path": "/metadata/name", "value": "renamed"}]'
+  - target: {kind: Deployment, name: ${name}}
+    path: patch.yaml
+`,
+      { 'o/patch.yaml': PATCH },
+    );
+    expect(workersIn(files)).toEqual(['o/patch.yaml:11']);
+  });
+
   it('of another name changes nothing, and is named', () => {
     const files = overlay('patches: [{path: patch.yaml}]\n', {
       'o/patch.yaml': PATCH.replace('name: worker', 'name: other'),
@@ -129,6 +142,33 @@ describe('overlays of one base', () => {
     expect(
       fixes({ ...unset, 'p/kustomization.yaml': kustomization('resources: [../base]\nnamespace: b\n') }),
     ).toBe(0);
+  });
+});
+
+describe('workers of an overlay without a router', () => {
+  const files = {
+    'g/router/values.yaml': router(16),
+    'g/modelserver/gpu/base/kustomization.yaml': kustomization('resources: [worker.yaml]\n'),
+    'g/modelserver/gpu/base/worker.yaml': vllm(64),
+  };
+
+  it('are compared with the one router of the nearest folder', () => {
+    expect(found(files)).toEqual(['block-size-mismatch g/router/values.yaml:10 error']);
+  });
+
+  it('are compared with none where there are several', () => {
+    expect(found({ ...files, 'g/other/values.yaml': router(64) })).toEqual([]);
+  });
+
+  it('are compared with none further away, where the nearest one has blocks of its own', () => {
+    const guessing = 'kind: EndpointPickerConfig\nplugins: [{type: prefix-cache-scorer}]\n';
+    const { 'g/router/values.yaml': own, ...workers } = files;
+    expect(found({ ...workers, 'g/router/picker.yaml': guessing, 'h/router/all.yaml': own })).toEqual([]);
+  });
+
+  it('are compared with none of another deployment', () => {
+    const { 'g/router/values.yaml': own, ...workers } = files;
+    expect(found({ ...workers, 'h/deep/router/all.yaml': own })).toEqual([]);
   });
 });
 

@@ -416,7 +416,7 @@ describe('a publisher that misbehaves', () => {
       },
       { timeout: 10_000, interval: 200 },
     );
-    expect(followed.eventReader.ranks[0]).toMatchObject({ picture: 'partial' });
+    await reach(followed, { picture: 'partial' });
   });
 
   it('has its orphans healed by one replay', async () => {

@@ -15,7 +15,6 @@ import {
 } from './kv-accord.js';
 import { run } from './run.js';
 import { scratchFolder } from './scratch.js';
-import type { SglangPairEngine } from './sglang-pair.js';
 import { tinyModel } from './tiny-model.js';
 import { until } from './until.js';
 import { type PairEngine, type PairEngineOptions, startPairEngine } from './vllm-pair.js';
@@ -53,10 +52,9 @@ export interface PairStream {
   readonly whole: Promise<string>;
 }
 
-/** Real engines of a tiny model, named by their role and a number, a sidecar beside each, and one frontend. */
+/** Real vLLM engines of a tiny model, named by their role and a number, a sidecar beside each, and one frontend. */
 export class PairFleet {
   readonly #engines = new Map<string, PairEngine>();
-  readonly #others = new Map<string, SglangPairEngine>();
   /** Engines that do not say which half of a request they compute: only their development endpoints do. */
   readonly #silent = new Set<string>();
   readonly #sidecars = new Map<string, Served>();
@@ -101,26 +99,16 @@ export class PairFleet {
     this.#engines.set(name, await startPairEngine({ ...options, ...again, model, role }));
   }
 
-  /** An engine that was started elsewhere; it ends with the fleet. */
-  adopt(name: string, engine: SglangPairEngine): void {
-    this.#others.set(name, engine);
-  }
-
   /** Makes a fleet of these engines; each gets a sidecar if it has none. */
   async serveWith(...names: readonly string[]): Promise<void> {
     for (const name of names) {
       if (this.#sidecars.has(name)) continue;
-      this.#sidecars.set(name, await startSidecar(name, ...this.#flagsOf(name)));
+      const { url, sideChannel, role } = this.engine(name);
+      const roleFlags = this.#silent.has(name) ? ['--role', role] : [];
+      const flags = ['--engine', url, '--side-channel', sideChannel, ...roleFlags];
+      this.#sidecars.set(name, await startSidecar(name, ...flags));
     }
     writeFileSync(this.#file, names.map((name) => `- 127.0.0.1:${this.sidecar(name).grpcPort}\n`).join(''));
-  }
-
-  #flagsOf(name: string): readonly string[] {
-    const other = this.#others.get(name);
-    if (other !== undefined) return ['--engine', other.url];
-    const { url, sideChannel, role } = this.engine(name);
-    const roleFlags = this.#silent.has(name) ? ['--role', role] : [];
-    return ['--engine', url, '--side-channel', sideChannel, ...roleFlags];
   }
 
   async startFrontend(): Promise<void> {
@@ -130,12 +118,7 @@ export class PairFleet {
   }
 
   async stop(): Promise<void> {
-    const all = [
-      this.#frontend,
-      ...this.#sidecars.values(),
-      ...this.#engines.values(),
-      ...this.#others.values(),
-    ];
+    const all = [this.#frontend, ...this.#sidecars.values(), ...this.#engines.values()];
     await Promise.all(all.map((served) => served?.program.stop()));
   }
 

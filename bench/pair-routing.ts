@@ -303,6 +303,7 @@ function decide(): void {
   const book = bookOf(WORKERS);
   const selector = selectorOf(placed);
   const choose = pairAware(placed, book, selector);
+  figure('memory of a worker, with its pairs', (bytesInUse() - emptyBytes) / (2 * WORKERS), 'bytes');
   const active: Pair[] = [];
   const clockUs: number[] = [];
   const singleUs: number[] = [];
@@ -334,8 +335,6 @@ function decide(): void {
   ratio('p99, processor time', quantile(warm(singleUs), 0.99), AIM_P99_US, 'us', 1);
   figure(`batches of ${BATCH}, mean, p50`, median(warm(batchUs)), 'us');
   figure(`batches of ${BATCH}, mean, the worst`, Math.max(...warm(batchUs)), 'us');
-  for (const pair of active.splice(0)) pair.ended();
-  figure('memory of a worker, with its pairs', (bytesInUse() - emptyBytes) / (2 * WORKERS), 'bytes');
 }
 
 function compare(): void {

@@ -107,10 +107,12 @@ function Explained({ pairs }: { readonly pairs: readonly ViewPair[] }): JSX.Elem
   );
 }
 
-function whyOf({ why, isSlow, isOffered, classEvidence }: ViewPair): string {
+function whyOf({ why, isSlow, isOffered, gbPerS = 0, promisedGbPerS = 0 }: ViewPair): string {
   const reasons = [
     why,
-    isSlow === true ? `far slower than ${classEvidence} should be: is UCX using TCP?` : '',
+    isSlow === true
+      ? `it moves ${gbPerS.toPrecision(1)} GB/s, and such links ${promisedGbPerS} GB/s at least: is UCX using TCP?`
+      : '',
     why === '' && !isOffered ? 'one of the two gets no requests' : '',
   ];
   return reasons.filter((reason) => reason !== '').join('; ');

@@ -4,6 +4,7 @@
 // itself, which would be a seventh of a sidecar's start-up time. So the build
 // joins those that are always loaded together; what is imported on demand stays
 // apart. Packages stay outside: their fixes reach an installation without ours.
+import { chmod } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'rolldown';
 import { buildPage } from './parts/build-page.mjs';
@@ -30,5 +31,8 @@ await build({
     comments: false,
   },
 });
+
+// `npm link` does it once, and the next build would take it away.
+await chmod(new URL('../dist/cli/main.js', import.meta.url), 0o755);
 
 await buildPage(root);

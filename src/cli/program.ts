@@ -75,9 +75,11 @@ function buildProgram(
     if (argv.includes(description.name)) addFlags(sub, tableOf(command));
     sub.usage(`[flags]${operands === undefined ? '' : ` ${usageOf(description)}`}`);
     sub.addHelpText('after', helpAfter(description, modules.columns));
-    sub.action(() =>
-      onRequest({ type: 'command', command, flags: givenFlags(sub, tableOf(command)), operands: sub.args }),
-    );
+    sub.action(() => {
+      const flags = givenFlags(sub, tableOf(command));
+      checkValues(flags, tableOf(command));
+      onRequest({ type: 'command', command, flags, operands: sub.args });
+    });
   }
   const completion = program
     .command('completion')
@@ -117,6 +119,22 @@ export function parseCommandLine(argv: readonly string[], modules: ProgramModule
 /** A command in the list of commands: its name and its operands; that it has flags goes without saying. */
 function termOf(command: Commander): string {
   return [command.name(), ...command.registeredArguments.map((a) => `[${a.name()}]`)].join(' ');
+}
+
+/** A flag in place of a value: the value was forgotten, or came from a variable that is empty. */
+function checkValues(flags: GivenFlags, table: SettingsTable): void {
+  for (const [name, texts] of flags) {
+    const next = texts.find((text) => isFlag(text, table));
+    if (next !== undefined)
+      throw new SettingError(
+        `--${name} (on the command line): must be followed by its value, not by ${next.split('=')[0]}; if it came from a variable, that is empty`,
+      );
+  }
+}
+
+function isFlag(text: string, table: SettingsTable): boolean {
+  const [flag = ''] = text.split('=');
+  return flag.startsWith('--') && (flag.slice(2) in table || flag.replace(/^--no-/, '') in table);
 }
 
 const nameOf = (command: Command): string => command.description.name;

@@ -227,6 +227,15 @@ describe('what is wrong is printed in one line with code 2', () => {
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
   });
 
+  test('a flag in place of a value says that the value is missing', async () => {
+    expect(await cli(['try', '--probe-interval', '--mode', 'wait'])).toMatchObject({
+      code: 2,
+      stderr:
+        'kv-accord: --probe-interval (on the command line): must be followed by its value, not by --mode; if it came from a variable, that is empty\n',
+    });
+    expect((await cli(['try', '--mode', '--log-level=debug'])).stderr).toContain('not by --log-level;');
+  });
+
   test('help of a command that is none names those that are', async () => {
     expect(await cli(['help', 'pikcy'])).toMatchObject({
       code: 2,

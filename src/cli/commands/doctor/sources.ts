@@ -6,7 +6,7 @@ import { readEngineKey } from '../../../app/setting-file.js';
 import { ADDRESS_FORMS, type Address, parseAddress } from '../../../edge/platform/address.js';
 import { kindOfPath } from '../../../edge/platform/files/find-files.js';
 import { createHttpGet } from '../../../edge/platform/net/http-get.js';
-import { RpcDialer } from '../../../edge/rpc/channel.js';
+import { type RpcChannel, RpcDialer } from '../../../edge/rpc/channel.js';
 import { ConnectError } from '../../../edge/rpc/connect-error.js';
 import type { Security } from '../../../edge/security/security.js';
 import type { EvidencePart, SourceOutcome } from '../../../tools/doctor/evidence.js';
@@ -193,17 +193,20 @@ class FleetAsker {
   /** Rejects only with the signal's reason. */
   async ask(address: Address): Promise<EvidencePart> {
     const { clock, signal } = this.#context;
-    const channel = this.#dialer.dial(address);
+    let channel: RpcChannel | undefined;
     try {
+      channel = this.#dialer.dial(address);
       const snapshot = await takeSnapshot(channel, { clock, signal, timeoutMs: this.#timeoutMs });
       return snapshot.type === 'sidecar'
         ? sidecarPart(address.text, snapshot.report)
         : fleetPart(address.text, snapshot.agreements, snapshot.workers);
     } catch (error) {
       if (!(error instanceof SnapshotError || error instanceof ConnectError)) throw error;
-      return notRead('fleet', address.text, error.message);
+      // The part is called by its address already.
+      const [said, prefix] = [error.message, `${address.text}: `];
+      return notRead('fleet', address.text, said.startsWith(prefix) ? said.slice(prefix.length) : said);
     } finally {
-      channel.close();
+      channel?.close();
     }
   }
 }

@@ -187,6 +187,18 @@ describe('sources', () => {
     expect(stdout).toMatch(/manifests +not read.*it does not exist/s);
   });
 
+  it('beyond this machine, in plaintext that was not asked for, do not hide the others', async () => {
+    const { code, stdout, stderr } = await run([...HEALTHY, '192.0.2.1:50060', '--verbose']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/192\.0\.2\.1:50060 +not read.*plaintext beyond this machine/s);
+  });
+
+  it('that nothing listens at are named once', async () => {
+    const { code, stderr } = await run(['127.0.0.1:1']);
+    expect(code).toBe(5);
+    expect(stderr).toContain('kv-accord doctor: 127.0.0.1:1: nothing listens there');
+  });
+
   it('may be a packed log', async () => {
     const log = join(folder(), 'frontend.log.gz');
     writeFileSync(log, gzipSync(readFileSync(join(CASE, 'frontend.log'))));

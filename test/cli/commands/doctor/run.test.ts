@@ -190,7 +190,7 @@ describe('sources', () => {
   it('beyond this machine, in plaintext that was not asked for, do not hide the others', async () => {
     const { code, stdout, stderr } = await run([...HEALTHY, '192.0.2.1:50060', '--verbose']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/192\.0\.2\.1:50060 +not read.*plaintext beyond this machine/s);
+    expect(stdout).toMatch(/^192\.0\.2\.1:50060 +fleet +not read +plaintext beyond this machine/m);
   });
 
   it('that nothing listens at are named once', async () => {

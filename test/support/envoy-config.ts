@@ -13,16 +13,19 @@ export interface EnvoyOptions {
   readonly filter?: Readonly<Record<string, unknown>>;
   /** `envoy.lb.subset_hint` of every request. */
   readonly subset?: readonly string[];
+  /** Port of a collector that gets Envoy's own spans over OTLP/HTTP. Default none. */
+  readonly collectorPort?: number;
   /** Threads that serve. Default 1. */
   readonly concurrency?: number;
 }
 
 const ENVOY = 'type.googleapis.com/envoy';
+const COLLECTOR = 'collector';
 const DESTINATION = 'x-gateway-destination-endpoint';
 
 /** The configuration of an Envoy that serves at `port`, as gateways configure it for an Endpoint Picker. */
 export function envoyConfigOf(options: EnvoyOptions, port: number, adminPort: number): object {
-  const { pickerPort, isSecure = true, engines } = options;
+  const { pickerPort, isSecure = true, engines, collectorPort } = options;
   return {
     admin: { address: address(adminPort) },
     static_resources: {
@@ -40,12 +43,31 @@ export function envoyConfigOf(options: EnvoyOptions, port: number, adminPort: nu
             : { load_balancing_policy: overrideHost() }),
         },
         ...(pickerPort === undefined ? [] : [pickerCluster(pickerPort, isSecure)]),
+        ...(collectorPort === undefined
+          ? []
+          : [{ name: COLLECTOR, type: 'STATIC', load_assignment: endpoints(COLLECTOR, [collectorPort]) }]),
       ],
     },
   };
 }
 
-function connectionManager({ pickerPort, subset, ...options }: EnvoyOptions): object {
+/** Every request has a span, which is sent within a moment. */
+function tracing(collectorPort: number): object {
+  const uri = `http://127.0.0.1:${collectorPort}/v1/traces`;
+  return {
+    random_sampling: { value: 100 },
+    provider: {
+      name: 'envoy.tracers.opentelemetry',
+      typed_config: {
+        '@type': `${ENVOY}.config.trace.v3.OpenTelemetryConfig`,
+        service_name: 'envoy',
+        http_service: { http_uri: { uri, cluster: COLLECTOR, timeout: '2s' } },
+      },
+    },
+  };
+}
+
+function connectionManager({ pickerPort, subset, collectorPort, ...options }: EnvoyOptions): object {
   const filters = [
     ...(subset === undefined ? [] : [subsetFilter(subset)]),
     ...(pickerPort === undefined ? [] : [extProc(options)]),
@@ -57,6 +79,7 @@ function connectionManager({ pickerPort, subset, ...options }: EnvoyOptions): ob
       '@type': `${ENVOY}.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager`,
       stat_prefix: 'door',
       http_filters: filters,
+      ...(collectorPort === undefined ? {} : { tracing: tracing(collectorPort) }),
       route_config: {
         virtual_hosts: [
           {

@@ -93,9 +93,13 @@ export function startFrontend(
 }
 
 /** Starts a frontend that finds its workers as the flags say, on free ports, and waits until it answers. */
-export async function startFrontendWith(name: string, flags: readonly string[]): Promise<ServedFrontend> {
+export async function startFrontendWith(
+  name: string,
+  flags: readonly string[],
+  surroundings: Surroundings = {},
+): Promise<ServedFrontend> {
   const port = await freePort();
-  const served = await serve(name, 'frontend', ['--http-port', String(port), ...flags]);
+  const served = await serve(name, 'frontend', ['--http-port', String(port), ...flags], surroundings);
   return { ...served, url: `http://127.0.0.1:${port}` };
 }
 
@@ -133,12 +137,12 @@ export function startEpp(
 export async function startEppWith(
   name: string,
   flags: readonly string[],
+  surroundings: Surroundings = {},
 ): Promise<Served & { readonly pickerPort: number }> {
   const pickerPort = await freePort();
-  const served = await serve(name, 'epp', [
-    ...['--ext-proc-listen', `127.0.0.1:${pickerPort}`, '--health-listen', `127.0.0.1:${await freePort()}`],
-    ...flags,
-  ]);
+  const listens = ['--ext-proc-listen', `127.0.0.1:${pickerPort}`];
+  const health = ['--health-listen', `127.0.0.1:${await freePort()}`];
+  const served = await serve(name, 'epp', [...listens, ...health, ...flags], surroundings);
   return { ...served, pickerPort };
 }
 

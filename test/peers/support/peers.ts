@@ -24,6 +24,7 @@ export type PeerName =
   | 'vllm-router'
   | 'envoy'
   | 'reference-pickers'
+  | 'otelcol'
   | 'chromium'
   | 'grafana-schema';
 

@@ -344,6 +344,12 @@ const CASES: readonly Case[] = [
       ['vllm-nixl-params-dropped', 'decode_recomputes likely'],
       ['vllm-nixl-leases-480', 'leases_expire likely'],
       ['vllm-nixl-ucx-over-tcp', 'transfer_slow likely'],
+      ['dynamo-without-etcd', 'control_plane_unreachable likely'],
+      ['vllm-connector-and-hybrid', 'settings_refused likely'],
+      ['vllm-without-nixl', 'library_missing likely'],
+      ['vllm-nixl-locked-memory', 'transfer_path_broken likely'],
+      ['vllm-no-room-for-longest', 'cache_memory_missing likely'],
+      ['vllm-nixl-connector-crashes', 'connector_crashed likely'],
     ] as const
   ).map(([name, first]) => ({
     from: `after a public text: ${name}`,

@@ -68,6 +68,18 @@ export const SIGNALS = [
   'accord_transfer_slow',
   /** A router has no prefill engine, or no decode engine. */
   'role_missing',
+  /** An engine has no room for its KV cache: it does not start, or drops a batch. */
+  'cache_memory_missing',
+  /** A library that moves or keeps KV blocks is missing, or its version does not belong to the engine's. */
+  'library_missing',
+  /** What lies below a transfer fails: devices, drivers, memory that cannot be registered, a path that breaks. */
+  'transfer_path_broken',
+  /** A traceback through the part of an engine that moves or keeps KV blocks. */
+  'connector_crashed',
+  /** A program refuses its settings, by the sentence that is the value. */
+  'settings_refused',
+  /** NATS or etcd, by which a fleet finds its members, cannot be reached. */
+  'control_plane_unreachable',
   /** A program began. */
   'started',
 ] as const;

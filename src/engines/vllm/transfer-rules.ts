@@ -19,6 +19,21 @@ const REFUSALS: readonly (readonly [needle: string, field: string])[] = [
   ['does not support decode TP greater than', 'tensor parallel size'],
   // Mooncake: "req cmpl-1: KV group count mismatch: local=2, remote=1".
   ['KV group count mismatch: local=', 'KV cache groups'],
+  ['is not divisible by remote tensor parallel', 'tensor parallel size'],
+  ['is not divisible by local tensor parallel', 'tensor parallel size'],
+  ['is not divisible by remote block size', 'block size'],
+  ['KV-head re-sharding is not supported', 'tensor parallel size'],
+  ['block-contiguous kv_cache_layout', 'KV cache layout'],
+  ['Packed KV block rows differ between P and D', 'KV cache layout'],
+  ['use the same KV cache layout on P and D', 'KV cache layout'],
+  // MoRIIO: "peer 10.0.0.7 registered 2 region(s) for layer …, this engine has 1; the two sides must run the same model and KV cache layout".
+  ['the two sides must run the same model and KV', 'model or KV cache layout'],
+  ['KV cache block size mismatch for layer', 'block size'],
+  ['heterogeneous-TP mamba/KDA transfer is not', 'tensor parallel size'],
+  // Tiers between engines: "block_len mismatch from …: remote=…, local=…".
+  ['block_len mismatch from ', 'block length'],
+  ['config fingerprint mismatch from ', 'configuration'],
+  ['hash seed mismatch from ', 'hash seed (PYTHONHASHSEED)'],
 ];
 
 /** Lines about KV blocks that come from another vLLM: NIXL, Mooncake and UCX below both, 0.10 to 0.32. */
@@ -39,8 +54,10 @@ export const VLLM_TRANSFER_RULES: readonly LogRule[] = [
       about: 'engine ID mismatch',
     }),
   ),
-  rule('Failed to connect to bootstrap server', (line, found) =>
-    found.addSignal('transfer_unreachable', line, { value: 'no answer', about: 'bootstrap server' }),
+  ...['Failed to connect to bootstrap server', 'with the Mooncake bootstrap server at'].map((needle) =>
+    rule(needle, (line, found) =>
+      found.addSignal('transfer_unreachable', line, { value: 'no answer', about: 'bootstrap server' }),
+    ),
   ),
   // The last line of the listener that a traceback shows: a message of another form ends its thread for good.
   rule('target_tp_rank = msgspec.msgpack.decode(', (line, found) =>
@@ -65,6 +82,10 @@ export const VLLM_TRANSFER_RULES: readonly LogRule[] = [
     const count = numberOf(digitsBehind(line.text, 'Failing ')) ?? 1;
     found.addSignal('transfer_failed', line, { value: 'KV load failure', count, about: 'KV load failure' });
   }),
+  // "RDMA read TIMED OUT for req … after 60.0s (kv_connector_extra_config.recv_abort_timeout=60)".
+  signal('RDMA read TIMED OUT for req', 'transfer_failed'),
+  signal('RDMA transfer failed for request', 'transfer_failed'),
+  signal('pulling kv_caches for ', 'transfer_failed'),
   signal('Mooncake transfer failed for request', 'transfer_failed'),
   signal('Failed to transfer KV cache for request', 'transfer_failed'),
   signalWithRest('Error processing Mooncake xfer request', 'transfer_failed'),
@@ -82,6 +103,20 @@ export const VLLM_TRANSFER_RULES: readonly LogRule[] = [
     found.addSignal('transfer_recomputed', line, {
       value: 'parameters of the transfer that are not complete',
       about: 'will not utilize KVTransfer',
+    }),
+  ),
+  // Before the engine V1: "[rank0]: Failed to receive all KVs and hidden states, redo model forwarding."
+  rule('Failed to receive all KVs and hidden states', (line, found) =>
+    found.addSignal('transfer_recomputed', line, {
+      value: 'after a failed transfer',
+      about: 'Failed to receive all KVs',
+    }),
+  ),
+  // "Got kv_transfer_params, but no KVConnector found. Disabling KVTransfer for this request."
+  rule('but no KVConnector found', (line, found) =>
+    found.addSignal('transfer_recomputed', line, {
+      value: 'the engine has no KV connector',
+      about: 'no KVConnector found',
     }),
   ),
   // "… which were retrieved by 0 decode worker(s) within 480 seconds.", since 0.20 "… by 0 remote worker(s) before lease expired."

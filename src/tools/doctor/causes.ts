@@ -1,7 +1,10 @@
 import { blockSizeMismatch } from './causes/block-size-mismatch.js';
 import { cacheChurn } from './causes/cache-churn.js';
+import { cacheMemoryMissing } from './causes/cache-memory-missing.js';
 import { canaryFailed } from './causes/canary-failed.js';
 import type { Cause } from './causes/cause.js';
+import { connectorCrashed } from './causes/connector-crashed.js';
+import { controlPlaneUnreachable } from './causes/control-plane-unreachable.js';
 import { decodeRecomputes } from './causes/decode-recomputes.js';
 import { eventsIgnored } from './causes/events-ignored.js';
 import { eventsLost } from './causes/events-lost.js';
@@ -13,6 +16,7 @@ import { hashMismatch } from './causes/hash-mismatch.js';
 import { hybridBlockSize } from './causes/hybrid-block-size.js';
 import { instanceUnknown } from './causes/instance-unknown.js';
 import { leasesExpire } from './causes/leases-expire.js';
+import { libraryMissing } from './causes/library-missing.js';
 import { misreadEvents } from './causes/misread-events.js';
 import { modelNotAdded } from './causes/model-not-added.js';
 import { noSharedPrefixes } from './causes/no-shared-prefixes.js';
@@ -25,9 +29,11 @@ import { promptsNotScored } from './causes/prompts-not-scored.js';
 import { publisherFailed } from './causes/publisher-failed.js';
 import { resultsContradict } from './causes/results-contradict.js';
 import { roleMissing } from './causes/role-missing.js';
+import { settingsRefused } from './causes/settings-refused.js';
 import { sideChannelDead } from './causes/side-channel-dead.js';
 import { sideChannelUnreachable } from './causes/side-channel-unreachable.js';
 import { tokenMismatch } from './causes/token-mismatch.js';
+import { transferPathBroken } from './causes/transfer-path-broken.js';
 import { transferSlow } from './causes/transfer-slow.js';
 import { unsyncedFrontends } from './causes/unsynced-frontends.js';
 import { workersRejected } from './causes/workers-rejected.js';
@@ -56,7 +62,13 @@ export const ALL_CAUSES: readonly Cause[] = [
   transferSlow,
   instanceUnknown,
   modelNotAdded,
+  controlPlaneUnreachable,
+  settingsRefused,
+  libraryMissing,
+  transferPathBroken,
   offloadFailed,
+  cacheMemoryMissing,
+  connectorCrashed,
   canaryFailed,
   resultsContradict,
   eventsLost,

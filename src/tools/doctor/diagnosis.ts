@@ -45,8 +45,20 @@ export const CAUSES = [
   'instance_unknown',
   /** A frontend could not add the model that a worker registered. */
   'model_not_added',
+  /** NATS or etcd cannot be reached: workers and routers do not find each other. */
+  'control_plane_unreachable',
+  /** A program does not start, because it refuses the settings that it has. */
+  'settings_refused',
+  /** A library that moves or keeps KV blocks is missing, or of a version that does not fit. */
+  'library_missing',
+  /** What lies below a transfer of KV blocks fails: devices, drivers, memory, the network. */
+  'transfer_path_broken',
   /** A cache behind the engine lists blocks and does not give them. */
   'offload_failed',
+  /** An engine has no room for the KV cache that it is asked for. */
+  'cache_memory_missing',
+  /** The part of an engine that moves or keeps KV blocks ends with an exception, for no reason that is known. */
+  'connector_crashed',
   /** A sidecar asked its engine the same prompt twice, and events or counts were not as predicted. */
   'canary_failed',
   /** What engines report as cached is not what kv-accord's router predicted. */

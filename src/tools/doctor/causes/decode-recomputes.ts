@@ -1,6 +1,6 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { ClueFor } from '../confidence.js';
-import { handOver } from '../fixes/transfers.js';
+import { giveConnector, handOver } from '../fixes/transfers.js';
 import { originOn, totalOf } from '../measurements/measure.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { transfersOn } from '../measurements/transfers.js';
@@ -34,10 +34,14 @@ export const decodeRecomputes: Cause = {
       cluesFor,
       cluesAgainst: [],
       explains: [],
-      fixes: [handOver()],
+      fixes: isWithoutConnector(measurements) ? [giveConnector(), handOver()] : [handOver()],
     };
   },
 };
+
+function isWithoutConnector(measurements: Measurements): boolean {
+  return measurements.signal('transfer_recomputed')?.values.has('the engine has no KV connector') === true;
+}
 
 /** kv-accord's frontend compares what it sent over with what the decode engine reports. */
 function reportedByRouter({ evidence }: Measurements): readonly ClueFor[] {

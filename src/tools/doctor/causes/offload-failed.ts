@@ -1,4 +1,5 @@
 import { countOf } from '../../../core/text/lists.js';
+import type { ProposedFix } from '../diagnosis.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -27,20 +28,35 @@ export const offloadFailed: Cause = {
       ],
       cluesAgainst: [],
       explains: [],
-      fixes: [
-        {
-          says: `Give ${store} more room (LMCACHE_MAX_LOCAL_CPU_SIZE=GB, or a larger global_segment_size), and check that all ranks of the engine reach the same storage`,
-          why: 'What is evicted between the lookup and the load is lost; a store with room for the working set evicts rarely. With tensor parallelism each rank loads its own part: one that is missing spoils the whole.',
-          disturbs: 'one_worker_at_a_time',
-          files: [],
-          commands: [
-            'kubectl logs WORKER | grep -m5 -iE "allocate memory|retrieved tokens|error_codes|sub-batch"    # which part is missing',
-          ],
-          verify: [
-            'kubectl logs WORKER --since=10m | grep -cE "allocate memory|retrieved tokens is less|Failed to get"    # should be 0',
-          ],
-        },
-      ],
+      fixes: [faults.includes('not reached') ? reachStore(store) : moreRoom(store)],
     };
   },
 };
+
+function moreRoom(store: string): ProposedFix {
+  return {
+    says: `Give ${store} more room (LMCACHE_MAX_LOCAL_CPU_SIZE=GB, or a larger global_segment_size), and check that all ranks of the engine reach the same storage`,
+    why: 'What is evicted between the lookup and the load is lost; a store with room for the working set evicts rarely. With tensor parallelism each rank loads its own part: one that is missing spoils the whole.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      'kubectl logs WORKER | grep -m5 -iE "allocate memory|retrieved tokens|error_codes|sub-batch"    # which part is missing',
+    ],
+    verify: [
+      'kubectl logs WORKER --since=10m | grep -cE "allocate memory|retrieved tokens is less|Failed to get"    # should be 0',
+    ],
+  };
+}
+
+function reachStore(store: string): ProposedFix {
+  return {
+    says: `Start the master or server of ${store}, and give each engine its address (kubectl get svc): the port in its configuration, open in the pod and by NetworkPolicy`,
+    why: 'The engine goes on without it and computes what it would have found there. A client of another version than its server ends the connection in the same way.',
+    disturbs: 'nothing',
+    files: [],
+    commands: ['kubectl get pods,svc | grep -iE "mooncake|lmcache|redis"    # running, and under which name'],
+    verify: [
+      'kubectl logs WORKER --since=10m | grep -ciE "rpc error|mount segment|refused"    # should be 0',
+    ],
+  };
+}

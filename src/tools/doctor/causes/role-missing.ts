@@ -20,12 +20,17 @@ export const roleMissing: Cause = {
       return reason === undefined ? [] : [{ fleet, reason, role: NONE_OF.exec(reason)?.[1] }];
     });
     if (said === undefined && groups.length === 0) return undefined;
-    const role = groups[0]?.role ?? [...(said?.values.keys() ?? [])].find((value) => value !== 'pair');
-    const missing = role ?? 'prefill or decode';
+    const roles = [...(said?.values.keys() ?? [])];
+    const role = groups[0]?.role ?? roles.find((value) => value === 'prefill' || value === 'decode');
+    const isAny = role === undefined && roles.includes('any');
+    const missing = role ?? (isAny ? 'ready' : 'prefill or decode');
     return {
-      headline: `There is no ${missing} engine that serves: requests cannot be divided`,
-      explanation:
-        'Some routers refuse such requests, others send them whole to a decode engine, which computes the prompt itself: all looks well then, at the cost of a slower first token and of decoding that waits. The usual reasons are pods of one role that never get ready, labels that select nothing, and a port of the role that the router does not know.',
+      headline: isAny
+        ? 'A router has no engine that is ready: requests have nowhere to go'
+        : `There is no ${missing} engine that serves: requests cannot be divided`,
+      explanation: isAny
+        ? 'Engines that are not ready yet, labels that select none of them, ports that differ, and engines that were taken out after errors look the same to a router. Lines of the first minutes alone are no fault: engines take longer to start than routers.'
+        : 'Some routers refuse such requests, others send them whole to a decode engine, which computes the prompt itself: all looks well then, at the cost of a slower first token and of decoding that waits. The usual reasons are pods of one role that never get ready, labels that select nothing, and a port of the role that the router does not know.',
       cluesFor: [
         ...groups.map(({ fleet, reason }) =>
           clueFor('proof', `${fleet.group}: ${reason}.`, fleet.origin, 'prompts_recomputed'),
@@ -41,7 +46,7 @@ export const roleMissing: Cause = {
       ],
       cluesAgainst: [],
       explains: ['prompts_recomputed'],
-      fixes: [startRole(measurements, missing)],
+      fixes: [startRole(measurements, isAny ? 'any' : missing)],
     };
   },
 };

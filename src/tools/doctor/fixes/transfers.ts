@@ -123,6 +123,20 @@ export function reviveListener({ seen }: Measurements, isPort: boolean): readonl
 
 /** Brings up the role that is missing. */
 export function startRole({ seen }: Measurements, role: string): ProposedFix {
+  if (role === 'any')
+    return {
+      says: 'Give the router the labels and the port of engines that are ready: kubectl get pods --show-labels',
+      why: 'The readiness of the pods comes first. Then the labels by which the router selects them, the port that it asks, and the name of the model: an engine under another name is none for the request.',
+      disturbs: 'nothing',
+      files: [],
+      commands: [
+        'kubectl get pods --show-labels    # ready, and with the labels that the router selects',
+        'curl -s http://ENGINE:PORT/v1/models    # the name under which the model is served',
+      ],
+      verify: [
+        'kubectl logs ROUTER --since=5m | grep -ciE "no (ready|available|endpoints|instances)"    # should be 0',
+      ],
+    };
   const label = role === 'prefill' || role === 'decode' ? role : 'prefill, and one of role decode,';
   return {
     says: `Start an engine of role ${label} that gets ready: kubectl get pods -l llm-d.ai/role=${role === 'decode' ? 'decode' : 'prefill'} shows those that do not`,
@@ -134,6 +148,23 @@ export function startRole({ seen }: Measurements, role: string): ProposedFix {
       'kubectl describe pod POD | tail -n 20    # why it is not ready',
     ],
     verify: [...(seen.kvAccord ? ['kv-accord status    # each role should have a worker'] : []), ...CHECKS],
+  };
+}
+
+/** Gives an engine of a pair the connector that it was started without. */
+export function giveConnector(): ProposedFix {
+  return {
+    says: 'Start the engines of both roles with a connector: --kv-transfer-config \'{"kv_connector":"NixlConnector","kv_role":"kv_producer"}\', and kv_consumer for decode',
+    why: 'The router divides requests, and the engine has nothing that sends or fetches blocks: each prompt is computed twice, and every answer is right.',
+    disturbs: 'all_workers',
+    files: [],
+    commands: [
+      argumentsOf(
+        'each prefill engine',
+        `--kv-transfer-config '{"kv_connector":"NixlConnector","kv_role":"kv_producer"}'`,
+      ),
+    ],
+    verify: CHECKS,
   };
 }
 

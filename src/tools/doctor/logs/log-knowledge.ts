@@ -2,6 +2,7 @@ import { loadEngineDiagnoses, type NamedDiagnosis } from '../../../engines/catal
 import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
 import { AIBRIX_RULES } from './aibrix-rules.js';
 import type { CleanLine } from './clean-line.js';
+import { GENERAL_RULES } from './general/general-rules.js';
 import { isOwnRecord, KV_ACCORD_RULES } from './kv-accord-rules.js';
 import type { LogProgram } from './log-summary.js';
 import { NeedleSearch } from './needle-search.js';
@@ -9,7 +10,7 @@ import { isPickerRecord, PICKER_RULES } from './picker-rules.js';
 import { PRODUCTION_STACK_RULES } from './production-stack-rules.js';
 import { SPLIT_ROUTER_RULES } from './split-router-rules.js';
 
-/** What is known of the logs of all engines, of this product's own, of llm-d's picker, of AIBrix's gateway, of routers that divide requests and of the router of vLLM's production stack. */
+/** What is known of the logs of all engines, of this product's own, of llm-d's picker, of AIBrix's gateway, of routers that divide requests, of the router of vLLM's production stack, and of errors in whatever words. */
 export class LogKnowledge {
   /** All kinds of lines that are known. A line can be of several. */
   readonly rules: readonly LogRule[];
@@ -26,6 +27,7 @@ export class LogKnowledge {
       ...AIBRIX_RULES,
       ...SPLIT_ROUTER_RULES,
       ...PRODUCTION_STACK_RULES,
+      ...GENERAL_RULES,
     ];
     this.needles = new NeedleSearch(this.rules.map(({ needle }) => needle));
   }

@@ -29,6 +29,8 @@ class SignalCount {
   readonly values = new BoundedCounts(MAX_VALUES);
   readonly first: Origin;
   count = 0;
+  /** The last line that was counted: a second sign of the same kind in it is the same one. */
+  lastLine = 0;
 
   constructor(first: Origin) {
     this.first = first;
@@ -71,6 +73,8 @@ export class LogTally implements LogFindings {
       tally = new SignalCount(this.#originOf(line, about));
       this.#signals.set(signal, tally);
     }
+    if (tally.lastLine === line.lineNumber) return;
+    tally.lastLine = line.lineNumber;
     tally.count += count;
     tally.rate.add(line.ms, 0, count);
     tally.byWorker.add(worker ?? this.#whoOf(line), count);

@@ -73,5 +73,11 @@ export const SIGNAL_LABELS: Readonly<Record<Signal, string>> = {
   transfer_over_tcp: 'transfers within a host over TCP',
   accord_transfer_slow: 'pairs below their topology',
   role_missing: 'requests without a prefill or decode engine',
+  cache_memory_missing: 'engines without room for their cache',
+  library_missing: 'libraries that are missing',
+  transfer_path_broken: 'paths of transfers that fail',
+  connector_crashed: 'tracebacks of KV connectors',
+  settings_refused: 'settings that are refused',
+  control_plane_unreachable: 'NATS or etcd not reached',
   started: 'starts',
 };

@@ -350,6 +350,73 @@ export const CASES: readonly Case[] = [
     first: 'offload_failed likely',
   },
   {
+    name: 'a worker that does not reach etcd',
+    evidence: joined({
+      logs: [logOf([tallyOf('control_plane_unreachable', 3, { values: new Map([['etcd', 3]]) })])],
+    }),
+    first: 'control_plane_unreachable likely',
+  },
+  {
+    name: 'an engine that refuses two settings together',
+    evidence: joined({
+      logs: [
+        logOf([
+          tallyOf('settings_refused', 1, {
+            values: new Map([['--page-size must be a multiple of --hicache-size', 1]]),
+          }),
+        ]),
+      ],
+    }),
+    first: 'settings_refused likely',
+  },
+  {
+    name: 'an engine without the library of its connector',
+    evidence: joined({
+      logs: [logOf([tallyOf('library_missing', 1, { values: new Map([["No module named 'nixl'", 1]]) })])],
+    }),
+    first: 'library_missing likely',
+  },
+  ...[
+    'memory cannot be registered',
+    'no network device that it can use',
+    'GPUs cannot map the memory of each other',
+    'the other engine is gone or is not reached',
+    'the backend reports an error',
+  ].map(
+    (fault): Case => ({
+      name: `a transfer below which ${fault}`,
+      evidence: joined({
+        logs: [logOf([tallyOf('transfer_path_broken', 4, { values: new Map([[fault, 4]]) })])],
+      }),
+      first: 'transfer_path_broken likely',
+    }),
+  ),
+  ...['other processes use the GPU', 'the longest sequence needs more than the cache has'].map(
+    (fault): Case => ({
+      name: `an engine without room: ${fault}`,
+      evidence: joined({
+        logs: [logOf([tallyOf('cache_memory_missing', 1, { values: new Map([[fault, 1]]) })])],
+      }),
+      first: 'cache_memory_missing likely',
+    }),
+  ),
+  {
+    name: 'a connector that ends with an exception',
+    evidence: joined({
+      logs: [
+        logOf([
+          tallyOf('connector_crashed', 2, { values: new Map([['nixl_connector.py in get_finished', 2]]) }),
+        ]),
+      ],
+    }),
+    first: 'connector_crashed likely',
+  },
+  {
+    name: 'a router without an engine that is ready',
+    evidence: joined({ logs: [logOf([tallyOf('role_missing', 5, { values: new Map([['any', 5]]) })])] }),
+    first: 'role_missing likely',
+  },
+  {
     name: 'a router of Dynamo 0.9 that keeps the number of the first worker',
     evidence: joined({
       logs: [logOf([tallyOf('router_size_mismatch', 1, { values: new Map([['16 -> 32', 1]]) })])],

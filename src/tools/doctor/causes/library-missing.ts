@@ -1,0 +1,34 @@
+import { countOf } from '../../../core/text/lists.js';
+import { installLibrary } from '../fixes/programs.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
+import type { Measurements } from '../measurements/measurements.js';
+import type { Cause, Suspicion } from './cause.js';
+import { clueFor } from './clues.js';
+import { transfersArrive } from './transfer-clues.js';
+
+/** A library that moves or keeps KV blocks is missing, or of a version that does not fit. */
+export const libraryMissing: Cause = {
+  id: 'library_missing',
+  concerns: () => true,
+  contradictedBy: (measurements) => [...findsWhatEnginesHave(measurements), ...transfersArrive(measurements)],
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const missing = measurements.signal('library_missing');
+    if (missing === undefined) return undefined;
+    const [sentence = 'a library that moves or keeps KV blocks'] = missing.values.keys();
+    return {
+      headline: `A library below the engine is missing or does not fit its version: ${sentence}`,
+      explanation:
+        'NIXL, Mooncake, LMCache and their like are installed beside an engine, and each is built for some versions of it, of CUDA and of Python. Where one cannot be loaded, the connector that needs it does not start.',
+      cluesFor: [
+        clueFor(
+          'signature',
+          `${countOf(missing.count, 'line')} of a library that cannot be used.`,
+          missing.first,
+        ),
+      ],
+      cluesAgainst: [],
+      explains: ['no_stores', 'transfers_fail', 'prompts_recomputed'],
+      fixes: [installLibrary(sentence)],
+    };
+  },
+};

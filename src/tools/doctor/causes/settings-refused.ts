@@ -1,0 +1,30 @@
+import { countOf } from '../../../core/text/lists.js';
+import { acceptableSettings } from '../fixes/programs.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
+import type { Measurements } from '../measurements/measurements.js';
+import type { Cause, Suspicion } from './cause.js';
+import { clueFor } from './clues.js';
+import { transfersArrive } from './transfer-clues.js';
+
+/** A program refuses the settings that it was started with. */
+export const settingsRefused: Cause = {
+  id: 'settings_refused',
+  concerns: () => true,
+  contradictedBy: (measurements) => [...findsWhatEnginesHave(measurements), ...transfersArrive(measurements)],
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const refused = measurements.signal('settings_refused');
+    if (refused === undefined) return undefined;
+    const [sentence = 'settings that do not fit together'] = refused.values.keys();
+    return {
+      headline: `A program refuses its settings: ${sentence}`,
+      explanation:
+        'The program ends at its start, or goes on without the part that was set wrongly. Its sentence names the setting; combinations that one version refuses another may accept.',
+      cluesFor: [
+        clueFor('signature', `${countOf(refused.count, 'line')} that refuses settings.`, refused.first),
+      ],
+      cluesAgainst: [],
+      explains: ['no_stores', 'transfers_fail', 'prompts_recomputed'],
+      fixes: [acceptableSettings(sentence)],
+    };
+  },
+};

@@ -1,0 +1,119 @@
+import type { ProposedFix } from '../diagnosis.js';
+import type { Measurements } from '../measurements/measurements.js';
+import { argumentsOf, environmentOf } from './lines.js';
+import { lineOf, onlyEngine } from './tuning.js';
+
+/** Makes NATS or etcd reachable. */
+export function reachControlPlane(names: readonly string[]): ProposedFix {
+  const settings = names.map((name) =>
+    name === 'etcd' ? 'ETCD_ENDPOINTS=http://ETCD:2379' : 'NATS_SERVER=nats://NATS:4222',
+  );
+  return {
+    says: `Start ${names.join(' and ') || 'NATS and etcd'}, and give each process its address: ${settings.join(' ')}`,
+    why: 'Without an address programs ask their own host. In Kubernetes it is the Service of the platform; a NetworkPolicy has to let all workers and frontends there, and NATS needs JetStream (-js) where events are stored.',
+    disturbs: 'nothing',
+    files: [],
+    commands: [
+      'kubectl get pods,svc -A | grep -iE "nats|etcd"    # running, and under which name',
+      ...settings.map((setting) => environmentOf('each worker and frontend', setting)),
+      'docker run -d -p 4222:4222 nats -js    # on one host, for a trial',
+    ],
+    verify: ['kubectl logs WORKER --since=1m | grep -ciE "nats|etcd.*(error|fail|unable)"    # should be 0'],
+  };
+}
+
+/** Changes what a sentence demands. */
+export function acceptableSettings(sentence: string): ProposedFix {
+  const flags = [...new Set(sentence.match(/--[a-z][\w-]{2,60}/g) ?? [])].slice(0, 3);
+  const isPicker = /onfiguration|load config|plugin/i.test(sentence) && flags.length === 0;
+  const isUnknown = /unrecognized arguments/.test(sentence);
+  const named = flags.join(', ');
+  return {
+    says: isPicker
+      ? 'Write an EndpointPickerConfig that this version accepts (kubectl edit configmap): plugins that it has, each named in plugins before a profile refers to it'
+      : isUnknown
+        ? `Start the program without ${named || 'the argument that it does not know (kubectl edit)'}, or run a version that has it`
+        : named === ''
+          ? 'Set what the sentence names as it asks: kubectl edit'
+          : `Set ${named} as the sentence asks`,
+    why: isPicker
+      ? 'Names of plugins and of their parameters change between versions. The picker does not start, or runs without the scorer, and the gateway then sends requests anywhere or nowhere.'
+      : 'The program checks combinations of model, attention, cache and connector at its start. A later version may allow what this one refuses; its release notes name it.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: flags.length === 0 ? [] : [argumentsOf('the program', named, 'as the sentence asks')],
+    verify: ['kubectl logs POD --since=5m | grep -cE "Error: |error: "    # should be 0'],
+  };
+}
+
+/** Installs what a connector needs, in versions that belong together. */
+export function installLibrary(sentence: string): ProposedFix {
+  const library = /nixl|lmcache|mooncake|flexkv|kvbm|hf3fs|memfabric|ibverbs|rdma|ucx/i
+    .exec(sentence)?.[0]
+    ?.toLowerCase();
+  const packages: Readonly<Record<string, string>> = {
+    nixl: 'nixl',
+    lmcache: 'lmcache',
+    mooncake: 'mooncake-transfer-engine',
+  };
+  const name = packages[library ?? ''];
+  const isSystem = /ibverbs|rdma|ucx/.test(library ?? '');
+  return {
+    says: isSystem
+      ? 'Add the libraries of RDMA to the image: apt-get install libibverbs1 rdma-core'
+      : `Add ${library ?? 'the library'} to the image, in the version that the release notes of the engine name: pip install ${name ?? library ?? 'LIBRARY'}==VERSION`,
+    why: 'Images of an engine have these libraries in one variant and lack them in another. A package that is there and fails was built for another CUDA, Python or engine: attributes and arguments that are missing say that one of the two is older.',
+    disturbs: 'all_workers',
+    files: [],
+    commands: [
+      `kubectl exec POD -- pip list | grep -iE "${library ?? 'nixl|lmcache|mooncake'}|torch"    # the versions that are there`,
+    ],
+    verify: [
+      `kubectl exec POD -- python3 -c "import ${library === 'mooncake' ? 'mooncake.engine' : (library ?? 'nixl')}"    # ends without an error`,
+    ],
+  };
+}
+
+/** Gives the KV cache room, or asks less of it. */
+export function roomForCache({ seen }: Measurements, fault: string): ProposedFix {
+  const engine = onlyEngine(seen);
+  const verify = [
+    'kubectl logs WORKER --since=10m | grep -m2 -iE "KV cache size|#tokens|max_total_num_tokens"    # tokens of the cache',
+  ];
+  if (/other processes/.test(fault))
+    return {
+      says: 'Move other processes off the GPU (nvidia-smi shows them), or give the engine a smaller part of it: gpu_memory_utilization below the free part',
+      why: 'The part is of the whole GPU. What another engine, or a process that has not ended, holds of it is missing at the start.',
+      disturbs: 'nothing',
+      files: [],
+      commands: ['nvidia-smi --query-compute-apps=pid,used_memory --format=csv    # who has it'],
+      verify,
+    };
+  const more =
+    engine === undefined
+      ? []
+      : [lineOf(engine, engine.tuning.memory.more), lineOf(engine, engine.tuning.retention)];
+  return {
+    says: 'Give the cache a larger part of the GPU (gpu_memory_utilization, mem-fraction-static, free_gpu_memory_fraction), or ask less of it: a shorter max-model-len, more GPUs per worker, fewer sequences',
+    why: 'Length of the longest sequence by bytes per token has to fit into what weights leave. A shorter longest sequence costs nothing where none comes near it; more GPUs for one engine divide weights and cache; a cache of 8 bits needs half.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: more,
+    verify,
+  };
+}
+
+/** Versions of an engine and its connector in which a fault is gone. */
+export function fittingVersions(): ProposedFix {
+  return {
+    says: 'Run a later version of the engine and of its connector that belong together: kubectl get pods shows the images, and the issues of the project the place of the traceback',
+    why: 'The exception comes from within the connector. Its own issues name the version in which it does not come any more. Until then requests can go to engines without it.',
+    disturbs: 'all_workers',
+    files: [],
+    commands: [
+      'kubectl exec POD -- pip list | grep -iE "nixl|lmcache|mooncake|torch"    # the versions that are there',
+      'kubectl logs POD --previous | tail -n 60    # the whole traceback, with its last line',
+    ],
+    verify: ['kubectl logs POD --since=10m | grep -cE "Traceback"    # should be 0'],
+  };
+}

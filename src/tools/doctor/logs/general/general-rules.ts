@@ -1,0 +1,275 @@
+import type { LogFindings } from '../../../../engines/diagnosis/log-findings.js';
+import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
+import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+import { connectionFaultOf } from './connection-faults.js';
+import { type Fault, faultOf, PLAIN_PATH_FAULT, pathFaultOf, refusalOf } from './fault-classes.js';
+
+/** Exceptions of Python, by their names as the last line of a traceback has them. */
+const EXCEPTIONS = [
+  'ValueError: ',
+  'RuntimeError: ',
+  'AssertionError: ',
+  'NotImplementedError: ',
+  'ImportError: ',
+  'ModuleNotFoundError: ',
+  'AttributeError: ',
+  '() got an unexpected keyword',
+  'TimeoutError: ',
+  'Value error, ',
+] as const;
+
+/** Packages below engines that move KV blocks: an error in one of their files is about that. */
+const TRANSFER_FILES = [
+  'rdma_context.cpp:',
+  'rdma_endpoint.cpp:',
+  'rdma_transport.cpp:',
+  'worker_pool.cpp:',
+  'transfer_engine_impl.cpp:',
+  'transfer_metadata.cpp:',
+  'ucx_backend.cpp:',
+  'ucx_utils.cpp:',
+  'nixl_agent.cpp:',
+  'libfabric_rail.cpp:',
+  'tcp_transport.cpp:',
+  'multi_transport.cpp:',
+  'transfer_engine.cpp:',
+  'transfer_engine_py.cpp:',
+  'direct_transport.cpp:',
+  'hccl_transport.cpp:',
+  'efa_transport.cpp:',
+  'nvlink_transport.cpp:',
+] as const;
+
+/** Files of Mooncake's store and of its clients: an error in one of them is of blocks that are kept elsewhere. */
+const STORE_FILES = [
+  'transfer_task.cpp:',
+  'master_client.cpp:',
+  'store_py.cpp:',
+  'pybind_client.cpp:',
+  'real_client.cpp:',
+  'client_service.cpp:',
+] as const;
+
+/** Files of engines that move or keep KV blocks: a traceback through one of them is a failure of that part. */
+const CONNECTOR_FILES = [
+  '/kv_connector/v1/',
+  '/kv_transfer/kv_connector/',
+  '/srt/disaggregation/',
+  '/lmcache/v1/',
+  '/lmcache/integration/',
+  '/v1/kv_offload/',
+  '/srt/mem_cache/',
+  '/trtllm_integration/connector/',
+  '/vllm_integration/connector/',
+  '/v1/core/kv_cache_',
+  '/pyexecutor/kv_cache_transceiver.py',
+] as const;
+
+/** Errors of NIXL, without those that say that a transfer has not ended or is not supported. */
+const NIXL_ERRORS = [
+  'NIXL_ERR_BACKEND',
+  'NIXL_ERR_REMOTE_DISCONNECT',
+  'NIXL_ERR_NOT_FOUND',
+  'NIXL_ERR_INVALID_PARAM',
+  'NIXL_ERR_UNKNOWN',
+  'NIXL_ERR_MISMATCH',
+  'NIXL_ERR_CANCELED',
+] as const;
+
+/** Sentences of a lack of room, which programs also write without the name of an exception. */
+const MEMORY_SENTENCES = [
+  'No available memory for the cache blocks',
+  'can be stored in KV cache',
+  'Not enough memory. Please try',
+  ' out of memory. Try to lower',
+  'less than desired GPU memory utilization',
+  'KV cache pool leak detected',
+] as const;
+
+/** Programs that keep who is where, or who has what, and cannot be reached. */
+const CONTROL_PLANE = [
+  ['Check etcd server status', 'etcd'],
+  ['Unable to connect to etcd server', 'etcd'],
+  ['Unable to reconnect to ETCD cluster', 'etcd'],
+  ['Failed to reconnect to ETCD within', 'etcd'],
+  ['etcd startup connection timeout', 'etcd'],
+  ['Failed to connect to etcd', 'etcd'],
+  ['NATS Connect Error', 'NATS'],
+  ['nats.js.errors.', 'NATS'],
+  ['nats.errors.', 'NATS'],
+  ['Failed to connect to NATS', 'NATS'],
+  ['JetStream unavailable', 'NATS'],
+  ['jetstream not enabled', 'NATS'],
+  ['NoServersError', 'NATS'],
+] as const;
+
+/** Sentences of routers without a worker to send a request to, whatever its role. */
+const WITHOUT_WORKERS = [
+  'no instances found for endpoint',
+  'no endpoints available for the given request',
+  'no pods available in datastore',
+  'no endpoints available to route work',
+  'failed to find candidate pods',
+  'no ready pods available',
+  'no ready pods for routing',
+  'No available workers (all circuits open',
+  'All workers are unavailable (circuit breaker',
+  'No workers available for endpoint',
+  'No healthy worker pair available',
+  'waiting for workers to become healthy',
+  'No endpoints found for model',
+] as const;
+
+/** Sentences of programs that do not start with the settings that they have. */
+const REFUSED = [
+  'Failed to parse configuration',
+  'Failed to complete configuration',
+  'failed to load config',
+  'Failed to populate controller config',
+  ': error: unrecognized arguments: ',
+  ': error: argument --',
+  ': error: the following arguments',
+] as const;
+const OF_CACHES = /kv|block-?size|page-?size|cache|disagg|router|radix|prefix|transfer|tokens-per-block/i;
+
+/** Lines that name a class of fault in whatever words: exceptions, errors of transfer libraries, connections that are refused. */
+export const GENERAL_RULES: readonly LogRule[] = [
+  ...EXCEPTIONS.map((needle) => rule(needle, (line, found) => readException(line, found, needle))),
+  ...TRANSFER_FILES.map((needle) =>
+    rule(needle, (line, found) => {
+      const fault = pathFaultOf(line.text);
+      // A warning counts where it names one of the faults: "W0613 … ucx_utils.cpp:43] Unexpected UCX error: Endpoint timeout".
+      if (!isErrorOfGlog(line.text) && !(isWarningOfGlog(line.text) && fault.value !== PLAIN_PATH_FAULT))
+        return;
+      add(line, found, fault, needle);
+    }),
+  ),
+  rule('Please set max locked memory', (line, found) =>
+    add(line, found, pathFaultOf(line.text), 'max locked memory'),
+  ),
+  rule(' UCX  ERROR ', (line, found) => add(line, found, pathFaultOf(line.text), 'UCX  ERROR')),
+  ...STORE_FILES.map((needle) =>
+    rule(needle, (line, found) => {
+      if (!isErrorOfGlog(line.text)) return;
+      const isUnreached = /rpc error|mount segment|connect|unreachable|RPC_FAIL/i.test(line.text);
+      const value = isUnreached ? 'Mooncake is not reached' : 'Mooncake does not move its blocks';
+      found.addSignal('offload_failed', line, { value, about: needle });
+    }),
+  ),
+  // The C++ of TensorRT-LLM: "Assertion failed: Couldn't find the requested block in the reuse tree (/src/…/kvCacheUtils.h:84)".
+  rule('Assertion failed: ', (line, found) => {
+    const file =
+      /batch_manager\/((?:kvCache|cacheTrans|cacheFormatter|dataTransceiver|mlaCache)\w*\.(?:cpp|h)):\d/.exec(
+        line.text,
+      )?.[1];
+    if (file !== undefined)
+      found.addSignal('connector_crashed', line, { value: file, about: 'Assertion failed' });
+  }),
+  // The backtrace that UCX prints where the process ends below it.
+  rule('(ucs_handle_error', (line, found) =>
+    found.addSignal('connector_crashed', line, { value: 'UCX', about: 'ucs_handle_error' }),
+  ),
+  // TensorRT-LLM, for every request after a transfer that broke off: "… left the buffer pool poisoned. The process must restart …".
+  ...['left the buffer pool poisoned', 'Error in kv cache transfer for'].map((needle) =>
+    rule(needle, (line, found) =>
+      found.addSignal('transfer_path_broken', line, {
+        value: 'the other engine is gone or is not reached',
+        about: needle,
+      }),
+    ),
+  ),
+  // A traceback through the client of Redis.
+  rule('/redis/connection.py"', (line, found) =>
+    found.addSignal('offload_failed', line, { value: 'Redis is not reached', about: 'redis/connection.py' }),
+  ),
+  ...['Failed to get kvcache from prefill instance', 'Failed to send kv chunk of'].map((needle) =>
+    rule(needle, (line, found) =>
+      found.addSignal('transfer_path_broken', line, {
+        value: 'the prefill engine could not send',
+        about: needle,
+      }),
+    ),
+  ),
+  ...CONNECTOR_FILES.map((needle) =>
+    rule(needle, (line, found) => {
+      const [, file, place] = /([\w-]{1,60}\.py)", line \d{1,6},? in (\w{1,80})/.exec(line.text) ?? [];
+      if (file === undefined) return;
+      found.addSignal('connector_crashed', line, { value: `${file} in ${place}`, about: needle });
+    }),
+  ),
+  ...NIXL_ERRORS.map((needle) =>
+    rule(needle, (line, found) => add(line, found, pathFaultOf(line.text), needle)),
+  ),
+  // What the loader of libraries says: "…/libplugin_UCX_MO.so: undefined symbol: _ZN12nixl…".
+  rule(': undefined symbol: ', (line, found) => {
+    if (!hasException(line.text)) add(line, found, faultOf(line.text), 'undefined symbol');
+  }),
+  // A connector of the engine V1 in an engine V0, or the other way round.
+  rule('issubclass(connector_cls, KVConnectorBase', (line, found) =>
+    found.addSignal('library_missing', line, {
+      value: 'a connector of another generation than the engine (V0, V1)',
+      about: 'issubclass(connector_cls',
+    }),
+  ),
+  // KVBM: its leader pings workers once a second until all have answered; a few are usual.
+  rule('ZmqActiveMessageLeader: Ping timed out', (line, found) =>
+    found.addSignal('offload_failed', line, { value: 'KVBM is not reached', about: 'Ping timed out' }),
+  ),
+  ...MEMORY_SENTENCES.map((needle) =>
+    rule(needle, (line, found) => {
+      if (hasException(line.text)) return;
+      add(line, found, faultOf(line.text), needle);
+    }),
+  ),
+  ...['onnection refused', 'Connect call failed', 'onnection timed out'].map((needle) =>
+    rule(needle, (line, found) => add(line, found, connectionFaultOf(line.text), needle)),
+  ),
+  ...CONTROL_PLANE.map(([needle, value]) =>
+    rule(needle, (line, found) =>
+      found.addSignal('control_plane_unreachable', line, { value, about: needle }),
+    ),
+  ),
+  ...WITHOUT_WORKERS.map((needle) =>
+    rule(needle, (line, found) => found.addSignal('role_missing', line, { value: 'any', about: needle })),
+  ),
+  ...REFUSED.map((needle) =>
+    rule(needle, (line, found) => {
+      const error = line.fields?.['error'];
+      const behind = line.text.slice(line.text.indexOf(needle) + needle.length);
+      const sentence = typeof error === 'string' ? error : behind;
+      if (needle.startsWith(': error') && !OF_CACHES.test(behind)) return;
+      const value = `${needle.replace(/^: error: /, '')}${sentence}`
+        .replace(/\s+/g, ' ')
+        .trim()
+        .slice(0, 180);
+      found.addSignal('settings_refused', line, { value, about: needle });
+    }),
+  ),
+];
+
+function readException(line: LogLine, found: LogFindings, needle: string): void {
+  const { text } = line;
+  // Optional parts that are not installed: "Ignore import error when loading …".
+  if (/\b(?:Ignor\w+|optional|falling back|fallback|Skipping)\b/i.test(text)) return;
+  // What an argument is unknown to stands before it.
+  const from = needle.startsWith('()') ? 0 : text.lastIndexOf(needle) + needle.length;
+  const sentence = text.slice(from);
+  add(line, found, faultOf(sentence) ?? refusalOf(sentence), sentence.slice(0, 60).trim() || needle);
+}
+
+/** glog: "E0613 08:28:11.555796 7053 ucx_utils.cpp:512] Failed to create endpoint". */
+function isErrorOfGlog(text: string): boolean {
+  return /(?:^|[\s\]|])[EF]\d{4}(?:\d{4})? \d\d:\d\d/.test(text);
+}
+
+function isWarningOfGlog(text: string): boolean {
+  return /(?:^|[\s\]|])W\d{4}(?:\d{4})? \d\d:\d\d/.test(text);
+}
+
+function hasException(text: string): boolean {
+  return EXCEPTIONS.some((name) => text.includes(name));
+}
+
+function add(line: LogLine, found: LogFindings, fault: Fault | undefined, about: string): void {
+  if (fault !== undefined) found.addSignal(fault.signal, line, { value: fault.value, about });
+}

@@ -5,8 +5,8 @@ import { run } from './run.js';
 /** Why no address can be made unreachable here, or undefined when one can. */
 export function blockingMissing(): string | undefined {
   // Whatever this makes is gone with the namespace that it is made in.
-  const args = ['--net', 'ip', ...routeTo('127.64.0.1', 'add')];
-  const { error, status, stderr } = spawnSync('unshare', args, { encoding: 'utf8' });
+  const [unshare = '', ...args] = ['unshare', '--net', 'ip', ...routeTo('127.64.0.1', 'add')];
+  const { error, status, stderr } = spawnSync(unshare, args, { encoding: 'utf8' });
   if (error === undefined && status === 0) return undefined;
   return `blocking an address needs root and the commands unshare and ip (${error?.message ?? stderr.trim()})`;
 }

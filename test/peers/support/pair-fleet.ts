@@ -22,7 +22,7 @@ import { type PairEngine, type PairEngineOptions, startPairEngine } from './vllm
 const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 /** The name of the model, and tokens in a block of every engine. */
 export const MODEL = 'tiny';
-export const WIDTH = 32;
+const WIDTH = 32;
 /** Tokens of a prompt that is worth a transfer. */
 export const PROMPT = 400;
 /** A request that fails somewhere is over by then: longer than the 5 s that vLLM waits for a side channel, on a busy machine. */

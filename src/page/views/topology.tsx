@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { countOf } from '../../core/text/lists.js';
 import type { ViewDocument } from '../../core/view/view-document.js';
 import { askJson } from '../browser/ask.js';
@@ -14,6 +14,7 @@ import { Empty, Section } from './parts.js';
 import { RolePairsView } from './role-pairs-view.js';
 import { SearchField } from './search-field.js';
 import { place } from './state.js';
+import { useAsked } from './use-asked.js';
 import { usePairs } from './use-pairs.js';
 
 /** Hosts that are drawn before the reader asks for more. */
@@ -27,33 +28,19 @@ export function TopologyView({ document }: { readonly document: ViewDocument }):
   const group = parameters['group'] ?? '';
   const text = (parameters['text'] ?? '').toLowerCase();
   const [answers, setAnswers] = useState<readonly TopologyAnswer[]>([]);
-  const [problem, setProblem] = useState('');
   // Reports change seldom: they are read again when a worker comes, goes or starts again.
   const key = document.workers.map(({ id, instanceId }) => `${id} ${instanceId}`).join();
-  // The key stands for the workers.
-  useEffect(() => {
-    let isWanted = true;
-    const ask = async (): Promise<void> => {
-      const got: TopologyAnswer[] = [];
-      try {
-        let from = '';
-        do {
-          const answer: TopologyAnswer = await askJson(`view/topology${from}`);
-          if (!isWanted) return;
-          got.push(answer);
-          setAnswers([...got]);
-          from = answer.next === undefined ? '' : `?from=${answer.next}`;
-        } while (from !== '' && got.length < MAX_ANSWERS);
-        setProblem('');
-      } catch (error) {
-        if (isWanted) setProblem(error instanceof Error ? error.message : String(error));
-      }
-    };
-    void ask();
-    return () => {
-      isWanted = false;
-    };
-  }, [key]);
+  const problem = useAsked(key, async (isWanted) => {
+    const got: TopologyAnswer[] = [];
+    let from = '';
+    do {
+      const answer: TopologyAnswer = await askJson(`view/topology${from}`);
+      if (!isWanted()) return;
+      got.push(answer);
+      setAnswers([...got]);
+      from = answer.next === undefined ? '' : `?from=${answer.next}`;
+    } while (from !== '' && got.length < MAX_ANSWERS);
+  });
   const workers = placedWorkers(answers, document.workers).filter(
     (worker) => group === '' || worker.group === group,
   );

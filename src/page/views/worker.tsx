@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { workerName } from '../../core/text/worker-name.js';
 import type { ViewDocument, ViewWorker } from '../../core/view/view-document.js';
 import { askJson } from '../browser/ask.js';
@@ -10,6 +10,7 @@ import { placeHash } from '../model/place.js';
 import { Empty, Facts, Name, Section, Spark, Tone } from './parts.js';
 import { history, holdingsById, loadsById, sampleCount } from './state.js';
 import { Entries } from './timeline.js';
+import { useAsked } from './use-asked.js';
 import { type WorkerAnswer, WorkerReport } from './worker-report.js';
 
 /** One worker: what it is, what it does, and why that is believed. */
@@ -209,27 +210,11 @@ function Traffic({ worker }: { readonly worker: ViewWorker }): JSX.Element {
 /** Asks for the worker's report, and again after each start of its engine. */
 function Report({ worker }: { readonly worker: ViewWorker }): JSX.Element {
   const [answer, setAnswer] = useState<WorkerAnswer | undefined>(undefined);
-  const [problem, setProblem] = useState('');
   const key = `${worker.id} ${worker.instanceId} ${worker.shown}`;
-  // The key stands for what the report depends on.
-  useEffect(() => {
-    let isWanted = true;
-    const ask = async (): Promise<void> => {
-      try {
-        const got = await askJson<WorkerAnswer>(`view/workers/${worker.id}`);
-        if (isWanted) {
-          setAnswer(got);
-          setProblem('');
-        }
-      } catch (error) {
-        if (isWanted) setProblem(error instanceof Error ? error.message : String(error));
-      }
-    };
-    void ask();
-    return () => {
-      isWanted = false;
-    };
-  }, [key]);
+  const problem = useAsked(key, async (isWanted) => {
+    const got = await askJson<WorkerAnswer>(`view/workers/${worker.id}`);
+    if (isWanted()) setAnswer(got);
+  });
   if (problem !== '') return <Empty>Its report cannot be read: {problem}</Empty>;
   if (answer === undefined) return <Empty>Its report is being read.</Empty>;
   return <WorkerReport answer={answer} worker={worker} />;

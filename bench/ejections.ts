@@ -3,7 +3,7 @@
  * that are, and the choice by session among as many equally good ones.
  */
 import { Ejections } from '../src/core/health/ejections.js';
-import { preference, rankHash } from '../src/fleet/router/session-affinity.js';
+import { preference, rankHash } from '../src/fleet/router/choice/session-affinity.js';
 import { figure, IS_QUICK, median, title } from './support/figures.js';
 
 const WORKERS = 1_000;

@@ -7,8 +7,8 @@
 import { loadavg } from 'node:os';
 import { PairBook } from '../src/core/pairs/pair-book.js';
 import { seededRandom } from '../src/edge/platform/random.js';
-import { type Candidate, PARTS } from '../src/fleet/router/candidates.js';
-import { DEFAULT_COST_WEIGHTS } from '../src/fleet/router/cost.js';
+import { type Candidate, PARTS } from '../src/fleet/router/choice/candidates.js';
+import { DEFAULT_COST_WEIGHTS } from '../src/fleet/router/choice/cost.js';
 import { choosePair, DEFAULT_PAIR_OPTIONS } from '../src/fleet/router/pairs/choose-pair.js';
 import { DecodeLinks } from '../src/fleet/router/pairs/decode-links.js';
 import type { PairKnowledge } from '../src/fleet/router/pairs/pair-knowledge.js';

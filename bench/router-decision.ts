@@ -9,10 +9,10 @@ import { loadavg } from 'node:os';
 import { BlockHasher } from '../src/core/blocks/block-hasher.js';
 import { seededRandom } from '../src/edge/platform/random.js';
 import type { AskedIndex } from '../src/fleet/indexer/asked-index.js';
-import type { Candidate } from '../src/fleet/router/candidates.js';
-import { DEFAULT_COST_WEIGHTS } from '../src/fleet/router/cost.js';
-import type { Reservation } from '../src/fleet/router/reserved-request.js';
-import { WorkerSelector } from '../src/fleet/router/worker-selector.js';
+import type { Candidate } from '../src/fleet/router/choice/candidates.js';
+import { DEFAULT_COST_WEIGHTS } from '../src/fleet/router/choice/cost.js';
+import type { Reservation } from '../src/fleet/router/choice/reserved-request.js';
+import { WorkerSelector } from '../src/fleet/router/choice/worker-selector.js';
 import { FilledIndex } from '../test/support/filled-index.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 

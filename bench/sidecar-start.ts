@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { credentials } from '@grpc/grpc-js';
 import { systemClock } from '../src/edge/platform/clock.js';
 import { CapabilitiesClient } from '../src/gen/kvaccord/v1/capabilities.js';
-import { SimulatedEngine } from '../src/tools/demo/simulated-engine.js';
-import { simulatedVllm } from '../src/tools/demo/simulated-vllm.js';
+import { SimulatedEngine } from '../src/tools/demo/engines/simulated-engine.js';
+import { simulatedVllm } from '../src/tools/demo/engines/simulated-vllm.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 import { sharedNowMs, wait } from './support/part.js';
 

@@ -4,7 +4,7 @@
  * is evicted from its end once the cache is full.
  */
 import { encode } from '@msgpack/msgpack';
-import { KvPublisher } from '../../src/tools/demo/kv-publisher.js';
+import { KvPublisher } from '../../src/tools/demo/engines/kv-publisher.js';
 import { servePart } from '../support/part.js';
 import { atRate } from '../support/steady-rate.js';
 

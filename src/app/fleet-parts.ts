@@ -8,7 +8,7 @@ import { systemEventLoop } from '../edge/platform/time/event-loop.js';
 import type { CreateFleetPart } from '../fleet/aggregator/fleet-part.js';
 import type { CreateEngineReader } from '../fleet/indexer/direct-worker.js';
 import { FleetIndexing, type FleetIndexingOptions } from '../fleet/indexer/fleet-indexing.js';
-import { DEFAULT_COST_WEIGHTS } from '../fleet/router/cost.js';
+import { DEFAULT_COST_WEIGHTS } from '../fleet/router/choice/cost.js';
 import { FleetRouter, type FleetRouterOptions } from '../fleet/router/fleet-router.js';
 import { FleetViewPart } from '../fleet/view/fleet-view.js';
 

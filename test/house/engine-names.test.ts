@@ -10,7 +10,7 @@ const NAMING = [
   // The choices of --engine-kind.
   'cli/commands/sidecar/settings.ts',
   'core/contract/',
-  'tools/demo/simulated-',
+  'tools/demo/engines/simulated-',
   'tools/doctor/fixes/',
   'tools/doctor/gather/engine.ts',
   'tools/doctor/measurements/seen.ts',

@@ -8,9 +8,9 @@ import type { Pairing, Route } from '../../src/fleet/router/routing.js';
 import { EngineRole } from '../../src/gen/kvaccord/v1/capabilities.js';
 import type { ProcessLine } from '../../src/tools/demo/process-log.js';
 import { planWorker, running } from '../../src/tools/demo/scenes/fleet.js';
-import { simulatedVllm } from '../../src/tools/demo/simulated-vllm.js';
+import { simulatedVllm } from '../../src/tools/demo/engines/simulated-vllm.js';
 import { type PlannedWorker, Stage } from '../../src/tools/demo/stage.js';
-import { TransferNetwork } from '../../src/tools/demo/transfer-network.js';
+import { TransferNetwork } from '../../src/tools/demo/engines/transfer-network.js';
 import { OpenThings } from '../support/open-things.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { systemRandom } from '../../src/edge/platform/random.js';
 import { createDiscoverySource } from '../../src/fleet/discovery/create-source.js';
-import { openObjectives } from '../../src/fleet/discovery/open-objectives.js';
+import { openObjectives } from '../../src/fleet/discovery/inference-pool/open-objectives.js';
 import type { Endpoint } from '../../src/fleet/discovery/source.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 import { documentedRights } from './support/documented-rights.js';

@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/edge/platform/clock.js';
-import { type EngineSurface, jsonPage } from '../../src/tools/demo/engine-surface.js';
-import { SimulatedEngine } from '../../src/tools/demo/simulated-engine.js';
-import { simulatedVllm } from '../../src/tools/demo/simulated-vllm.js';
+import { type EngineSurface, jsonPage } from '../../src/tools/demo/engines/engine-surface.js';
+import { SimulatedEngine } from '../../src/tools/demo/engines/simulated-engine.js';
+import { simulatedVllm } from '../../src/tools/demo/engines/simulated-vllm.js';
 
 /** The demo's vLLM with one model, `tiny`, and 64 blocks. It has its address, and is down until `start`. */
 export async function openVllm(

@@ -11,7 +11,7 @@ import { RpcServer } from '../../edge/rpc/server.js';
 import { createPlaintextSecurity } from '../../edge/security/security.js';
 import { baseUrlOf, type Catalogue } from '../../fleet/catalogue/catalogue.js';
 import { DiscoveryError } from '../../fleet/discovery/discovery-error.js';
-import { openObjectives } from '../../fleet/discovery/open-objectives.js';
+import { openObjectives } from '../../fleet/discovery/inference-pool/open-objectives.js';
 import { EndpointDirectory } from '../../frontend/picker/endpoint-directory.js';
 import { Picker } from '../../frontend/picker/picker.js';
 import { extProcService } from '../../frontend/picker/wire.js';

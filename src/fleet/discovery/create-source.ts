@@ -4,7 +4,7 @@ import type { DiscoveryModules, DiscoveryOptions } from './discovery-options.js'
 import { DnsSource } from './dns.js';
 import { DynamoFileSource } from './dynamo-file.js';
 import { FileSource } from './file.js';
-import { type ClusterTarget, parseGraphTarget, parsePoolSetting } from './parse-cluster-target.js';
+import { type ClusterTarget, parseGraphTarget, parsePoolSetting } from './kubernetes/parse-cluster-target.js';
 import { parseTargets, type Target } from './parse-target.js';
 import type { DiscoverySource } from './source.js';
 import { StaticSource } from './static.js';
@@ -36,7 +36,7 @@ export async function createDiscoverySource(
     else if (target.type !== 'address') clusterTargets.push(target);
   }
   if (clusterTargets.length > 0) {
-    const { openClusterSources } = await import('./cluster-sources.js');
+    const { openClusterSources } = await import('./kubernetes/cluster-sources.js');
     sources.push(...(await openClusterSources(clusterTargets, options, modules)));
   }
   if (options.workersFile !== undefined)

@@ -7,7 +7,7 @@ import {
   parseDynamoKubernetesTarget,
   parseKubernetesTarget,
   parsePoolTarget,
-} from './parse-cluster-target.js';
+} from './kubernetes/parse-cluster-target.js';
 import { quoteTarget, wrongTarget } from './wrong-target.js';
 
 /** Where workers are to be found, as an operator wrote it. */

@@ -1,7 +1,7 @@
 import type { WorkerFault } from '../../core/health/worker-fault.js';
 import type { DecisionNote } from '../../core/view/recent-decisions.js';
 import type { UnorderedMember } from '../../edge/platform/data/unordered-set.js';
-import type { Reservation } from './reserved-request.js';
+import type { Reservation } from './choice/reserved-request.js';
 import type { Amendment, Reported } from './results/compare.js';
 import type { Prediction } from './results/prediction.js';
 import type { Stored } from './results/store-gauge.js';

@@ -1,6 +1,6 @@
 import { workerName } from '../../core/text/worker-name.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import type { Candidate, CandidateCost } from './candidates.js';
+import type { Candidate, CandidateCost } from './choice/candidates.js';
 import type { Prediction } from './results/prediction.js';
 import type { Result } from './results/result-books.js';
 import type { Decision, PairDecision, RouterMode } from './routing.js';

@@ -13,18 +13,18 @@ import { type GroupResults, ListResultsResponse, RouterService } from '../../gen
 import type { AskedIndex, IndexDirectory } from '../indexer/asked-index.js';
 import { PromptHashes, tooLongMessage } from '../indexer/prompt-hashes.js';
 import type { ActiveRoute } from './active-route.js';
-import type { CandidateListModules } from './candidate-list.js';
+import type { CandidateListModules } from './choice/candidate-list.js';
 import { DecisionLog, type DecisionLogDetail } from './decision-log.js';
 import { EjectionReports } from './ejection-reports.js';
 import { type GroupRequest, GroupRouter, type GroupRouterOptions, type Selected } from './group-router.js';
 import { LeftOutLog } from './left-out-log.js';
 import type { PairKnowledge } from './pairs/pair-knowledge.js';
 import { TransferLog } from './pairs/transfer-log.js';
-import { type ReservationLimits, Reservations } from './reservations.js';
+import { type ReservationLimits, Reservations } from './service/reservations.js';
 import { LookBack } from './results/look-back.js';
 import { toGroupResults } from './results/results-messages.js';
 import { RouterMetrics } from './router-metrics.js';
-import { createRouterService } from './router-service.js';
+import { createRouterService } from './service/router-service.js';
 import {
   type Decision,
   type Route,
@@ -33,7 +33,7 @@ import {
   RoutingError,
   type SeenTransfer,
 } from './routing.js';
-import { ServedBoard } from './served-board.js';
+import { ServedBoard } from './service/served-board.js';
 
 export interface FleetRouterOptions extends GroupRouterOptions {
   /** Makes each group's choices repeatable; by default they are not. */

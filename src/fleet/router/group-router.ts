@@ -12,10 +12,10 @@ import { UnorderedSet } from '../../edge/platform/data/unordered-set.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
 import type { HashContract } from '../indexer/prompt-hashes.js';
 import { ActiveRoute, type RouteEnd, type RouteListener } from './active-route.js';
-import { CandidateList, type CandidateListModules } from './candidate-list.js';
-import type { CandidateCost } from './candidates.js';
+import { CandidateList, type CandidateListModules } from './choice/candidate-list.js';
+import type { CandidateCost } from './choice/candidates.js';
 import type { DecisionLog } from './decision-log.js';
-import { type Excluded, excludedFor } from './excluded.js';
+import { type Excluded, excludedFor } from './choice/excluded.js';
 import {
   choosePair,
   DEFAULT_PAIR_OPTIONS,
@@ -26,7 +26,7 @@ import {
 import { DecodeLinks } from './pairs/decode-links.js';
 import type { PairKnowledge } from './pairs/pair-knowledge.js';
 import { type AboutPart, type AboutPrompt, type OpenEpoch, predict } from './predict.js';
-import type { Decided, Reservation } from './reserved-request.js';
+import type { Decided, Reservation } from './choice/reserved-request.js';
 import type { Amendment, Reported } from './results/compare.js';
 import type { Prediction } from './results/prediction.js';
 import { type Result, ResultBooks } from './results/result-books.js';
@@ -49,7 +49,7 @@ import {
   WorkerSelector,
   type WorkerSelectorModules,
   type WorkerSelectorOptions,
-} from './worker-selector.js';
+} from './choice/worker-selector.js';
 
 /** What is asked of one group. */
 export interface GroupRequest extends AboutPrompt {

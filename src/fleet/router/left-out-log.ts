@@ -2,7 +2,7 @@ import type { MemberView } from '../../core/agreement/snapshot.js';
 import { nameSome } from '../../core/text/lists.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { Logger } from '../../edge/platform/logger.js';
-import type { LeftOut } from './candidate-list.js';
+import type { LeftOut } from './choice/candidate-list.js';
 
 /** Workers that one line of the log names. */
 const MAX_NAMED = 10;

@@ -1,6 +1,6 @@
 import type { GroupView } from '../../core/agreement/snapshot.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
-import type { Decided } from './reserved-request.js';
+import type { Decided } from './choice/reserved-request.js';
 import type { Prediction } from './results/prediction.js';
 import type { CacheUse, Decision, PairDecision, UnsplitReason } from './routing.js';
 

@@ -8,7 +8,7 @@ import { registerResultMetrics } from './results/results-metrics.js';
 import type { RouterTally } from './router-tally.js';
 import { registerTrafficMetrics } from './traffic/traffic-metrics.js';
 import type { GroupTraffic } from './traffic/worker-traffic.js';
-import type { RankLoad } from './worker-selector.js';
+import type { RankLoad } from './choice/worker-selector.js';
 
 /** All but `closed`, in which nothing is decided. */
 const DECISION_MODES: readonly RoutingMode[] = ['exact', 'mixed', 'approximate', 'load_only'];

@@ -11,7 +11,7 @@ import {
   EngineKind,
   EngineRole,
 } from '../../gen/kvaccord/v1/capabilities.js';
-import type { LeftOut } from '../router/candidate-list.js';
+import type { LeftOut } from '../router/choice/candidate-list.js';
 
 /** Characters of raw evidence that are shown; the report has more. */
 const MAX_EVIDENCE_CHARS = 200;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../edge/platform/clock.js';
-import type { ChatMessage } from './word-tokens.js';
+import type { ChatMessage } from './engines/word-tokens.js';
 
 /** An answer as the client sees it. */
 export interface ChatAnswer {

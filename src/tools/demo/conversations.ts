@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import { askChat, type ChatAnswer } from './chat-client.js';
-import type { ChatMessage } from './word-tokens.js';
+import type { ChatMessage } from './engines/word-tokens.js';
 
 /** A question of one conversation, with its answer. */
 export interface Turn {

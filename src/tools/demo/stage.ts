@@ -8,7 +8,7 @@ import type { EngineRole, Topology } from '../../gen/kvaccord/v1/capabilities.js
 import { DemoAggregator, type DemoAggregatorOptions } from './demo-aggregator.js';
 import { DemoFrontend } from './demo-frontend.js';
 import { DemoTraffic } from './demo-traffic.js';
-import type { EngineSetup, EngineSurface } from './engine-surface.js';
+import type { EngineSetup, EngineSurface } from './engines/engine-surface.js';
 import { type ProcessLine, ProcessLog } from './process-log.js';
 import { DemoWorker } from './worker.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DiscoveryError } from '../../../src/fleet/discovery/discovery-error.js';
-import { parseGraphTarget } from '../../../src/fleet/discovery/parse-cluster-target.js';
+import { parseGraphTarget } from '../../../src/fleet/discovery/kubernetes/parse-cluster-target.js';
 import { parseTarget, parseTargets } from '../../../src/fleet/discovery/parse-target.js';
 
 function textOf(text: string): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Candidate, CandidateCost } from '../../../src/fleet/router/candidates.js';
+import type { Candidate, CandidateCost } from '../../../src/fleet/router/choice/candidates.js';
 import { DecisionLog, formulaText } from '../../../src/fleet/router/decision-log.js';
 import { compare } from '../../../src/fleet/router/results/compare.js';
 import type { Decision } from '../../../src/fleet/router/routing.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { applyDelta } from '../../../src/core/view/apply-delta.js';
 import { FleetHistory } from '../../../src/core/view/fleet-history.js';
 import type { ViewDocument } from '../../../src/core/view/view-document.js';
-import type { LeftOut } from '../../../src/fleet/router/candidate-list.js';
+import type { LeftOut } from '../../../src/fleet/router/choice/candidate-list.js';
 import { ResultBooks } from '../../../src/fleet/router/results/result-books.js';
 import { GroupTraffic } from '../../../src/fleet/router/traffic/worker-traffic.js';
 import { ViewBoard, type ViewEvent } from '../../../src/fleet/view/view-board.js';

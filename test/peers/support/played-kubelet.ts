@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { simulatedVllm } from '../../../src/tools/demo/simulated-vllm.js';
+import { simulatedVllm } from '../../../src/tools/demo/engines/simulated-vllm.js';
 import type { Pod, PodPlay } from './kube-pods.js';
 import { startKvAccord } from './kv-accord.js';
 import type { PodNetwork } from './pod-network.js';

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { followUpsOf, holdConversations, type Turn } from '../../../src/tools/demo/conversations.js';
-import { SimulatedEngine } from '../../../src/tools/demo/simulated-engine.js';
-import { simulatedVllm } from '../../../src/tools/demo/simulated-vllm.js';
+import { SimulatedEngine } from '../../../src/tools/demo/engines/simulated-engine.js';
+import { simulatedVllm } from '../../../src/tools/demo/engines/simulated-vllm.js';
 import { OpenThings } from '../../support/open-things.js';
 
 const open = new OpenThings();

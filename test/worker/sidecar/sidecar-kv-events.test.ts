@@ -11,7 +11,7 @@ import {
   HashUnit,
 } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { KvEventsClient, Picture, type SubscribeResponse } from '../../../src/gen/kvaccord/v1/kv_events.js';
-import type { SimulatedEngine } from '../../../src/tools/demo/simulated-engine.js';
+import type { SimulatedEngine } from '../../../src/tools/demo/engines/simulated-engine.js';
 import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { fixedLocation } from '../../../src/worker/sidecar/probing/engine-locator.js';
 import { Sidecar } from '../../../src/worker/sidecar/sidecar.js';

@@ -12,7 +12,7 @@ import {
   Topology,
   type WatchCapabilitiesResponse,
 } from '../../../src/gen/kvaccord/v1/capabilities.js';
-import type { SimulatedEngine } from '../../../src/tools/demo/simulated-engine.js';
+import type { SimulatedEngine } from '../../../src/tools/demo/engines/simulated-engine.js';
 import { fixedLocation } from '../../../src/worker/sidecar/probing/engine-locator.js';
 import { Sidecar, type SidecarModules, type SidecarOptions } from '../../../src/worker/sidecar/sidecar.js';
 import { recording, serveRecordings } from '../../engines/probing/recorded-engine.js';

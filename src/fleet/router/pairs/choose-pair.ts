@@ -1,5 +1,5 @@
 import type { TransferProtocol } from '../../../core/contract/connector-rules.js';
-import { type Candidate, PARTS } from '../candidates.js';
+import { type Candidate, PARTS } from '../choice/candidates.js';
 import type { Pairing, UnsplitReason } from '../routing.js';
 import type { RoutedPrompt } from '../survey.js';
 import { WHOLE_REQUESTS } from '../weighed-ranks.js';

@@ -1,6 +1,6 @@
 import type { GroupView } from '../../../core/agreement/snapshot.js';
-import type { EngineSetup, EngineSurface } from '../engine-surface.js';
-import { simulatedVllm } from '../simulated-vllm.js';
+import type { EngineSetup, EngineSurface } from '../engines/engine-surface.js';
+import { simulatedVllm } from '../engines/simulated-vllm.js';
 import type { PlannedWorker } from '../stage.js';
 
 /** The model that every fleet of the demo serves. */

@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { seededRandom } from '../../../../src/edge/platform/random.js';
-import { DEFAULT_COST_WEIGHTS } from '../../../../src/fleet/router/cost.js';
-import { rankHash } from '../../../../src/fleet/router/session-affinity.js';
-import { type RoutedPrompt, WorkerSelector } from '../../../../src/fleet/router/worker-selector.js';
+import { DEFAULT_COST_WEIGHTS } from '../../../../src/fleet/router/choice/cost.js';
+import { rankHash } from '../../../../src/fleet/router/choice/session-affinity.js';
+import { type RoutedPrompt, WorkerSelector } from '../../../../src/fleet/router/choice/worker-selector.js';
 import { FilledIndex } from '../../../support/filled-index.js';
 import { chainOf } from './chained.js';
 

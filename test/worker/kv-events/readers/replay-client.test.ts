@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Router } from 'zeromq';
 import { systemClock } from '../../../../src/edge/platform/clock.js';
-import { sequenceFrame } from '../../../../src/tools/demo/kv-publisher.js';
+import { sequenceFrame } from '../../../../src/tools/demo/engines/kv-publisher.js';
 import {
   ReplayError,
   type ReplayedBatch,

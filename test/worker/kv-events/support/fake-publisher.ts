@@ -1,6 +1,6 @@
 import { encode } from '@msgpack/msgpack';
 import { Publisher, Router } from 'zeromq';
-import { REPLAY_END, sequenceFrame } from '../../../../src/tools/demo/kv-publisher.js';
+import { REPLAY_END, sequenceFrame } from '../../../../src/tools/demo/engines/kv-publisher.js';
 
 /** How a publisher answers a replay, beside the delimiter: vLLM before three frames, vLLM and SGLang today, Dynamo's mocker. */
 export type ReplayShape = 'two-frames' | 'three-frames' | 'mocker';

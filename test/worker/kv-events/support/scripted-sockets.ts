@@ -1,5 +1,5 @@
 import type { ZmqSource } from '../../../../src/core/relay/rank-source.js';
-import { REPLAY_END, sequenceFrame } from '../../../../src/tools/demo/kv-publisher.js';
+import { REPLAY_END, sequenceFrame } from '../../../../src/tools/demo/engines/kv-publisher.js';
 import type {
   ReplaySocket,
   Sockets,

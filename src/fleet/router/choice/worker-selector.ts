@@ -1,0 +1,386 @@
+import { nameSome } from '../../../core/text/lists.js';
+import { workerName } from '../../../core/text/worker-name.js';
+import type { Random } from '../../../edge/platform/random.js';
+import type { AskedIndex } from '../../indexer/asked-index.js';
+import type { AboutRequest } from './about-request.js';
+import { ActiveBlocks } from './active-blocks.js';
+import { AGGREGATED_PARTS, type Candidate, type CandidateCost, PARTS } from './candidates.js';
+import type { CostWeights } from './cost.js';
+import { Evictions, Flight } from './flight.js';
+import { type KnownRank, RankTable } from './rank-table.js';
+import { type Decided, type Reservation, Reserved } from './reserved-request.js';
+import { RoutingError } from '../routing.js';
+import { blocksOf, type RoutedPrompt, Survey, type SurveyedEpoch } from './survey.js';
+import { type ChoiceScope, WeighedRanks, type WeighedRanksOptions, WHOLE_REQUESTS } from './weighed-ranks.js';
+import { type ChoiceTables, whatWasLost } from './what-was-lost.js';
+
+/** How a group's requests are spread. */
+export interface WorkerSelectorOptions extends WeighedRanksOptions {
+  readonly weights: CostWeights;
+  /** Prompts on their way count as cached where they go, until events confirm them. Default true. */
+  readonly predictsOnRoute?: boolean;
+}
+
+export interface WorkerSelectorModules {
+  readonly random: Pick<Random, 'fraction'>;
+}
+
+export type { AboutRequest } from './about-request.js';
+export type { RoutedPrompt } from './survey.js';
+
+const NOTHING_KNOWN: AboutRequest = {};
+
+/** One rank that was chosen, by its place in the table. */
+export interface Choice {
+  readonly place: number;
+  readonly decided: Decided;
+}
+
+/** What is active on one rank. */
+export interface RankLoad {
+  readonly candidate: Candidate;
+  readonly activeBlocks: number;
+  readonly activeRequests: number;
+  /** Prompt tokens that are being computed: of requests whose first token has not come, what was not cached. */
+  readonly prefillingTokens: number;
+}
+
+/** What lasts as long as an epoch. */
+interface Epoch extends SurveyedEpoch {
+  readonly number: number;
+}
+
+/**
+ * Chooses among the ranks of one group, and knows what is active on each of
+ * them. A decision allocates nothing for a block of the prompt, and nothing
+ * for a candidate that is not chosen.
+ */
+export class WorkerSelector {
+  readonly #options: WorkerSelectorOptions;
+  readonly #random: Pick<Random, 'fraction'>;
+  readonly #ranks = new RankTable();
+  readonly #survey: Survey;
+  readonly #evictions = new Evictions();
+  readonly #weighed: WeighedRanks;
+  readonly #tables: ChoiceTables;
+  #epoch: Epoch | undefined;
+  #decisions = 0;
+  constructor(options: WorkerSelectorOptions, modules: WorkerSelectorModules) {
+    this.#options = options;
+    this.#random = modules.random;
+    this.#survey = new Survey(this.#ranks, options.weights);
+    this.#weighed = new WeighedRanks(options, { ranks: this.#ranks, survey: this.#survey });
+    this.#tables = { ranks: this.#ranks, survey: this.#survey, weighed: this.#weighed };
+  }
+
+  /** 0 while none has begun. */
+  get epoch(): number {
+    return this.#epoch?.number ?? 0;
+  }
+
+  /** 0 while no epoch has begun. */
+  get tokensPerBlock(): number {
+    return this.#epoch?.tokensPerBlock ?? 0;
+  }
+
+  /** (block, rank) pairs of active requests of which it is known which they are. */
+  get trackedBlocks(): number {
+    return this.#epoch?.active.trackedBlocks ?? 0;
+  }
+
+  /** Prompt blocks, ever in this epoch, that counted by their number alone, because too many were active to know each. */
+  get untrackedBlocks(): number {
+    return this.#epoch?.active.untrackedBlocks ?? 0;
+  }
+
+  /** Candidates that are not considered because there are more than 65,535. */
+  get candidatesLeftOut(): number {
+    return this.#ranks.leftOut;
+  }
+
+  /** A new epoch: whatever was active ends. The candidates stay. Without an index no rank is known to hold anything. */
+  begin(index: AskedIndex | undefined, epoch: number, tokensPerBlock: number): void {
+    this.#epoch?.active.close();
+    this.#epoch?.inFlight.close();
+    this.#epoch?.index?.watchRemovals?.(undefined);
+    const active = new ActiveBlocks(tokensPerBlock);
+    const inFlight = new ActiveBlocks(tokensPerBlock);
+    this.#evictions.clear();
+    this.#epoch = { number: epoch, tokensPerBlock, index, active, inFlight };
+    this.#ranks.begin(active, inFlight);
+    index?.watchRemovals?.((target, rank, hashes) => this.#onRemoved(target, rank, hashes));
+  }
+
+  /** Blocks of prompts on their way, by rank, that are expected where they go. */
+  get inFlightBlocks(): number {
+    return this.#epoch?.inFlight.trackedBlocks ?? 0;
+  }
+
+  /** Notes which blocks of prompts on their way are evicted: those that wait there find less than was predicted. */
+  #onRemoved(target: string, number: number, hashes: Uint8Array | undefined): void {
+    const inFlight = this.#epoch?.inFlight;
+    if (inFlight === undefined || inFlight.trackedBlocks === 0) return;
+    const rank = this.#ranks.find(target, number)?.inFlight;
+    if (rank === undefined || inFlight.requestsOn(rank) === 0) return;
+    if (hashes === undefined) {
+      this.#evictions.addAll(rank);
+      return;
+    }
+    const view = new DataView(hashes.buffer, hashes.byteOffset, hashes.length);
+    for (let at = 0; at + HASH_BYTES <= hashes.length; at += HASH_BYTES)
+      if (inFlight.has(rank, view.getUint32(at, true), view.getUint32(at + 4, true)))
+        this.#evictions.add(rank, view.getBigUint64(at, true));
+  }
+
+  /** Those that may be chosen. What is active on others, or on another instance of the same rank, ends. */
+  setCandidates(candidates: readonly Candidate[]): void {
+    this.#ranks.set(candidates);
+  }
+
+  /** What its results support of the view of a rank, 0 to 1; undefined: all of it. */
+  trust(target: string, rank: number, trust: number | undefined): void {
+    this.#ranks.trust(target, rank, trust);
+  }
+
+  /** Chooses. Throws `RoutingError('no_worker')`. `excluded` are targets. */
+  decide(
+    prompt: RoutedPrompt | undefined,
+    excluded: readonly string[],
+    about: AboutRequest = NOTHING_KNOWN,
+  ): Decided {
+    return this.#choose(prompt, excluded, about).decided;
+  }
+
+  /** Looks at what a prompt costs on each rank, for the choices of `chooseIn` that follow. */
+  look(prompt: RoutedPrompt | undefined): void {
+    if (this.#epoch !== undefined) this.#survey.take(prompt, this.#epoch);
+  }
+
+  /** Chooses among the ranks of a scope, by the last `look` for the same prompt; undefined where none is left. Counts nothing. */
+  chooseIn(
+    scope: ChoiceScope,
+    prompt: RoutedPrompt | undefined,
+    excluded: readonly string[],
+    about: AboutRequest = NOTHING_KNOWN,
+  ): Choice | undefined {
+    this.#weighed.weigh(excluded, this.#epoch?.active, prompt !== undefined, scope);
+    if (this.#weighed.count === 0) return undefined;
+    const at = this.#weighed.draw(this.#random, about.sessionHash);
+    return { place: this.#weighed.placeAt(at), decided: this.#decided(at, prompt, about, scope) };
+  }
+
+  /** Blocks of the prompt of the last `look` that a rank does not hold, those that are on their way there counted as held. */
+  missingBlocks(place: number): number {
+    return this.#survey.prefillBlocks(place);
+  }
+
+  /** Whether a rank with one of these parts lacks fewer blocks of the prompt of the last `look`. */
+  hasNearlyAll(parts: number, blocks: number): boolean {
+    const { all, parts: offered } = this.#ranks;
+    for (let place = 0; place < all.length; place += 1)
+      if (((offered[place] as number) & parts) !== 0 && this.#survey.prefillBlocks(place) < blocks)
+        return true;
+    return false;
+  }
+
+  /** Active blocks of a rank with those of the prompt of the last `look` added. */
+  activeBlocks(place: number): number {
+    return this.#survey.activeBlocks(place);
+  }
+
+  /** Another one whenever places are. */
+  get placesVersion(): number {
+    return this.#ranks.version;
+  }
+
+  get placeCount(): number {
+    return this.#ranks.all.length;
+  }
+
+  /** Who stands at a place, until the candidates are others. */
+  candidateAt(place: number): Candidate {
+    return this.#ranks.at(place).candidate;
+  }
+
+  /**
+   * Chooses, and counts the request as active there; an index that learns from
+   * decisions learns it. Throws `RoutingError('no_worker')`.
+   */
+  reserve(
+    prompt: RoutedPrompt | undefined,
+    excluded: readonly string[],
+    about: AboutRequest = NOTHING_KNOWN,
+  ): Reservation {
+    return this.#count(this.#choose(prompt, excluded, about), prompt, false);
+  }
+
+  /**
+   * Counts a request as active where `chooseIn` sends it, to be called before the next `look`. `isReceived`: its prompt is
+   * computed elsewhere, and nothing of it there.
+   */
+  count(choice: Choice, prompt: RoutedPrompt | undefined, isReceived = false): Reservation {
+    this.#takeTurn(choice);
+    return this.#count(choice, prompt, isReceived);
+  }
+
+  #takeTurn({ place }: Choice): void {
+    this.#decisions += 1;
+    this.#ranks.at(place).lastTurn = this.#decisions;
+  }
+
+  #count({ place, decided }: Choice, prompt: RoutedPrompt | undefined, isReceived: boolean): Reservation {
+    const epoch = this.#epoch as Epoch;
+    const { index, active, tokensPerBlock } = epoch;
+    const rank = this.#ranks.at(place);
+    if (prompt === undefined)
+      return new Reserved(decided, active.add(rank.active, undefined), undefined, NOTHING_FOUND);
+    const { sequenceHashes, tokenCount } = prompt;
+    const request = active.add(rank.active, {
+      sequenceHashes,
+      tokenCount,
+      sharedBlocks: this.#survey.sharedBlocks(place),
+      prefillTokens: isReceived ? 0 : Math.round(decided.cost.potentialPrefillBlocks * tokensPerBlock),
+    });
+    const { target, rank: number, offer } = rank.candidate;
+    const isFollowed =
+      offer === 'full' && index !== undefined && !index.record(target, number, sequenceHashes);
+    if (!isFollowed) return new Reserved(decided, request, undefined, NOTHING_FOUND);
+    const flight = this.#fly(prompt, decided, rank, epoch);
+    return new Reserved(decided, request, flight, () => {
+      // Another rank may have its place, and another epoch's blocks are others.
+      if (this.#epoch !== epoch) return undefined;
+      const now = this.#ranks.all.indexOf(rank);
+      return now === -1 ? undefined : this.#survey.find(flight.prompt, now, epoch);
+    });
+  }
+
+  #fly(prompt: RoutedPrompt, { flyingBlocks }: Decided, { inFlight: rank }: KnownRank, epoch: Epoch): Flight {
+    const { inFlight } = epoch;
+    const { predictsOnRoute = true } = this.#options;
+    const { sequenceHashes, tokenCount } = prompt;
+    const hold = inFlight.add(
+      rank,
+      predictsOnRoute
+        ? { sequenceHashes, tokenCount, sharedBlocks: flyingBlocks, prefillTokens: 0 }
+        : undefined,
+    );
+    return new Flight({ prompt, rank }, { inFlight, evictions: this.#evictions, hold });
+  }
+
+  /** What each candidate would cost, and how likely it is to be chosen; the cheapest first. Draws nothing. */
+  explain(prompt: RoutedPrompt | undefined, excluded: readonly string[]): CandidateCost[] {
+    this.look(prompt);
+    this.#weighed.weigh(excluded, this.#epoch?.active, prompt !== undefined);
+    const costs = Array.from({ length: this.#weighed.count }, (_, at) => this.#costOf(at));
+    return costs.sort((a, b) => a.logit - b.logit || b.probability - a.probability);
+  }
+
+  /**
+   * Candidates of the request that was decided last, to be asked immediately after: the cheapest `most`, and the chosen
+   * one and the best holder where they are not among those. `chosen` is of that decision.
+   */
+  cheapest(most: number, chosen: Candidate): CandidateCost[] {
+    const { count } = this.#weighed;
+    const { logits } = this.#survey;
+    const found: number[] = [];
+    let best = -1;
+    let own = -1;
+    for (let at = 0; at < count; at += 1) {
+      const place = this.#weighed.placeAt(at);
+      if (best < 0 || this.#survey.heldBlocks(place) > this.#survey.heldBlocks(this.#weighed.placeAt(best)))
+        best = at;
+      if (this.#ranks.at(place).candidate === chosen) own = at;
+      const cost = logits[place] as number;
+      if (found.length === most && cost >= this.#logitAt(found[most - 1] as number)) continue;
+      let before = found.length;
+      while (before > 0 && this.#logitAt(found[before - 1] as number) > cost) before -= 1;
+      found.splice(before, 0, at);
+      if (found.length > most) found.pop();
+    }
+    for (const at of [own, best]) if (at >= 0 && !found.includes(at)) found.push(at);
+    return found.map((at) => this.#costOf(at));
+  }
+
+  #logitAt(at: number): number {
+    return this.#survey.logits[this.#weighed.placeAt(at)] as number;
+  }
+
+  /** Ranks that the last decision chose from. */
+  get candidateCount(): number {
+    return this.#weighed.count;
+  }
+
+  /** What is active on each candidate. */
+  loads(): RankLoad[] {
+    const active = this.#epoch?.active;
+    return this.#ranks.all.map(({ candidate, active: rank }) => ({
+      candidate,
+      activeBlocks: active?.blocksOn(rank) ?? 0,
+      activeRequests: active?.requestsOn(rank) ?? 0,
+      prefillingTokens: active?.prefillingTokensOn(rank) ?? 0,
+    }));
+  }
+
+  /** Looks at all that can compute a whole request, and draws one. */
+  #choose(prompt: RoutedPrompt | undefined, excluded: readonly string[], about: AboutRequest): Choice {
+    this.look(prompt);
+    const choice = this.chooseIn(WHOLE_REQUESTS, prompt, excluded, about);
+    if (choice === undefined) throw this.noWorker(excluded);
+    this.#takeTurn(choice);
+    return choice;
+  }
+
+  #decided(at: number, prompt: RoutedPrompt | undefined, about: AboutRequest, scope: ChoiceScope): Decided {
+    const cost = this.#costOf(at);
+    const place = this.#weighed.placeAt(at);
+    const { bestBlocks, lostReason, neighbour } = whatWasLost(at, about, scope, this.#tables);
+    return {
+      candidate: cost.candidate,
+      cost,
+      promptTokens: prompt?.tokenCount,
+      isPrefix: prompt?.isPrefix,
+      promptBlocks: prompt === undefined ? 0 : blocksOf(prompt, this.tokensPerBlock),
+      cachedBlocks: cost.cachedBlocks.at(-1) ?? 0,
+      bestBlocks,
+      lostReason,
+      neighbour,
+      sharedBlocks: this.#survey.sharedBlocks(place),
+      flyingBlocks: this.#survey.flyingBlocks(place),
+      isDoubted: this.#ranks.at(place).trust !== undefined,
+      ...(about.fallbacks === undefined ? {} : { fallbacks: this.#weighed.nextBest(at, about.fallbacks) }),
+    };
+  }
+
+  #costOf(at: number): CandidateCost {
+    const place = this.#weighed.placeAt(at);
+    const survey = this.#survey;
+    return {
+      candidate: this.#ranks.at(place).candidate,
+      logit: this.#weighed.costAt(at),
+      overlapScoreWeight: this.#options.weights.overlapScoreWeight,
+      potentialPrefillBlocks: survey.prefillBlocks(place),
+      potentialActiveBlocks: survey.activeBlocks(place),
+      cachedBlocks: survey.cachedBlocks(place),
+      probability: this.#weighed.probability(at),
+    };
+  }
+
+  /** Why no worker is left to choose. */
+  noWorker(excluded: readonly string[]): RoutingError {
+    return new RoutingError('no_worker', this.#whyNoWorker(excluded));
+  }
+
+  #whyNoWorker(excluded: readonly string[]): string {
+    const { length } = this.#ranks.all;
+    if (this.#epoch === undefined) return 'no worker can be given a request: no epoch has begun';
+    if (length === 0) return 'no worker can be given a request: none is offered';
+    if (!this.#ranks.all.some(({ candidate: { parts = AGGREGATED_PARTS } }) => (parts & PARTS.whole) !== 0))
+      return 'no worker can be given a whole request: all that are offered compute a part, and this request is not sent to two of them';
+    const names = new Map(this.#ranks.all.map(({ candidate }) => [candidate.target, workerName(candidate)]));
+    return `no worker can be given a request: all ${length} ranks that are offered are excluded, or were tried before (${nameSome(excluded.map((target) => names.get(target) ?? target))})`;
+  }
+}
+
+const HASH_BYTES = 8;
+
+const NOTHING_FOUND = (): undefined => undefined;

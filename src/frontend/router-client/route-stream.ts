@@ -1,32 +1,19 @@
 import type { WorkerFault } from '../../core/health/worker-fault.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { EventLoop } from '../../edge/platform/time/event-loop.js';
-import { packTokenIds } from '../../fleet/indexer/prompt-hashes.js';
-import { MAX_EVENTS } from '../../fleet/router/attached-client.js';
-import {
-  type Decision,
-  type Pairing,
-  ROUTING_ERROR_CODES,
-  type Route,
-  type RouteRequest,
-  type Routing,
-  RoutingError,
-  type SeenTransfer,
-  type Usage,
-} from '../../fleet/router/routing.js';
-import { fromPairSelection, toDecision, toRouteTransfer } from '../../fleet/router/selection-message.js';
-import { fromReason } from '../../fleet/router/served-messages.js';
+import type { Decision, Route, RouteRequest, Routing } from '../../fleet/router/routing.js';
+import { MAX_EVENTS } from '../../fleet/router/service/attached-client.js';
+import { fromPairSelection, toDecision } from '../../fleet/router/service/selection-message.js';
 import type {
   AttachRequest,
-  NotRouted,
-  ReservePairRequest,
-  ReserveRequest,
   RouteAnswer,
   RouteEvent,
   RouteUsage,
   WorkerFailure,
 } from '../../gen/kvaccord/v1/router.js';
 import { internalError, overloadedError, routerUnavailableError } from '../errors/gateway-errors.js';
+import { countThatFit, toError, toReserve, toReservePair } from './route-messages.js';
+import { type ReportedEvent, StreamRoute } from './stream-route.js';
 
 export interface RouteStreamOptions {
   /** Routes at a time whose answer is not there. */
@@ -48,24 +35,6 @@ const LOW_PRIORITY_DELAY_MS = 5;
 
 /** Events that wait, beyond which progress is not reported: the next report says the same and more. */
 const MAX_BACKLOG = 4_096;
-
-/** Bytes of one message: below gRPC's 4 MiB, with room for the longest names. */
-const MAX_MESSAGE_BYTES = 3 * 1024 * 1024;
-
-/** Prompts of more tokens are routed by load alone, because their ids would not fit into a message. */
-const MAX_SENT_TOKENS = 768 * 1024;
-
-/** Targets that one request excludes, as the router's own bound. */
-const MAX_EXCLUDED = 16_384;
-
-/** Characters of what failed a transfer. */
-const MAX_FAILURE_CHARS = 200;
-
-/** Bytes of an event beside its token ids and excluded targets; a rough figure is enough. */
-const EVENT_BYTES = 256;
-
-/** The same of an image beside its identifier. */
-const MEDIA_BYTES = 16;
 
 interface Waiting {
   readonly deadlineMs: number;
@@ -139,11 +108,10 @@ export class RouteStream implements Routing {
         waiting.reject(internalError());
       } else
         waiting.resolve(
-          new StreamRoute(
-            decision,
-            (event) => this.#report(routeId, event),
-            (failed, fault) => this.#fail(failed === decision ? routeId : undefined, failed, fault),
-          ),
+          new StreamRoute(decision, {
+            report: (event) => this.#report(routeId, event),
+            fail: (failed, fault) => this.#fail(failed === decision ? routeId : undefined, failed, fault),
+          }),
         );
       return;
     }
@@ -236,196 +204,4 @@ export class RouteStream implements Routing {
       reject(routerUnavailableError());
     }
   };
-}
-
-/** What is reported of a route that was reserved. */
-type ReportedEvent = Exclude<
-  NonNullable<RouteEvent['event']>,
-  { readonly $case: 'reserve' } | { readonly $case: 'reservePair' }
->;
-
-class StreamRoute implements Route {
-  readonly decision: Decision;
-  readonly #report: (event: ReportedEvent) => void;
-  readonly #fail: (decision: Decision, fault: WorkerFault) => void;
-  readonly prefill: Route | undefined;
-  #isPrefillDone = false;
-  #isTransferred = false;
-  #isReleased = false;
-
-  constructor(
-    decision: Decision,
-    report: (event: ReportedEvent) => void,
-    fail: (decision: Decision, fault: WorkerFault) => void,
-  ) {
-    this.decision = decision;
-    this.#report = report;
-    this.#fail = fail;
-    this.prefill =
-      decision.pair === undefined
-        ? undefined
-        : new StreamPrefill(decision.pair.prefill, (event) => this.#reportOpen(event), fail);
-  }
-
-  transferred(seen: SeenTransfer): void {
-    if (this.prefill === undefined || this.#isTransferred) return;
-    this.#isTransferred = true;
-    this.#reportOpen({ $case: 'transfer', value: toRouteTransfer(countsOf(seen)) });
-  }
-
-  /** After the release the id is another route's. */
-  #reportOpen(event: ReportedEvent): void {
-    if (!this.#isReleased) this.#report(event);
-  }
-
-  prefillDone(): void {
-    if (this.#isPrefillDone || this.#isReleased) return;
-    this.#isPrefillDone = true;
-    this.#report({ $case: 'prefillDone', value: {} });
-  }
-
-  progress(outputTokens: number): void {
-    if (!this.#isReleased && isCount(outputTokens))
-      this.#report({ $case: 'outputTokens', value: outputTokens });
-  }
-
-  release(usage?: Usage): void {
-    if (this.#isReleased) return;
-    this.#isReleased = true;
-    this.#report({ $case: 'release', value: toUsage(usage) });
-  }
-
-  failed(fault: WorkerFault): void {
-    this.#fail(this.decision, fault);
-  }
-}
-
-/** The prefill worker's part of a route. */
-class StreamPrefill implements Route {
-  readonly decision: Decision;
-  readonly #report: (event: ReportedEvent) => void;
-  readonly #fail: (decision: Decision, fault: WorkerFault) => void;
-  #isAnswered = false;
-  #isReleased = false;
-
-  constructor(
-    decision: Decision,
-    report: (event: ReportedEvent) => void,
-    fail: (decision: Decision, fault: WorkerFault) => void,
-  ) {
-    this.decision = decision;
-    this.#report = report;
-    this.#fail = fail;
-  }
-
-  prefillDone(): void {
-    if (this.#isAnswered || this.#isReleased) return;
-    this.#isAnswered = true;
-    this.#report({ $case: 'prefillFirstToken', value: {} });
-  }
-
-  progress(): void {
-    // It generates one token, and nobody waits for more.
-  }
-
-  release(usage?: Usage): void {
-    if (this.#isReleased) return;
-    this.#isReleased = true;
-    this.#report({ $case: 'prefillRelease', value: toUsage(usage) });
-  }
-
-  failed(fault: WorkerFault): void {
-    this.#fail(this.decision, fault);
-  }
-}
-
-/** The wire takes counts and times alone. */
-function countsOf({ transferredTokens, recomputedTokens, durationMs, failure }: SeenTransfer): SeenTransfer {
-  return {
-    transferredTokens: isCount(transferredTokens) ? transferredTokens : 0,
-    recomputedTokens: isCount(recomputedTokens) ? recomputedTokens : 0,
-    durationMs: Number.isFinite(durationMs) ? durationMs : 0,
-    failure: failure?.slice(0, MAX_FAILURE_CHARS),
-  };
-}
-
-function toReservePair(
-  request: ReserveRequest,
-  { protocols, isUnsplit = false }: Pairing,
-): ReservePairRequest {
-  return {
-    request,
-    unsplit: isUnsplit,
-    transferProtocols: protocols.length === 0 ? [NO_PROTOCOL] : [...protocols],
-  };
-}
-
-/** Says that a request cannot be split: an empty list stands for all. */
-const NO_PROTOCOL = 'none';
-
-function toReserve(request: RouteRequest): ReserveRequest {
-  const { group, tokens, loraName, cacheSalt, media, isPrefix, cacheUse, sessionHash, excluded } = request;
-  const isSent = tokens !== undefined && tokens.length <= MAX_SENT_TOKENS;
-  return {
-    group,
-    prompt:
-      !isSent && loraName === ''
-        ? undefined
-        : {
-            form: isSent ? { $case: 'packedTokenIds', value: packTokenIds(tokens) } : undefined,
-            loraName,
-            cacheSalt,
-            ...(isSent && media !== undefined ? { media: { items: [...media] } } : {}),
-            ...(isSent && isPrefix === true ? { isPrefix } : {}),
-          },
-    excludedTargets: excluded.length <= MAX_EXCLUDED ? [...excluded] : excluded.slice(-MAX_EXCLUDED),
-    ...(cacheUse === 'unread' ? { prefixCacheUnread: true } : {}),
-    ...(cacheUse === 'several' ? { severalAnswers: true } : {}),
-    ...(sessionHash === undefined ? {} : { sessionHash }),
-  };
-}
-
-/** An engine may report any number; the wire takes counts. */
-function toUsage(usage: Usage | undefined): RouteUsage {
-  if (usage === undefined || !isCount(usage.promptTokens)) return {};
-  const { promptTokens, cachedTokens, outputTokens } = usage;
-  return {
-    promptTokens,
-    cachedTokens: cachedTokens !== undefined && isCount(cachedTokens) ? cachedTokens : undefined,
-    outputTokens: outputTokens !== undefined && isCount(outputTokens) ? outputTokens : undefined,
-  };
-}
-
-function toError({ code, message, reasons }: NotRouted): Error {
-  if (code === 'too_many_reservations') return overloadedError();
-  const known = ROUTING_ERROR_CODES.find((each) => each === code);
-  return known === undefined ? internalError() : new RoutingError(known, message, reasons.map(fromReason));
-}
-
-/** How many events from the front go into one message: at least one. */
-function countThatFit(queue: readonly RouteEvent[]): number {
-  let sizeBytes = 0;
-  let count = 0;
-  for (const { event } of queue) {
-    if (event?.$case === 'reserve') sizeBytes += reserveBytes(event.value);
-    else if (event?.$case === 'reservePair' && event.value.request !== undefined)
-      sizeBytes += reserveBytes(event.value.request);
-    else sizeBytes += EVENT_BYTES;
-    if (count > 0 && sizeBytes > MAX_MESSAGE_BYTES) break;
-    count += 1;
-    if (count === MAX_EVENTS) break;
-  }
-  return count;
-}
-
-function reserveBytes({ prompt, excludedTargets }: ReserveRequest): number {
-  const form = prompt?.form;
-  let sizeBytes = EVENT_BYTES + (form?.$case === 'packedTokenIds' ? form.value.length : 0);
-  for (const target of excludedTargets) sizeBytes += target.length;
-  for (const { identifier } of prompt?.media?.items ?? []) sizeBytes += identifier.length + MEDIA_BYTES;
-  return sizeBytes;
-}
-
-function isCount(value: number): boolean {
-  return Number.isInteger(value) && value >= 0 && value <= 0xffff_ffff;
 }

@@ -2,19 +2,20 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RpcError } from '../../../src/edge/rpc/errors.js';
 import type { ActiveRoute } from '../../../src/fleet/router/active-route.js';
-import { AttachedClient } from '../../../src/fleet/router/attached-client.js';
-import { Reservations } from '../../../src/fleet/router/reservations.js';
+import { AttachedClient } from '../../../src/fleet/router/service/attached-client.js';
+import { Reservations } from '../../../src/fleet/router/service/reservations.js';
 import {
-  type Decision,
+
   type Route,
   type RouteRequest,
   RoutingError,
 } from '../../../src/fleet/router/routing.js';
-import { toSelection } from '../../../src/fleet/router/selection-message.js';
-import type { ServedBoard } from '../../../src/fleet/router/served-board.js';
+import { toSelection } from '../../../src/fleet/router/service/selection-message.js';
+import type { ServedBoard } from '../../../src/fleet/router/service/served-board.js';
 import { OpenAiError } from '../../../src/frontend/errors/openai-error.js';
 import { ROUTE_TIMEOUT_MS, RouteStream } from '../../../src/frontend/router-client/route-stream.js';
 import { AttachRequest, AttachResponse, type ReserveRequest } from '../../../src/gen/kvaccord/v1/router.js';
+import { anyDecision } from '../../support/any-decision.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 const MAX_WAITING = 4;
@@ -30,21 +31,7 @@ const REQUEST: RouteRequest = {
   excluded: [],
 };
 
-const DECISION: Decision = {
-  group: 'tiny',
-  target: 'w-1',
-  workerId: 'w-1',
-  instanceId: 'w-1-1',
-  rank: 0,
-  rankCount: 1,
-  epoch: 1,
-  tokensPerBlock: 32,
-  promptTokens: 3,
-  promptBlocks: 1,
-  cachedBlocks: 0,
-  isExact: true,
-  routingMode: 'exact',
-};
+const DECISION = anyDecision({ promptTokens: 3, promptBlocks: 1, cachedBlocks: 0 });
 
 /** A router that decides or refuses as it is set, and knows what is reserved. */
 class FakeRouter {

@@ -5,21 +5,18 @@
  * a decision costs more because its candidates are kept.
  */
 import { spawn } from 'node:child_process';
-import { Registry } from 'prom-client';
 import { FleetHistory } from '../src/core/view/fleet-history.js';
-import { HttpServer } from '../src/edge/http/http-server.js';
-import { ProbeBoard } from '../src/edge/http/probe-board.js';
 import { type Clock, systemClock } from '../src/edge/platform/clock.js';
 import { seededRandom } from '../src/edge/platform/random.js';
-import type { Candidate } from '../src/fleet/router/candidates.js';
-import { DEFAULT_COST_WEIGHTS } from '../src/fleet/router/cost.js';
+import type { Candidate } from '../src/fleet/router/choice/candidates.js';
+import { DEFAULT_COST_WEIGHTS } from '../src/fleet/router/choice/cost.js';
+import { type RankLoad, WorkerSelector } from '../src/fleet/router/choice/worker-selector.js';
 import { ResultBooks } from '../src/fleet/router/results/result-books.js';
 import { GroupTraffic } from '../src/fleet/router/traffic/worker-traffic.js';
-import { type RankLoad, WorkerSelector } from '../src/fleet/router/worker-selector.js';
 import { ViewBoard } from '../src/fleet/view/view-board.js';
 import { viewStream } from '../src/fleet/view/view-routes.js';
 import { TestFleet } from '../test/support/fleet.js';
-import { RecordingLogger } from '../test/support/recording-logger.js';
+import { streamingServer } from '../test/support/streaming-server.js';
 import { figure, IS_QUICK, median, title } from './support/figures.js';
 
 const WORKERS = 1_000;
@@ -70,18 +67,7 @@ const board = new ViewBoard(
     indexOf: () => undefined,
   },
 );
-const server = new HttpServer(
-  { listen: { type: 'tcp', host: '127.0.0.1', port: 0, text: '127.0.0.1:0' }, title: 'bench', version: '0' },
-  {
-    clock,
-    logger: new RecordingLogger(),
-    probes: new ProbeBoard(),
-    registry: new Registry(),
-    status: () => ({ title: '', headline: { text: '', tone: 'good' }, facts: [], tables: [] }),
-    api: [],
-    streams: [viewStream(board)],
-  },
-);
+const server = streamingServer(viewStream(board), { clock });
 const { text: address } = await server.start();
 
 /** Another process: what pages do with an event is no cost of the server. */

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
 import { injectManifests } from '../../src/tools/manifests/inject/inject.js';
+import { DEFAULT_INJECT_OPTIONS } from '../tools/manifests/inject/inject-options.js';
 import { type Node, nodesOf, objectsOf, podTemplatesOf, repositoryFile, textsOf } from './manifests.js';
 
 const WORKERS = 'deploy/examples/vllm/workers/deployment.yaml';
@@ -16,16 +17,9 @@ function initContainerOf(file: string, text: string): Node {
 test('kv-accord inject and the component of Kustomize put the same sidecar in', () => {
   const component = 'deploy/kustomize/components/worker-sidecar/deployment.yaml';
   const { files } = injectManifests([{ file: WORKERS, text: repositoryFile(WORKERS) }], {
+    ...DEFAULT_INJECT_OPTIONS,
     image: `kv-accord:${packageJson.version}`,
-    sidecarKind: 'native',
-    readyWhenOffered: false,
     gate: 'none',
-    transport: { type: 'plaintext' },
-    workers: [],
-    minWorkers: undefined,
-    namespace: 'default',
-    workerNames: [],
-    frontendNames: [],
   });
   const injected = initContainerOf(WORKERS, files[0]?.after ?? '');
   const own = initContainerOf(component, repositoryFile(component));
@@ -42,16 +36,8 @@ test('kv-accord inject leaves alone what has a sidecar and a gate already', () =
   const file = 'deploy/examples/dynamo/v1beta1/vllm-agg.yaml';
   const before = repositoryFile(file);
   const { files } = injectManifests([{ file, text: before }], {
+    ...DEFAULT_INJECT_OPTIONS,
     image: 'kv-accord:0.0.0',
-    sidecarKind: 'native',
-    readyWhenOffered: false,
-    gate: 'wait',
-    transport: { type: 'plaintext' },
-    workers: [],
-    minWorkers: undefined,
-    namespace: 'default',
-    workerNames: [],
-    frontendNames: [],
   });
   expect(files.map(({ after }) => after)).toEqual([before]);
   expect(parseAllDocuments(before)).toHaveLength(3);

@@ -6,11 +6,11 @@ import { systemRandom } from '../../src/edge/platform/random.js';
 import { createPlaintextSecurity } from '../../src/edge/security/security.js';
 import type { Pairing, Route } from '../../src/fleet/router/routing.js';
 import { EngineRole } from '../../src/gen/kvaccord/v1/capabilities.js';
+import { simulatedVllm } from '../../src/tools/demo/engines/simulated-vllm.js';
+import { TransferNetwork } from '../../src/tools/demo/engines/transfer-network.js';
 import type { ProcessLine } from '../../src/tools/demo/process-log.js';
 import { planWorker, running } from '../../src/tools/demo/scenes/fleet.js';
-import { simulatedVllm } from '../../src/tools/demo/engines/simulated-vllm.js';
 import { type PlannedWorker, Stage } from '../../src/tools/demo/stage.js';
-import { TransferNetwork } from '../../src/tools/demo/engines/transfer-network.js';
 import { OpenThings } from '../support/open-things.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 

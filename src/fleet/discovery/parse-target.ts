@@ -1,13 +1,13 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { ADDRESS_FORMS, type Address, formatTcp, parseAddress } from '../../edge/platform/address.js';
 import { DiscoveryError } from './discovery-error.js';
-import { MAX_ENDPOINTS } from './limits.js';
 import {
   type ClusterTarget,
   parseDynamoKubernetesTarget,
   parseKubernetesTarget,
   parsePoolTarget,
 } from './kubernetes/parse-cluster-target.js';
+import { MAX_ENDPOINTS } from './limits.js';
 import { quoteTarget, wrongTarget } from './wrong-target.js';
 
 /** Where workers are to be found, as an operator wrote it. */

@@ -20,11 +20,9 @@ import { type GroupRequest, GroupRouter, type GroupRouterOptions, type Selected 
 import { LeftOutLog } from './left-out-log.js';
 import type { PairKnowledge } from './pairs/pair-knowledge.js';
 import { TransferLog } from './pairs/transfer-log.js';
-import { type ReservationLimits, Reservations } from './service/reservations.js';
 import { LookBack } from './results/look-back.js';
 import { toGroupResults } from './results/results-messages.js';
 import { RouterMetrics } from './router-metrics.js';
-import { createRouterService } from './service/router-service.js';
 import {
   type Decision,
   type Route,
@@ -33,6 +31,8 @@ import {
   RoutingError,
   type SeenTransfer,
 } from './routing.js';
+import { type ReservationLimits, Reservations } from './service/reservations.js';
+import { createRouterService } from './service/router-service.js';
 import { ServedBoard } from './service/served-board.js';
 
 export interface FleetRouterOptions extends GroupRouterOptions {

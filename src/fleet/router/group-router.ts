@@ -14,8 +14,16 @@ import type { HashContract } from '../indexer/prompt-hashes.js';
 import { ActiveRoute, type RouteEnd, type RouteListener } from './active-route.js';
 import { CandidateList, type CandidateListModules } from './choice/candidate-list.js';
 import type { CandidateCost } from './choice/candidates.js';
-import type { DecisionLog } from './decision-log.js';
 import { type Excluded, excludedFor } from './choice/excluded.js';
+import type { Decided, Reservation } from './choice/reserved-request.js';
+import {
+  type RankLoad,
+  type RoutedPrompt,
+  WorkerSelector,
+  type WorkerSelectorModules,
+  type WorkerSelectorOptions,
+} from './choice/worker-selector.js';
+import type { DecisionLog } from './decision-log.js';
 import {
   choosePair,
   DEFAULT_PAIR_OPTIONS,
@@ -26,7 +34,6 @@ import {
 import { DecodeLinks } from './pairs/decode-links.js';
 import type { PairKnowledge } from './pairs/pair-knowledge.js';
 import { type AboutPart, type AboutPrompt, type OpenEpoch, predict } from './predict.js';
-import type { Decided, Reservation } from './choice/reserved-request.js';
 import type { Amendment, Reported } from './results/compare.js';
 import type { Prediction } from './results/prediction.js';
 import { type Result, ResultBooks } from './results/result-books.js';
@@ -43,13 +50,6 @@ import {
 import { Settling } from './settling.js';
 import { TrafficRecorder } from './traffic/traffic-recorder.js';
 import { GroupTraffic } from './traffic/worker-traffic.js';
-import {
-  type RankLoad,
-  type RoutedPrompt,
-  WorkerSelector,
-  type WorkerSelectorModules,
-  type WorkerSelectorOptions,
-} from './choice/worker-selector.js';
 
 /** What is asked of one group. */
 export interface GroupRequest extends AboutPrompt {

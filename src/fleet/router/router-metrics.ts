@@ -1,6 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import { LeanHistogram } from '../../edge/platform/metrics/histogram.js';
+import type { RankLoad } from './choice/worker-selector.js';
 import { registerPairMetrics } from './pairs/pair-metrics.js';
 import { LOST_REASONS } from './results/lost-hits.js';
 import type { ResultBooks } from './results/result-books.js';
@@ -8,7 +9,6 @@ import { registerResultMetrics } from './results/results-metrics.js';
 import type { RouterTally } from './router-tally.js';
 import { registerTrafficMetrics } from './traffic/traffic-metrics.js';
 import type { GroupTraffic } from './traffic/worker-traffic.js';
-import type { RankLoad } from './choice/worker-selector.js';
 
 /** All but `closed`, in which nothing is decided. */
 const DECISION_MODES: readonly RoutingMode[] = ['exact', 'mixed', 'approximate', 'load_only'];

@@ -7,9 +7,9 @@ import {
 } from '../../core/view/view-document.js';
 import type { GroupIndex } from '../indexer/group-index.js';
 import type { LeftOut } from '../router/choice/candidate-list.js';
+import type { RankLoad } from '../router/choice/worker-selector.js';
 import type { ResultBooks } from '../router/results/result-books.js';
 import type { GroupTraffic } from '../router/traffic/worker-traffic.js';
-import type { RankLoad } from '../router/choice/worker-selector.js';
 
 /** One group whose requests are routed; `GroupRouter` is one. */
 export interface RoutedGroup {

@@ -10,8 +10,8 @@ import type { EventLoop } from '../../edge/platform/time/event-loop.js';
 import { onAbort } from '../../edge/platform/time/on-abort.js';
 import type { RpcDialer } from '../../edge/rpc/channel.js';
 import { explainConnect, explainStatus } from '../../fleet/aggregator/explain-break.js';
-import { ATTACH_HEARTBEAT_MS } from '../../fleet/router/service/router-service.js';
 import type { Route, RouteRequest, Routing } from '../../fleet/router/routing.js';
+import { ATTACH_HEARTBEAT_MS } from '../../fleet/router/service/router-service.js';
 import { fromParts, type Served } from '../../fleet/router/service/served-messages.js';
 import {
   type AttachRequest,

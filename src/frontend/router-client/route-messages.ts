@@ -40,7 +40,12 @@ const MEDIA_BYTES = 16;
 const NO_PROTOCOL = 'none';
 
 /** The wire takes counts and times alone. */
-export function boundTransfer({ transferredTokens, recomputedTokens, durationMs, failure }: SeenTransfer): SeenTransfer {
+export function boundTransfer({
+  transferredTokens,
+  recomputedTokens,
+  durationMs,
+  failure,
+}: SeenTransfer): SeenTransfer {
   return {
     transferredTokens: isCount(transferredTokens) ? transferredTokens : 0,
     recomputedTokens: isCount(recomputedTokens) ? recomputedTokens : 0,

@@ -16,8 +16,8 @@ import type { EventSettings } from '../../worker/sidecar/kv-events/kv-events-sou
 import { fixedLocation } from '../../worker/sidecar/probing/engine-locator.js';
 import type { Sidecar, SidecarAddresses } from '../../worker/sidecar/sidecar.js';
 import type { EngineSetup, EngineSurface } from './engines/engine-surface.js';
-import { readHeldBlocks } from './held-blocks.js';
 import { SimulatedEngine } from './engines/simulated-engine.js';
+import { readHeldBlocks } from './held-blocks.js';
 
 /** Any free port of this machine. */
 export const FREE_PORT: Address = { type: 'tcp', host: '127.0.0.1', port: 0, text: '127.0.0.1:0' };

@@ -1,13 +1,11 @@
 import { connect, type Socket } from 'node:net';
-import { Registry } from 'prom-client';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { EventStreamRoute, StreamClient } from '../../../src/edge/http/event-stream.js';
-import { type HttpAccess, HttpServer } from '../../../src/edge/http/http-server.js';
-import { ProbeBoard } from '../../../src/edge/http/probe-board.js';
-import { type Clock, systemClock } from '../../../src/edge/platform/clock.js';
+import type { HttpAccess, HttpServer } from '../../../src/edge/http/http-server.js';
+import type { Clock } from '../../../src/edge/platform/clock.js';
 import { Changes } from '../../support/changes.js';
 import { FakeClock } from '../../support/fake-clock.js';
-import { RecordingLogger } from '../../support/recording-logger.js';
+import { streamingServer } from '../../support/streaming-server.js';
 
 /** A stream whose clients a test holds. */
 class Played implements EventStreamRoute {
@@ -43,21 +41,9 @@ afterEach(async () => {
 
 async function serve(
   route: Played,
-  { clock = systemClock, access }: { readonly clock?: Clock; readonly access?: HttpAccess } = {},
+  modules: { readonly clock?: Clock; readonly access?: HttpAccess } = {},
 ): Promise<{ readonly url: string; readonly port: number; readonly server: HttpServer }> {
-  const server = new HttpServer(
-    { listen: { type: 'tcp', host: '127.0.0.1', port: 0, text: '127.0.0.1:0' }, title: 't', version: '1' },
-    {
-      clock,
-      logger: new RecordingLogger(),
-      probes: new ProbeBoard(),
-      registry: new Registry(),
-      status: () => ({ title: '', headline: { text: '', tone: 'good' }, facts: [], tables: [] }),
-      api: [],
-      streams: [route],
-      ...(access === undefined ? {} : { access }),
-    },
-  );
+  const server = streamingServer(route, modules);
   servers.push(server);
   const { text } = await server.start();
   return { url: `http://${text}/api/v1/played/events`, port: Number(text.split(':')[1]), server };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toDecision, toSelection } from '../../../src/fleet/router/selection-message.js';
+import { toDecision, toSelection } from '../../../src/fleet/router/service/selection-message.js';
 import { cacheSourceOf } from '../../../src/frontend/gateway/cache-source.js';
 import { RecordedRoute } from '../proxy/proxy-harness.js';
 

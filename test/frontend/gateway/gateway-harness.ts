@@ -5,11 +5,13 @@ import { ProbeBoard } from '../../../src/edge/http/probe-board.js';
 import { type Address, parseAddress } from '../../../src/edge/platform/address.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import type { Catalogue, CatalogueGroup } from '../../../src/fleet/catalogue/catalogue.js';
-import type { Decision, Route, RouteRequest } from '../../../src/fleet/router/routing.js';
+import type { Route, RouteRequest } from '../../../src/fleet/router/routing.js';
 import type { EngineAnswer } from '../../../src/frontend/engine-access/whole-answer.js';
 import { Gateway, type GatewayModules, type GatewayOptions } from '../../../src/frontend/gateway/gateway.js';
+
 import type { Picked, ProxiedRequest, ProxyOutcome } from '../../../src/frontend/proxy/proxied-request.js';
 import type { Prompt, PromptTokens } from '../../../src/frontend/tokens/prompt-tokens.js';
+import { anyDecision } from '../../support/any-decision.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 
 const LOCAL = parseAddress('127.0.0.1:0') as Address;
@@ -190,21 +192,15 @@ export class GatewayHarness {
   #route(request: RouteRequest): Route {
     this.routed.push(request);
     const target = (this.targets.length > 1 ? this.targets.shift() : this.targets[0]) ?? '';
-    const decision: Decision = {
+    const decision = anyDecision({
       group: request.group,
       target,
       workerId: target,
       instanceId: `${target}-1`,
-      rank: 0,
-      rankCount: 1,
-      epoch: 1,
-      tokensPerBlock: 32,
       promptTokens: request.tokens?.length,
       promptBlocks: 1,
       cachedBlocks: 0,
-      isExact: true,
-      routingMode: 'exact',
-    };
+    });
     return {
       decision,
       prefillDone: () => {},

@@ -3,6 +3,7 @@ import { RoutingError } from '../../../src/fleet/router/routing.js';
 import { APIS, type Api } from '../../../src/frontend/apis/api.js';
 import type { GatewayModules, GatewayOptions } from '../../../src/frontend/gateway/gateway.js';
 import { WorkerProxy } from '../../../src/frontend/proxy/worker-proxy.js';
+import { briskClock } from '../../support/brisk-clock.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
@@ -123,7 +124,8 @@ const REFUSALS: readonly (readonly [name: string, status: number, of: RegExp, re
     404,
     /`nope`/,
     async () => {
-      const harness = await start();
+      // Engines are asked for a name that nobody has twice a second at most.
+      const harness = await start({}, { clock: briskClock((delayMs) => delayMs <= 500) });
       return (api) => post(harness, api, bodyOf(api, 'nope'));
     },
   ],

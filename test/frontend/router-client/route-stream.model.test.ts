@@ -2,14 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RpcError } from '../../../src/edge/rpc/errors.js';
 import type { ActiveRoute } from '../../../src/fleet/router/active-route.js';
+import { type Route, type RouteRequest, RoutingError } from '../../../src/fleet/router/routing.js';
 import { AttachedClient } from '../../../src/fleet/router/service/attached-client.js';
 import { Reservations } from '../../../src/fleet/router/service/reservations.js';
-import {
-
-  type Route,
-  type RouteRequest,
-  RoutingError,
-} from '../../../src/fleet/router/routing.js';
 import { toSelection } from '../../../src/fleet/router/service/selection-message.js';
 import type { ServedBoard } from '../../../src/fleet/router/service/served-board.js';
 import { OpenAiError } from '../../../src/frontend/errors/openai-error.js';

@@ -2,9 +2,9 @@ import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/edge/platform/clock.js';
 import type { Environment } from '../../../src/edge/platform/processes/environment.js';
-import type { Decision } from '../../../src/fleet/router/routing.js';
 import { openTracing } from '../../../src/frontend/tracing/open-tracing.js';
 import type { RequestTracer } from '../../../src/frontend/tracing/request-tracer.js';
+import { anyDecision } from '../../support/any-decision.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { openTraceReceiver, type TraceReceiver } from './trace-receiver.js';
@@ -13,21 +13,14 @@ const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';
 const CHAT = '/v1/chat/completions';
 
-const decision: Decision = {
-  group: 'tiny',
+const decision = anyDecision({
   target: '10.0.0.5:50061',
   workerId: 'w-5',
   instanceId: 'i-5',
   rank: 1,
   rankCount: 2,
   epoch: 3,
-  tokensPerBlock: 32,
-  promptTokens: 100,
-  promptBlocks: 4,
-  cachedBlocks: 2,
-  isExact: true,
-  routingMode: 'exact',
-};
+});
 
 function open(
   environment: Environment,

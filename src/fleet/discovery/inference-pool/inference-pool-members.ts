@@ -1,10 +1,10 @@
 import { integerAt, listAt, textAt } from '../../../edge/kubernetes/read-json.js';
 import { formatTcp } from '../../../edge/platform/address.js';
-import type { PoolSpec } from './inference-pool.js';
 import { type ListedPod, readPod } from '../kubernetes/kubernetes-pods.js';
 import type { ClusterMembers } from '../kubernetes/kubernetes-source.js';
 import { onePerAddress } from '../kubernetes/one-per-address.js';
 import type { Endpoint, ServedPort } from '../source.js';
+import type { PoolSpec } from './inference-pool.js';
 
 /** What is kept of a pod of a pool. */
 export interface PoolPod extends ListedPod {

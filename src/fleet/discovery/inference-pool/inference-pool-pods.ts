@@ -1,9 +1,9 @@
 import type { ExpectedCount } from '../kubernetes/expected-count.js';
-import type { PoolSpec } from './inference-pool.js';
-import { membersOfPool, readPoolPod } from './inference-pool-members.js';
 import { KubernetesSource, type KubernetesSourceModules } from '../kubernetes/kubernetes-source.js';
 import { MAX_ENDPOINTS } from '../limits.js';
 import type { Endpoint, ExpectedWorkers } from '../source.js';
+import type { PoolSpec } from './inference-pool.js';
+import { membersOfPool, readPoolPod } from './inference-pool-members.js';
 
 export interface PoolPodsOptions {
   /** What the operator wrote, for messages. */

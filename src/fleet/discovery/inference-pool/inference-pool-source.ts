@@ -2,6 +2,8 @@ import type { KubernetesError } from '../../../edge/kubernetes/kubernetes-error.
 import { ListWatch } from '../../../edge/kubernetes/list-watch.js';
 import { textAt } from '../../../edge/kubernetes/read-json.js';
 import { DiscoveryError } from '../discovery-error.js';
+import type { KubernetesSourceModules } from '../kubernetes/kubernetes-source.js';
+import type { DiscoverySource, Endpoint, ExpectedWorkers } from '../source.js';
 import {
   isPoolLeaving,
   POOL_V1,
@@ -11,8 +13,6 @@ import {
   readPool,
 } from './inference-pool.js';
 import { PoolPods, type PoolPodsListener, type PoolPodsOptions } from './inference-pool-pods.js';
-import type { KubernetesSourceModules } from '../kubernetes/kubernetes-source.js';
-import type { DiscoverySource, Endpoint, ExpectedWorkers } from '../source.js';
 
 export interface InferencePoolSourceOptions extends Omit<PoolPodsOptions, 'asked'> {
   readonly pool: string;

@@ -3,8 +3,8 @@ import type { Clock } from '../../../edge/platform/clock.js';
 import type { Logger } from '../../../edge/platform/logger.js';
 import type { Environment } from '../../../edge/platform/processes/environment.js';
 import type { Random } from '../../../edge/platform/random.js';
-import { InferenceObjectives } from './inference-objectives.js';
 import { parsePoolSetting } from '../kubernetes/parse-cluster-target.js';
+import { InferenceObjectives } from './inference-objectives.js';
 
 export interface OpenObjectivesOptions {
   /** What `--pool` gave. */

@@ -4,14 +4,14 @@ import { openCluster } from '../../../edge/kubernetes/open-cluster.js';
 import { DiscoveryError } from '../discovery-error.js';
 import type { DiscoveryModules, DiscoveryOptions } from '../discovery-options.js';
 import { DynamoKubernetesSource } from '../dynamo-kubernetes.js';
-import { ExpectedCount } from './expected-count.js';
 import { InferencePoolSource } from '../inference-pool/inference-pool-source.js';
+import { MAX_ENDPOINTS } from '../limits.js';
+import type { DiscoverySource } from '../source.js';
+import { ExpectedCount } from './expected-count.js';
 import { membersOfPods, readPod } from './kubernetes-pods.js';
 import { membersOfSlices, readSlice } from './kubernetes-service.js';
 import { KubernetesSource } from './kubernetes-source.js';
-import { MAX_ENDPOINTS } from '../limits.js';
 import type { ClusterTarget } from './parse-cluster-target.js';
-import type { DiscoverySource } from '../source.js';
 
 /** Most targets of one cluster: each holds up to two watches, and each of them a connection. */
 const MAX_TARGETS = 250;

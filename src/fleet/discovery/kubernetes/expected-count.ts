@@ -3,6 +3,7 @@ import { onOneLine } from '../../../core/text/printable.js';
 import type { KubernetesApi } from '../../../edge/kubernetes/api.js';
 import { KubernetesError } from '../../../edge/kubernetes/kubernetes-error.js';
 import { integerAt } from '../../../edge/kubernetes/read-json.js';
+import type { ExpectedWorkers } from '../source.js';
 import { CountQuestions, pathOf, unanswered, uncounted } from './cluster-questions.js';
 import {
   type ControllerKind,
@@ -14,7 +15,6 @@ import {
   type OwnerReference,
   type PodClue,
 } from './pod-controllers.js';
-import type { ExpectedWorkers } from '../source.js';
 
 export interface ExpectedCountOptions {
   readonly namespace: string;

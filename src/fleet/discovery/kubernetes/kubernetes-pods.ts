@@ -2,10 +2,10 @@ import { isIP } from 'node:net';
 import { onOneLine } from '../../../core/text/printable.js';
 import { listAt, textAt } from '../../../edge/kubernetes/read-json.js';
 import { formatTcp } from '../../../edge/platform/address.js';
+import type { Endpoint } from '../source.js';
 import type { ClusterMembers } from './kubernetes-source.js';
 import { onePerAddress } from './one-per-address.js';
 import { clueOf, type PodClue } from './pod-controllers.js';
-import type { Endpoint } from '../source.js';
 
 /** Longest part of the scheduler's words that a message repeats. */
 const MAX_WORDS_CHARS = 200;

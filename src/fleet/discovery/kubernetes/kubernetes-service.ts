@@ -3,12 +3,12 @@ import { nameSome } from '../../../core/text/lists.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import { integerAt, listAt, textAt, valueAt } from '../../../edge/kubernetes/read-json.js';
 import { formatTcp } from '../../../edge/platform/address.js';
+import { MAX_ENDPOINTS } from '../limits.js';
+import type { Endpoint } from '../source.js';
 import { POD_NAME } from './kubernetes-pods.js';
 import type { ClusterMembers } from './kubernetes-source.js';
-import { MAX_ENDPOINTS } from '../limits.js';
 import { onePerAddress } from './one-per-address.js';
 import type { PodClue } from './pod-controllers.js';
-import type { Endpoint } from '../source.js';
 
 /** What addresses and names of hosts are made of, and how long the longest is: what else comes reaches no name and no log. */
 const ADDRESS = /^[!-~]{1,253}$/;

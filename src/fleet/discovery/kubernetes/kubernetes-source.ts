@@ -5,10 +5,10 @@ import type { Logger } from '../../../edge/platform/logger.js';
 import type { Random } from '../../../edge/platform/random.js';
 import { watchDeadline, withDeadline } from '../../../edge/platform/time/deadline.js';
 import { DiscoveryError } from '../discovery-error.js';
-import type { ExpectedCount } from './expected-count.js';
 import { MAX_ENDPOINTS } from '../limits.js';
-import type { PodClue } from './pod-controllers.js';
 import type { DiscoverySource, Endpoint, ExpectedWorkers } from '../source.js';
+import type { ExpectedCount } from './expected-count.js';
+import type { PodClue } from './pod-controllers.js';
 
 /** What the objects of a cluster come to. */
 export interface ClusterMembers {

@@ -1,8 +1,8 @@
+import type { LostReason } from '../results/lost-hits.js';
+import type { Neighbour } from '../routing.js';
 import type { ActiveRequest } from './active-blocks.js';
 import type { Candidate, CandidateCost } from './candidates.js';
 import type { Flight } from './flight.js';
-import type { LostReason } from '../results/lost-hits.js';
-import type { Neighbour } from '../routing.js';
 
 /** Who was chosen, and what that costs. */
 export interface Decided {

@@ -1,7 +1,7 @@
+import type { LostReason } from '../results/lost-hits.js';
 import type { AboutRequest } from './about-request.js';
 import type { RankTable } from './rank-table.js';
 import type { Decided } from './reserved-request.js';
-import type { LostReason } from '../results/lost-hits.js';
 import type { Survey } from './survey.js';
 import type { ChoiceScope, WeighedRanks } from './weighed-ranks.js';
 

@@ -13,8 +13,8 @@ import type {
   WorkerFailure,
 } from '../../../gen/kvaccord/v1/router.js';
 import type { ActiveRoute } from '../active-route.js';
-import type { Reservations } from './reservations.js';
 import { RoutingError, type Usage } from '../routing.js';
+import type { Reservations } from './reservations.js';
 import { fromRouteTransfer, toPairSelection, toSelection } from './selection-message.js';
 import type { ServedBoard } from './served-board.js';
 import { toReason } from './served-messages.js';

@@ -31,11 +31,11 @@ import type {
 import { findAskedGroup, NO_INDEX_WORDS, shutMessage } from '../../indexer/asked-group.js';
 import { type PromptHashes, tokenCountOf } from '../../indexer/prompt-hashes.js';
 import type { ActiveRoute } from '../active-route.js';
-import { AttachedClient } from './attached-client.js';
 import type { CandidateCost } from '../choice/candidates.js';
 import type { GroupRequest, Selected } from '../group-router.js';
-import type { Reservations } from './reservations.js';
 import { type CacheUse, type Decision, type Pairing, RoutingError } from '../routing.js';
+import { AttachedClient } from './attached-client.js';
+import type { Reservations } from './reservations.js';
 import { toPairSelection, toSelection } from './selection-message.js';
 import type { ServedBoard } from './served-board.js';
 

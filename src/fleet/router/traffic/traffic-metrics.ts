@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { boundedWorkerLabels, WORKER_LABEL_NAMES } from '../worker-labels.js';
 import type { RankLoad } from '../choice/worker-selector.js';
+import { boundedWorkerLabels, WORKER_LABEL_NAMES } from '../worker-labels.js';
 import type { GroupTraffic, WorkerTraffic } from './worker-traffic.js';
 
 /** One group, as its series are read. */

@@ -1,5 +1,5 @@
-import type { Scene } from '../scene.js';
 import { simulatedSglang } from '../engines/simulated-sglang.js';
+import type { Scene } from '../scene.js';
 import { isOpenWith, namesIn, planWorker, running } from './fleet.js';
 
 /** A fleet that never agreed, and what fixes it. */

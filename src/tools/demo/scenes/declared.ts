@@ -1,5 +1,5 @@
-import type { Scene } from '../scene.js';
 import { simulatedDynamo } from '../engines/simulated-dynamo.js';
+import type { Scene } from '../scene.js';
 import { isOpenWith, namesIn, planWorker, running } from './fleet.js';
 import { FIRST_CONVERSATION } from './prompts.js';
 

@@ -1,6 +1,6 @@
 import { EvidenceSource } from '../../../core/contract/enums.js';
-import type { Scene } from '../scene.js';
 import { simulatedSglang } from '../engines/simulated-sglang.js';
+import type { Scene } from '../scene.js';
 import { isOpenWith, namesIn, planWorker, running } from './fleet.js';
 import { FIRST_CONVERSATION, NEXT_TURN, SECOND_CONVERSATION } from './prompts.js';
 

@@ -1,5 +1,5 @@
-import type { Scene } from '../scene.js';
 import { simulatedTrtllm } from '../engines/simulated-trtllm.js';
+import type { Scene } from '../scene.js';
 import { isOpenWith, namesIn, planWorker, running } from './fleet.js';
 
 /** One that differs joins a fleet that has agreed. */

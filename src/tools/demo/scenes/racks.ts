@@ -1,10 +1,10 @@
 import { EngineRole } from '../../../gen/kvaccord/v1/capabilities.js';
 import { demoTopology } from '../demo-hosts.js';
 import type { EnginePart } from '../engines/engine-surface.js';
-import type { Scene } from '../scene.js';
 import { simulatedVllm } from '../engines/simulated-vllm.js';
-import type { PlannedWorker } from '../stage.js';
 import { TransferNetwork } from '../engines/transfer-network.js';
+import type { Scene } from '../scene.js';
+import type { PlannedWorker } from '../stage.js';
 import { isOpenWith, MODEL, namesIn, planWorker, running } from './fleet.js';
 
 /** Small enough that blocks are evicted while the fleet is watched. */

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesApi } from '../../../../src/edge/kubernetes/api.js';
 import { KubernetesError } from '../../../../src/edge/kubernetes/kubernetes-error.js';
-import { ExpectedCount, type ExpectedCountOptions } from '../../../../src/fleet/discovery/kubernetes/expected-count.js';
+import {
+  ExpectedCount,
+  type ExpectedCountOptions,
+} from '../../../../src/fleet/discovery/kubernetes/expected-count.js';
 import type { PodClue } from '../../../../src/fleet/discovery/kubernetes/pod-controllers.js';
 
 const NS = '/namespaces/kv';

@@ -6,12 +6,12 @@ import { ApproximateIndex } from '../../../../src/fleet/indexer/approximate-inde
 import { WorkQueue } from '../../../../src/fleet/indexer/work-queue.js';
 import type { Candidate } from '../../../../src/fleet/router/choice/candidates.js';
 import { DEFAULT_COST_WEIGHTS } from '../../../../src/fleet/router/choice/cost.js';
-import { RoutingError } from '../../../../src/fleet/router/routing.js';
 import {
   type RoutedPrompt,
   WorkerSelector,
   type WorkerSelectorOptions,
 } from '../../../../src/fleet/router/choice/worker-selector.js';
+import { RoutingError } from '../../../../src/fleet/router/routing.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 import { FilledIndex } from '../../../support/filled-index.js';
 import { strictRefusals } from '../../../support/strict-refusals.js';

@@ -3,6 +3,7 @@ import type { TransferProtocol } from '../../../../src/core/contract/connector-r
 import { seededRandom } from '../../../../src/edge/platform/random.js';
 import { type Candidate, PARTS } from '../../../../src/fleet/router/choice/candidates.js';
 import { DEFAULT_COST_WEIGHTS } from '../../../../src/fleet/router/choice/cost.js';
+import { type RoutedPrompt, WorkerSelector } from '../../../../src/fleet/router/choice/worker-selector.js';
 import {
   choosePair,
   DEFAULT_PAIR_OPTIONS,
@@ -11,7 +12,6 @@ import {
 } from '../../../../src/fleet/router/pairs/choose-pair.js';
 import { DecodeLinks } from '../../../../src/fleet/router/pairs/decode-links.js';
 import type { Pairing, RouterMode } from '../../../../src/fleet/router/routing.js';
-import { type RoutedPrompt, WorkerSelector } from '../../../../src/fleet/router/choice/worker-selector.js';
 import { FilledIndex } from '../../../support/filled-index.js';
 import { chainOf } from '../support/chained.js';
 import { knownPairs, type PairSayings } from '../support/known-pairs.js';

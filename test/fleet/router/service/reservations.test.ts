@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ActiveRoute, type RouteEnd } from '../../../../src/fleet/router/active-route.js';
-import { type ReservationLimits, Reservations } from '../../../../src/fleet/router/service/reservations.js';
 import type { Reservation } from '../../../../src/fleet/router/choice/reserved-request.js';
 import type { Prediction } from '../../../../src/fleet/router/results/prediction.js';
 import type { Decision } from '../../../../src/fleet/router/routing.js';
+import { type ReservationLimits, Reservations } from '../../../../src/fleet/router/service/reservations.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 
 interface Made {

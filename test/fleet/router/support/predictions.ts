@@ -1,27 +1,13 @@
 import type { Prediction } from '../../../../src/fleet/router/results/prediction.js';
 import type { Decision } from '../../../../src/fleet/router/routing.js';
+import { anyDecision } from '../../../support/any-decision.js';
 
-/** A decision for a prompt of 100 tokens in blocks of 32, of which two are cached, by an exact view. */
+/** What is predicted of `anyDecision`. */
 export function makePrediction(
   sketch: Partial<Omit<Prediction, 'decision'>> & { readonly decision?: Partial<Decision> } = {},
 ): Prediction {
   const { decision: about, ...rest } = sketch;
-  const decision: Decision = {
-    group: 'tiny',
-    target: 'w-1',
-    workerId: 'w-1',
-    instanceId: 'w-1-1',
-    rank: 0,
-    rankCount: 1,
-    epoch: 1,
-    tokensPerBlock: 32,
-    promptTokens: 100,
-    promptBlocks: 4,
-    cachedBlocks: 2,
-    isExact: true,
-    routingMode: 'exact',
-    ...about,
-  };
+  const decision = anyDecision(about);
   return {
     decision,
     deviceBlocks: decision.cachedBlocks,

@@ -4,7 +4,10 @@ import type { Fact } from '../../../../src/core/contract/facts.js';
 import { systemClock } from '../../../../src/edge/platform/clock.js';
 import { loadEngineProbes } from '../../../../src/engines/catalogue/engines.js';
 import { dynamoModelCard } from '../../../../src/engines/dynamo/model-card-probe.js';
-import { dynamoSystemHealth, dynamoSystemMetrics } from '../../../../src/engines/dynamo/system-status-probe.js';
+import {
+  dynamoSystemHealth,
+  dynamoSystemMetrics,
+} from '../../../../src/engines/dynamo/system-status-probe.js';
 import { openaiModels } from '../../../../src/engines/probing/openai-models.js';
 import { vllmMetrics } from '../../../../src/engines/vllm/metrics.js';
 import { EngineState } from '../../../../src/gen/kvaccord/v1/capabilities.js';

@@ -7,19 +7,7 @@ import {
   removeFromManifests,
 } from '../../../../src/tools/manifests/inject/inject.js';
 import type { InjectOptions } from '../../../../src/tools/manifests/inject/options.js';
-
-const OPTIONS: InjectOptions = {
-  image: 'kv-accord:1.2.3',
-  sidecarKind: 'native',
-  readyWhenOffered: false,
-  gate: 'wait',
-  transport: { type: 'plaintext' },
-  workers: [],
-  minWorkers: undefined,
-  namespace: 'default',
-  workerNames: [],
-  frontendNames: [],
-};
+import { DEFAULT_INJECT_OPTIONS } from './inject-options.js';
 
 const FIXTURE = readFileSync(
   new URL('../../../fixtures/manifests/inject/custom-kinds.yaml', import.meta.url),
@@ -27,7 +15,7 @@ const FIXTURE = readFileSync(
 );
 
 function inject(text: string, options: Partial<InjectOptions> = {}): InjectResult {
-  return injectManifests([{ file: 'x.yaml', text }], { ...OPTIONS, ...options });
+  return injectManifests([{ file: 'x.yaml', text }], { ...DEFAULT_INJECT_OPTIONS, ...options });
 }
 
 const notes = (text: string, options: Partial<InjectOptions> = {}): readonly string[] =>

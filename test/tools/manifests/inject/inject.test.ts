@@ -14,35 +14,30 @@ import { readLaunches } from '../../../../src/tools/manifests/lint/launches/read
 import { readPodSites } from '../../../../src/tools/manifests/read-pod-sites.js';
 import { readSourceFile } from '../../../../src/tools/manifests/source-file.js';
 import { propertyRuns } from '../../../support/property-runs.js';
+import { DEFAULT_INJECT_OPTIONS } from './inject-options.js';
 import { randomManifest } from './random-manifest.js';
 
-const DEFAULTS: InjectOptions = {
-  image: 'kv-accord:1.2.3',
-  sidecarKind: 'native',
-  readyWhenOffered: false,
-  gate: 'wait',
-  transport: { type: 'plaintext' },
-  workers: [],
-  minWorkers: undefined,
-  namespace: 'default',
-  workerNames: [],
-  frontendNames: [],
-};
-
 const EVERY_WAY: readonly InjectOptions[] = [
-  DEFAULTS,
-  { ...DEFAULTS, gate: 'exec', sidecarKind: 'container', readyWhenOffered: true },
-  { ...DEFAULTS, transport: { type: 'tls', secret: 'certificates', certificateName: 'workers' } },
+  DEFAULT_INJECT_OPTIONS,
+  { ...DEFAULT_INJECT_OPTIONS, gate: 'exec', sidecarKind: 'container', readyWhenOffered: true },
   {
-    ...DEFAULTS,
+    ...DEFAULT_INJECT_OPTIONS,
+    transport: { type: 'tls', secret: 'certificates', certificateName: 'workers' },
+  },
+  {
+    ...DEFAULT_INJECT_OPTIONS,
     gate: 'exec',
     transport: { type: 'tls', secret: 'certificates', certificateName: 'workers' },
   },
-  { ...DEFAULTS, workers: ['k8s:///workers:50061'], image: 'registry.example/kv-accord@sha256:00' },
+  {
+    ...DEFAULT_INJECT_OPTIONS,
+    workers: ['k8s:///workers:50061'],
+    image: 'registry.example/kv-accord@sha256:00',
+  },
 ];
 
 function inject(text: string, options: Partial<InjectOptions> = {}): InjectResult {
-  return injectManifests([{ file: 'x.yaml', text }], { ...DEFAULTS, ...options });
+  return injectManifests([{ file: 'x.yaml', text }], { ...DEFAULT_INJECT_OPTIONS, ...options });
 }
 
 /** The text after, of a file that must not be refused. */
@@ -219,7 +214,7 @@ describe('the sidecar', () => {
     const run = (text: string, engine?: string): InjectResult =>
       injectManifests(
         [{ file: 'a.yaml', text }],
-        DEFAULTS,
+        DEFAULT_INJECT_OPTIONS,
         engine === undefined ? [] : [{ file: 'x/engine.yaml', text: engine, paths: [] }],
       );
     const without = run(unseen);

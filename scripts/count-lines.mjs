@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('../src', import.meta.url));
 const counts = new Map();
 
 for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
-  if (!entry.isFile() || !entry.name.endsWith('.ts')) continue;
+  if (!entry.isFile() || !/\.tsx?$/.test(entry.name)) continue;
   const file = join(entry.parentPath, entry.name);
   const [wing] = file.slice(root.length + 1).split('/');
   const text = readFileSync(file, 'utf8');

@@ -8,7 +8,6 @@ import type { Catalogue, CatalogueGroup } from '../../../src/fleet/catalogue/cat
 import type { Route, RouteRequest } from '../../../src/fleet/router/routing.js';
 import type { EngineAnswer } from '../../../src/frontend/engine-access/whole-answer.js';
 import { Gateway, type GatewayModules, type GatewayOptions } from '../../../src/frontend/gateway/gateway.js';
-
 import type { Picked, ProxiedRequest, ProxyOutcome } from '../../../src/frontend/proxy/proxied-request.js';
 import type { Prompt, PromptTokens } from '../../../src/frontend/tokens/prompt-tokens.js';
 import { anyDecision } from '../../support/any-decision.js';

@@ -85,7 +85,7 @@ export interface Caller {
  * caller is appended to `X-Forwarded-For`; `X-Forwarded-Proto` and
  * `X-Forwarded-Host` of a proxy in front are kept. A worker that may have no
  * keys gets neither the caller's nor that of the engines. `source`: another worker from which this one may fetch blocks;
- * `none` where there is none, and the caller's word for it counts as little. Absent: the caller's headers go on.
+ * `none` where there is none, and the caller's word for it counts as little. Absent: the caller's headers go on. @internal
  */
 export function forwardedHeaders(
   headers: IncomingHttpHeaders,

@@ -1,10 +1,9 @@
 import type { Random } from '../../../edge/platform/random.js';
-import type { RouterMode } from '../routing.js';
+import type { RouterMode, RouterMode } from '../routing.js';
 import type { ActiveBlocks } from './active-blocks.js';
 import { PARTS } from './candidates.js';
 import { draw, weighCheapest, weighEvenly, weighSoftly } from './choose.js';
 import type { KnownRank, RankTable } from './rank-table.js';
-import type { RouterMode } from './routing.js';
 import { preference } from './session-affinity.js';
 import type { Survey } from './survey.js';
 

@@ -1,9 +1,9 @@
 import type { TransferProtocol } from '../../../core/contract/connector-rules.js';
 import { type Candidate, PARTS } from '../choice/candidates.js';
+import type { RoutedPrompt } from '../choice/survey.js';
+import { WHOLE_REQUESTS } from '../choice/weighed-ranks.js';
+import type { AboutRequest, Choice, WorkerSelector } from '../choice/worker-selector.js';
 import type { Pairing, UnsplitReason } from '../routing.js';
-import type { RoutedPrompt } from '../survey.js';
-import { WHOLE_REQUESTS } from '../weighed-ranks.js';
-import type { AboutRequest, Choice, WorkerSelector } from '../worker-selector.js';
 import { type DecodeLinks, protocolBits } from './decode-links.js';
 import type { PairKnowledge } from './pair-knowledge.js';
 

@@ -1,6 +1,6 @@
 import type { TransferProtocol } from '../../../core/contract/connector-rules.js';
 import { linkCodeOf, NO_LINK, type PairLinks } from '../../../core/pairs/pair-links.js';
-import type { WorkerSelector } from '../worker-selector.js';
+import type { WorkerSelector } from '../choice/worker-selector.js';
 import { expectedTransferMs, millisecondsPerMebibyte } from './expected-transfer.js';
 import type { PairKnowledge } from './pair-knowledge.js';
 

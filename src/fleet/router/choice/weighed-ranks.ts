@@ -1,5 +1,5 @@
 import type { Random } from '../../../edge/platform/random.js';
-import type { RouterMode, RouterMode } from '../routing.js';
+import type { RouterMode } from '../routing.js';
 import type { ActiveBlocks } from './active-blocks.js';
 import { PARTS } from './candidates.js';
 import { draw, weighCheapest, weighEvenly, weighSoftly } from './choose.js';

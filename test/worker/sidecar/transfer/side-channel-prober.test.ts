@@ -184,7 +184,7 @@ describe('a side channel that is left alone', () => {
   };
 
   it.each([
-    ['a version whose form is not known', { 'engine.version': '0.33.0' }, 'version 0.33.0 is not known here'],
+    ['a version whose form is not known', { 'engine.version': '0.34.0' }, 'version 0.34.0 is not known here'],
     ['another connector', { 'transfer.connector': 'mooncake' }, 'the side channel of mooncake'],
   ] as const)('is that of %s, and the report says so', async (_, known, reason) => {
     expect(await stateOf(engine([channel('127.0.0.1:5600')], known))).toMatchObject({

@@ -26,7 +26,7 @@ export function pairNeed({ options }: AgreementState, group: Group): PairNeed {
     if (count === 0)
       return { state: 'waiting', code: 'waiting_for_role', text: () => missingRoleMessage(group, role) };
   }
-  if (pairs.hasUsablePair) return SERVED;
+  if (pairs.hasWorkablePair) return SERVED;
   for (const target of pairs.prefillTargets) {
     if (!pairs.hasNoPartner(target))
       return { state: 'waiting', code: 'no_pair', text: () => noUsablePairMessage(group) };

@@ -13,7 +13,7 @@ import type { PairClass, PairPolicy, PairState, PairVerdict } from './pair-words
 import { type PairRemark, PairsInService, type PairTransfers } from './pairs-in-service.js';
 import type { ChannelAnswer, ChannelQuestion } from './side-channels.js';
 import type { FinishedTransfer } from './transfer-cost.js';
-import { UsablePair } from './usable-pair.js';
+import { WorkablePair } from './workable-pair.js';
 
 /**
  * All pairs of prefill and decode workers of one model: who can hand KV blocks
@@ -32,13 +32,13 @@ export class PairBook implements PairLookup {
   readonly #changes = new PairChanges(this.#members);
   readonly #service = new PairsInService(this.#members, this.#changes);
   readonly #channels = new PairChannels(this.#members, this.#changes);
-  readonly #usable: UsablePair;
+  readonly #workable: WorkablePair;
   readonly #links: PairLinksTable;
   #counts: { readonly version: number; readonly counts: PairCounts } | undefined;
 
   constructor(options: { readonly policy: PairPolicy }) {
     this.policy = options.policy;
-    this.#usable = new UsablePair(this.#members, this.#changes, this.policy);
+    this.#workable = new WorkablePair(this.#members, this.#changes, this.policy);
     this.#links = new PairLinksTable(this.#members, this.policy);
   }
 
@@ -106,9 +106,9 @@ export class PairBook implements PairLookup {
     return verdicts;
   }
 
-  /** P3: whether at least one pair may be used. Constant time while the one that was found last still may. */
-  get hasUsablePair(): boolean {
-    return this.#usable.exists;
+  /** P3: whether there is a pair that may be used, now or when it is no longer set aside. Constant time while the last that was found is still one. */
+  get hasWorkablePair(): boolean {
+    return this.#workable.exists;
   }
 
   get setAside(): Iterable<readonly [string, string]> {

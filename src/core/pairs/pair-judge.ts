@@ -73,7 +73,11 @@ export function mayUseBy(
 
 /** P4: whether requests may be sent over a pair by its state and the policy. */
 export function mayUseEntries(prefill: Entry, decode: Entry, policy: PairPolicy): boolean {
-  if (stateOfEntries(prefill, decode) === 'set_aside') return false;
+  return stateOfEntries(prefill, decode) !== 'set_aside' && mayWork(prefill, decode, policy);
+}
+
+/** P3: whether the gate may open for a pair. One that is set aside counts: its requests go to one worker meanwhile. */
+export function mayWork(prefill: Entry, decode: Entry, policy: PairPolicy): boolean {
   const channel = channelFrom(prefill, classOfEntries(prefill, decode));
   return mayUseBy(judgementOf(prefill, decode).state, channel, policy);
 }

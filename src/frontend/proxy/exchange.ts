@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Reason } from '../../core/agreement/snapshot.js';
 import type { WorkerFault } from '../../core/health/worker-fault.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { Clock } from '../../edge/platform/clock.js';
@@ -37,6 +38,10 @@ export interface ExchangeModules {
 }
 
 const NO_TARGETS: readonly string[] = [];
+const NO_PAIR: Reason = {
+  code: 'no_pair',
+  text: 'no pair of workers can be used, and --no-pd-fallback lets no worker serve a request alone',
+};
 
 /** One request on its way from a client to a worker, and its answer on the way back. */
 export class Exchange implements AttemptListener, SplitListener, UnorderedMember {
@@ -321,6 +326,11 @@ export class Exchange implements AttemptListener, SplitListener, UnorderedMember
     if (this.#state.type !== 'picking') {
       // It ended while it waited.
       route.release();
+      return;
+    }
+    if (route.decision.unsplit === 'no_pair' && !this.#modules.options.fallsBack) {
+      route.release();
+      this.#onNotPicked(new RoutingError('no_worker', NO_PAIR.text, [NO_PAIR]));
       return;
     }
     this.#become({ type: 'chosen', route });

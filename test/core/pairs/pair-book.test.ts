@@ -102,7 +102,7 @@ describe('the book of pairs', () => {
               usable ||= book.mayUse(prefill, decode);
             }
           expect(book.counts).toEqual(plain);
-          expect(book.hasUsablePair).toBe(usable);
+          expect(book.hasWorkablePair).toBe(usable);
         },
       ),
     );

@@ -366,15 +366,21 @@ describe('P6: pairs that fail in service', () => {
     expect(fleet.group()).toMatchObject({ ready: true });
   });
 
+  it('P6: a model stays ready while all its pairs are set aside: one worker serves each request', () => {
+    const fleet = fleetOf({ 'prefill-0': {}, 'decode-0': {} });
+    for (let nth = 0; nth < 3; nth += 1) fail(fleet);
+    expect(fleet.state.groups.get('tiny')?.pairs.mayUse('prefill-0', 'decode-0')).toBe(false);
+    expect(fleet.group()).toMatchObject({ gateOpen: true, ready: true });
+  });
+
   it('P6: it is tried again after a pause, which doubles while the trial fails, and ends with one that goes well', () => {
     const fleet = fleetOf({ 'prefill-0': {}, 'decode-0': {} });
     const pairs = fleet.state.groups.get('tiny')?.pairs;
     for (let nth = 0; nth < 3; nth += 1) fail(fleet);
-    expect(fleet.group()).toMatchObject({ gateOpen: true, ready: false, reasons: [{ code: 'no_pair' }] });
     fleet.advance(29_999);
-    expect(fleet.group()).toMatchObject({ ready: false });
+    expect(pairs?.mayUse('prefill-0', 'decode-0')).toBe(false);
     fleet.advance(1);
-    expect(fleet.group()).toMatchObject({ ready: true });
+    expect(pairs?.mayUse('prefill-0', 'decode-0')).toBe(true);
     fail(fleet);
     fleet.advance(59_999);
     expect(pairs?.mayUse('prefill-0', 'decode-0')).toBe(false);

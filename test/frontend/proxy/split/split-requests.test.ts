@@ -161,6 +161,20 @@ describe('by nixl', () => {
     expect([route?.releases, route?.faults]).toEqual([1, []]);
   });
 
+  it('is refused where no pair is left and no worker may serve it alone', async () => {
+    const alone = await worker((_, response) => response.end('never'));
+    const route = new RecordedRoute('alone', { unsplit: 'no_pair' });
+    const harness = await ProxyHarness.start({
+      split: SPLIT,
+      proxy: { fallsBack: false },
+      pick: async () => ({ route, baseUrl: alone.url }),
+    });
+    open.add(() => harness.stop());
+    const answer = await ask(harness);
+    expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining('--no-pd-fallback')]);
+    expect([alone.bodies, route.releases]).toEqual([[], 1]);
+  });
+
   it('what the prefill worker refuses is passed on where nobody else may compute it', async () => {
     const prefill = await worker((_, response) => response.writeHead(400).end('{"error":"too long"}'));
     const decode = await worker((_, response) => response.end('never'));

@@ -1,11 +1,11 @@
 import type { PairChanges } from './pair-changes.js';
-import { mayUseEntries } from './pair-judge.js';
+import { mayWork } from './pair-judge.js';
 import type { PairMembers } from './pair-members.js';
 import type { PairPolicy } from './pair-words.js';
 import type { EntryPair } from './pairs-in-service.js';
 
-/** P3: whether at least one pair may be used. */
-export class UsablePair {
+/** P3: whether there is a pair that may be used, now or when it is no longer set aside. */
+export class WorkablePair {
   readonly #members: PairMembers;
   readonly #changes: PairChanges;
   readonly #policy: PairPolicy;
@@ -20,17 +20,17 @@ export class UsablePair {
     this.#policy = policy;
   }
 
-  /** Constant time while the one that was found last still may be used. */
+  /** Constant time while the one that was found last is still one. */
   get exists(): boolean {
     const last = this.#last;
     if (last !== undefined && this.#members.isIn(last.prefill) && this.#members.isIn(last.decode)) {
-      if (mayUseEntries(last.prefill, last.decode, this.#policy)) return true;
+      if (mayWork(last.prefill, last.decode, this.#policy)) return true;
     }
     this.#last = undefined;
     if (this.#noneAt === this.#changes.version) return false;
     for (const prefill of this.#members.prefill.entries.values()) {
       for (const decode of this.#members.decode.entries.values()) {
-        if (!mayUseEntries(prefill, decode, this.#policy)) continue;
+        if (!mayWork(prefill, decode, this.#policy)) continue;
         this.#last = { prefill, decode };
         return true;
       }

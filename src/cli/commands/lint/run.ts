@@ -54,8 +54,9 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
   const markdown = settings.docs
     ? await import('../../../tools/manifests/lint/markdown/lint-markdown.js')
     : undefined;
+  const named = new Set(operands);
   const inspect = (of: readonly NamedText[]): Inspection =>
-    inspectTexts(of, { lintMarkdown: markdown?.lintMarkdown, given: paths });
+    inspectTexts(of, { lintMarkdown: markdown?.lintMarkdown, given: paths, named });
   let inspection = inspect(texts);
   if (settings.fix) {
     const fixed = fixAll(texts, (of) => {

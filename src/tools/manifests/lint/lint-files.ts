@@ -32,6 +32,8 @@ export interface Readable {
   readonly given?: readonly GivenFile[];
   /** Files of the set that are known before the first is read: one may name another that comes later. */
   readonly beside?: readonly NamedText[];
+  /** See `LintTextsOptions`. */
+  readonly named?: ReadonlySet<string>;
 }
 
 /**
@@ -42,7 +44,7 @@ export interface Readable {
 export function inspectFiles(
   files: Iterable<SourceFile>,
   shellFiles: readonly NamedText[],
-  { given = [], beside = [] }: Readable = {},
+  { given = [], beside = [], named }: Readable = {},
 ): Inspection {
   const material = new Material(given);
   for (const file of beside) material.tree.add(file);
@@ -50,7 +52,7 @@ export function inspectFiles(
   const leftOut: LeftOut[] = [];
   for (const file of files) {
     material.add(file);
-    const unreadable = findUnreadable(file);
+    const unreadable = findUnreadable(file, named?.has(file.file));
     findings.push(...unreadable.findings);
     leftOut.push(...unreadable.leftOut);
   }

@@ -10,20 +10,21 @@ export interface LintTextsOptions {
   readonly lintMarkdown?: ((file: string, text: string) => readonly Finding[]) | undefined;
   /** Those of the texts that programs read, by their file names: with the paths at which they do, or none for every path that ends in the name. They are no manifests. */
   readonly given?: ReadonlyMap<string, readonly string[]>;
+  /** Files that were named one by one: each is parsed, and a warning where that fails, whatever it is. Default: none. */
+  readonly named?: ReadonlySet<string>;
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 /** Everything that is found in a set of texts, in the order of files and lines, and what was looked at for it. */
 export function inspectTexts(texts: readonly NamedText[], options: LintTextsOptions = {}): Inspection {
-  const { lintMarkdown = () => [], given = new Map<string, readonly string[]>() } = options;
-  const kinds = new Map(
-    texts.map((named) => [named, given.has(named.file) ? 'given' : textKindOf(named)] as const),
-  );
-  const of = (kind: string): readonly NamedText[] => texts.filter((named) => kinds.get(named) === kind);
-  const givenFiles = of('given').map(
-    (named): GivenFile => ({ ...named, paths: given.get(named.file) ?? [] }),
-  );
+  const { lintMarkdown = () => [], given = new Map<string, readonly string[]>(), named = NONE } = options;
+  const kinds = new Map(texts.map((one) => [one, given.has(one.file) ? 'given' : textKindOf(one)] as const));
+  const of = (kind: string): readonly NamedText[] => texts.filter((one) => kinds.get(one) === kind);
+  const givenFiles = of('given').map((one): GivenFile => ({ ...one, paths: given.get(one.file) ?? [] }));
   const order = new Map(texts.map(({ file }, index) => [file, index]));
-  const inspection = inspectFiles(readOneByOne(of('manifest')), of('shell'), {
+  const inspection = inspectFiles(readOneByOne(of('manifest'), named), of('shell'), {
+    named,
     given: givenFiles,
     beside: of('manifest'),
   });
@@ -41,10 +42,10 @@ export function lintTexts(texts: readonly NamedText[], options: LintTextsOptions
   return inspectTexts(texts, options).findings;
 }
 
-/** Manifests, each parsed when it is asked for. Those that can say nothing here are not parsed at all. */
-function* readOneByOne(texts: readonly NamedText[]): Iterable<SourceFile> {
+/** Manifests, each parsed when it is asked for. Those that can say nothing here are not parsed at all, unless they were named. */
+function* readOneByOne(texts: readonly NamedText[], named: ReadonlySet<string>): Iterable<SourceFile> {
   for (const { file, text } of texts)
-    yield isWorthReading(file, text)
+    yield named.has(file) || isWorthReading(file, text)
       ? withText(readSourceFile(file, withoutSchemas(text)), text)
       : { file, text, documents: [], problems: [], placeOf: () => ({ line: 1, column: 1 }) };
 }

@@ -41,6 +41,15 @@ describe('kv-accord lint', () => {
     return { code, stdout: run.stdout.text, stderr: run.stderr.text };
   }
 
+  it('warns of a file that was named and is no YAML, and not of one that its folder has', async () => {
+    const broken = join(folder, 'broken.yaml');
+    writeFileSync(broken, 'a: [b\n');
+    const named = await lint(broken);
+    expect(named.stdout).toContain(`${broken}:2:1: warning: `);
+    expect(named.stdout).toContain('[unreadable]');
+    expect((await lint(folder)).stdout).not.toContain('[unreadable]');
+  });
+
   it('ends with 0 where nothing is found, and says so', async () => {
     const engine = join(folder, 'engine.sh');
     writeFileSync(engine, 'vllm serve m\n');

@@ -38,11 +38,14 @@ const KUSTOMIZATION = /\bKustomization\b/;
 /** A pod's containers. */
 const CONTAINERS = /^[\s{-]*["']?(?:initContainers|containers)["']?\s*:/m;
 
-/** What cannot be read of a file: faults of workloads, and what is left out. */
-export function findUnreadable(file: SourceFile): {
-  readonly findings: readonly Finding[];
-  readonly leftOut: readonly LeftOut[];
-} {
+/**
+ * What cannot be read of a file: faults of workloads, and what is left out. Only templates are left out of a file that was named:
+ * who names it wants it checked.
+ */
+export function findUnreadable(
+  file: SourceFile,
+  isNamed = false,
+): { readonly findings: readonly Finding[]; readonly leftOut: readonly LeftOut[] } {
   const findings: Finding[] = [];
   const leftOut: LeftOut[] = [];
   const documents = new Set<string>();
@@ -52,7 +55,7 @@ export function findUnreadable(file: SourceFile): {
     // One word about a template is enough: what follows is the same.
     if (isTemplate && documents.has(text)) continue;
     documents.add(text);
-    const severity = severityOf(text, isTemplate);
+    const severity = severityOf(text, isTemplate, isNamed);
     if (severity !== undefined) findings.push(findingOf(file.file, problem, text, severity));
     else
       leftOut.push({
@@ -65,9 +68,11 @@ export function findUnreadable(file: SourceFile): {
 }
 
 /** A template is whole as it is; it is only not what runs. Undefined for what has nothing to do with workloads. */
-function severityOf(text: string, isTemplate: boolean): Severity | undefined {
+function severityOf(text: string, isTemplate: boolean, isNamed: boolean): Severity | undefined {
   if (isWorkload(text)) return isTemplate ? 'note' : unreadable.severity;
-  return namesProgram(text) && !isTemplate ? 'note' : undefined;
+  if (isTemplate) return undefined;
+  if (isNamed) return 'warning';
+  return namesProgram(text) ? 'note' : undefined;
 }
 
 /** A kustomization and an autoscaler name a workload; of other objects only what has containers holds one. */

@@ -6,7 +6,7 @@ import type { EngineDescriptor } from '../../../engines/descriptor/engine-descri
 import { COMPLETIONS } from '../../../engines/descriptor/prompt-path.js';
 import { MAX_METRICS_BYTES, readMetrics } from '../../../engines/facts/prometheus-text.js';
 import { OTHER } from '../../../engines/other/descriptor.js';
-import { readWithin } from '../../engine-access/read-within.js';
+import { wholeAnswer } from '../../engine-access/whole-answer.js';
 
 /**
  * What an engine shows when it is asked whether it computes:
@@ -157,13 +157,12 @@ async function read(
   { method, path, body }: Asked,
   signal: AbortSignal,
 ): Promise<EnginePage> {
-  const answer = await pool.request({
+  const options = {
     method,
     path: pathPrefix + path,
     headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body }),
-    signal,
-  });
-  const text = await readWithin(answer.body, MAX_METRICS_BYTES);
-  return { status: answer.statusCode, text: text.toString() };
+  };
+  const answer = await wholeAnswer(pool, options, MAX_METRICS_BYTES, signal);
+  return { status: answer.status, text: answer.body.toString() };
 }

@@ -117,9 +117,9 @@ export class WeighedRanks {
       : this.#ofSession(sessionHash);
   }
 
-  /** Targets of up to `count` further workers, the best first, of as many ranks as the one at `chosen`. */
-  nextBest(chosen: number, count: number): string[] {
-    const { target, rankCount } = this.#ranks.at(this.placeAt(chosen)).candidate;
+  /** Targets of up to `count` further workers, the best first, of as many ranks as the one at `place` of the table. */
+  nextBest(place: number, count: number): string[] {
+    const { target, rankCount } = this.#ranks.at(place).candidate;
     const next: string[] = [];
     const named = new Set([target]);
     while (next.length < count) {

@@ -169,6 +169,18 @@ export class WorkerSelector {
     return { place: this.#weighed.placeAt(at), decided: this.#decided(at, prompt, about, scope) };
   }
 
+  /** Targets of up to `count` further workers of a scope that could stand in for a choice of `chooseIn`, the best first. */
+  nextBestIn(
+    scope: ChoiceScope,
+    { place }: Choice,
+    prompt: RoutedPrompt | undefined,
+    excluded: readonly string[],
+    count: number,
+  ): string[] {
+    this.#weighed.weigh(excluded, this.#epoch?.active, prompt !== undefined, scope);
+    return this.#weighed.nextBest(place, count);
+  }
+
   /** Blocks of the prompt of the last `look` that a rank does not hold, those that are on their way there counted as held. */
   missingBlocks(place: number): number {
     return this.#survey.prefillBlocks(place);
@@ -347,7 +359,7 @@ export class WorkerSelector {
       sharedBlocks: this.#survey.sharedBlocks(place),
       flyingBlocks: this.#survey.flyingBlocks(place),
       isDoubted: this.#ranks.at(place).trust !== undefined,
-      ...(about.fallbacks === undefined ? {} : { fallbacks: this.#weighed.nextBest(at, about.fallbacks) }),
+      ...(about.fallbacks === undefined ? {} : { fallbacks: this.#weighed.nextBest(place, about.fallbacks) }),
     };
   }
 

@@ -81,6 +81,18 @@ function whole(asked: AskedPair, unsplit: UnsplitReason, { selector }: PairModul
   return choice === undefined ? undefined : { type: 'whole', choice, unsplit };
 }
 
+/** A worker that serves whole requests, with those that could stand in for it: they need not be of its kind. */
+function aggregated(
+  choice: Choice,
+  { prompt, excluded, about: { fallbacks } }: AskedPair,
+  { selector }: PairModules,
+): PairChoice {
+  if (fallbacks === undefined) return { type: 'whole', choice, unsplit: 'aggregated' };
+  const others = selector.nextBestIn(WHOLE_REQUESTS, choice, prompt, excluded, fallbacks);
+  const decided = { ...choice.decided, fallbacks: others };
+  return { type: 'whole', choice: { ...choice, decided }, unsplit: 'aggregated' };
+}
+
 /** One worker, where a prompt is short, or little of it is to be computed there. */
 function smallOne(asked: AskedPair, modules: PairModules): PairChoice | undefined {
   const { prompt, tokenCount } = asked;
@@ -103,7 +115,7 @@ function pair(asked: AskedPair, modules: PairModules): PairChoice | undefined {
   const protocols = protocolBits(pairing.protocols);
   const canSpeak = (place: number): boolean => links.isWholeOrSpeaks(place, protocols);
   const without = [...asked.excluded];
-  // Who could stand in is asked of those that answer the client.
+  // Who could stand in is asked of those that can answer the client: a prefill worker cannot.
   const aboutPrefill = { ...about, fallbacks: undefined };
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const prefill = selector.chooseIn(
@@ -115,7 +127,7 @@ function pair(asked: AskedPair, modules: PairModules): PairChoice | undefined {
     if (prefill === undefined) return undefined;
     const { candidate } = prefill.decided;
     const { split } = candidate;
-    if (split === undefined) return { type: 'whole', choice: prefill, unsplit: 'aggregated' };
+    if (split === undefined) return aggregated(prefill, asked, modules);
     const decode = chooseDecode(candidate, split.protocol, asked, modules);
     if (decode !== undefined)
       return {

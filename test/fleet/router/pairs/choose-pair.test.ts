@@ -51,6 +51,7 @@ interface Asked {
   readonly tokenCount: number | undefined;
   readonly excluded: readonly string[];
   readonly pairing: Pairing;
+  readonly fallbacks: number;
 }
 
 const BOTH: Pairing = { protocols: ['nixl', 'bootstrap'] };
@@ -81,9 +82,10 @@ function fleet(
     tokenCount,
     excluded = [],
     pairing = BOTH,
+    fallbacks,
   } = {}) =>
     choosePair(
-      { prompt: asked, tokenCount, excluded, about: {}, pairing },
+      { prompt: asked, tokenCount, excluded, about: { fallbacks }, pairing },
       { selector, pairs, links, options: { ...DEFAULT_PAIR_OPTIONS, ...options } },
     );
   const chosen: Fleet['chosen'] = (more) => {
@@ -119,6 +121,16 @@ describe('the prefill worker', () => {
     const made = fleet([part('p-1'), part('d-1'), aggregated('w-1')]);
     made.index.hold('w-1', 0, 'device', prompt().sequenceHashes.subarray(0, 8 * 10));
     expect(made.chosen()).toBe('w-1 (aggregated)');
+  });
+
+  it('leaves those that could stand in to whole requests where one computes all: no prefill worker', () => {
+    const made = fleet([...['p-1', 'd-1', 'd-2', 'd-3'].map((target) => part(target)), aggregated('w-1')]);
+    for (const target of ['w-1', 'd-2'])
+      made.index.hold(target, 0, 'device', prompt().sequenceHashes.subarray(0, 8 * 10));
+    expect(made.choose({ fallbacks: 2, excluded: ['d-1'] })).toMatchObject({
+      unsplit: 'aggregated',
+      choice: { decided: { candidate: { target: 'w-1' }, fallbacks: ['d-2', 'd-3'] } },
+    });
   });
 });
 

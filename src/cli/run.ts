@@ -165,13 +165,18 @@ async function runCommand(
     .finally(stopWatching);
 }
 
-/** Parts of the program name a setting and its value, and cannot know that it was given elsewhere than on the command line. */
+/** Parts of the program name a setting and its value, and cannot know where it was given. */
 function withOrigin(error: SettingError, entries: readonly ResolvedEntry[]): SettingError {
-  const named = /^--([a-z0-9-]+)\b/.exec(error.message)?.[1];
+  const { message } = error;
+  const named = /^--([a-z0-9-]+)\b/.exec(message)?.[1];
   const origin = entries.find(({ name }) => name === named)?.origin;
-  const isElsewhere = origin?.type === 'environment' || origin?.type === 'config_file';
-  if (!isElsewhere || error.message.includes(`(from ${describeOrigin(origin)})`)) return error;
-  return new SettingError(`${error.message} (--${named} is from ${describeOrigin(origin)})`);
+  if (origin === undefined || origin.type === 'default') return error;
+  const where = origin.type === 'flag' ? 'on the command line' : `from ${describeOrigin(origin)}`;
+  if (message.includes(`(${where})`)) return error;
+  // As of a value that is wrong by itself.
+  const given = /^--[a-z0-9-]+ "(?:[^"\\]|\\.)*"(?= must )/.exec(message)?.[0];
+  if (given !== undefined) return new SettingError(`${given} (${where}):${message.slice(given.length)}`);
+  return origin.type === 'flag' ? error : new SettingError(`${message} (--${named} is ${where})`);
 }
 
 /** Says which variables are set and have no effect. */

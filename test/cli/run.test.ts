@@ -258,6 +258,18 @@ describe('what is wrong is printed in one line with code 2', () => {
     expect(inFile.stderr).toBe('kv-accord try: --mode "wait" leads nowhere (--mode is from f.yaml:1)\n');
   });
 
+  test('a value that turns out wrong later says where it came from as one that is wrong by itself', async () => {
+    body = async () => {
+      throw new SettingError('--mode "a \\"b\\" must" must be something else');
+    };
+    expect((await cli(['try', '--mode', 'wait'])).stderr).toBe(
+      'kv-accord try: --mode "a \\"b\\" must" (on the command line): must be something else\n',
+    );
+    expect((await cli(['try'], { environment: { KV_ACCORD_MODE: 'wait' } })).stderr).toBe(
+      'kv-accord try: --mode "a \\"b\\" must" (from KV_ACCORD_MODE): must be something else\n',
+    );
+  });
+
   test('an address beyond this machine needs TLS, or --insecure', async () => {
     const commands = realCommands;
     const argv = ['sidecar', '--print-config', '--http-listen', '0.0.0.0:9464'];
@@ -299,10 +311,10 @@ describe('what is wrong is printed in one line with code 2', () => {
       return stderr;
     };
     expect(await refused('--workers', 'k8s://ns')).toContain(
-      'kv-accord wait: --workers "k8s://ns" must be k8s://NAMESPACE/SERVICE:PORT or k8s://NAMESPACE?selector=',
+      'kv-accord wait: --workers "k8s://ns" (on the command line): must be k8s://NAMESPACE/SERVICE:PORT or k8s://NAMESPACE?selector=',
     );
     expect(await refused('--dynamo-graph', 'a/b/c')).toContain(
-      '--dynamo-graph "a/b/c" must be NAME or NAMESPACE/NAME',
+      '--dynamo-graph "a/b/c" (on the command line): must be NAME or NAMESPACE/NAME',
     );
     expect(await refused('--workers', 'dns:///w:1', '--min-workers', 'auto')).toContain(
       '--min-workers auto needs a Kubernetes workload to count by',

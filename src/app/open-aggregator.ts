@@ -6,6 +6,7 @@ import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
 import { createRegistry } from '../edge/platform/metrics/metrics.js';
 import { systemRandom } from '../edge/platform/random.js';
+import type { Security } from '../edge/security/security.js';
 import type { ServedTls } from '../edge/security/served-tls.js';
 import type { Aggregator } from '../fleet/aggregator/aggregator.js';
 import type { DiscoverySource, Endpoint } from '../fleet/discovery/source.js';
@@ -98,6 +99,8 @@ export interface OpenedAggregator {
   readonly watched: string;
   /** How its ports are protected; undefined for plaintext. */
   readonly tls: ServedTls | undefined;
+  /** The certificates and tokens of the settings, for further ports; closed with the aggregator. */
+  readonly security: Security;
   /** Ends the aggregator and closes its files. */
   close(): Promise<void>;
 }
@@ -150,6 +153,7 @@ export async function openAggregator(
     routing: routing(),
     routerServices: routing().services,
     tls: httpSecurity.tls,
+    security,
     watched: [
       ...(hasDiscovery(settings) ? [source.name] : []),
       ...(directWorkers.length > 0 ? [`engines read directly: ${directWorkers.length}`] : []),

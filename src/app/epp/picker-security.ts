@@ -1,14 +1,19 @@
 import type { Clock } from '../../edge/platform/clock.js';
-import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';
 import type { SecurityOptions } from '../../edge/security/load-security.js';
 import { createPlaintextSecurity, type Security } from '../../edge/security/security.js';
 import { createSelfSigned } from '../../edge/security/self-signed.js';
-import { openSecurity } from '../open-security.js';
 
-export interface PickerSecuritySettings extends SecurityOptions {
+export interface PickerSecuritySettings extends Pick<SecurityOptions, 'tlsCert'> {
   /** `--secure-serving`. */
   readonly secureServing: 'true' | 'false';
+}
+
+export interface PickerSecurityModules {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** What the settings say of certificates and tokens, which its owner closes. */
+  readonly security: Security;
 }
 
 /**
@@ -16,15 +21,13 @@ export interface PickerSecuritySettings extends SecurityOptions {
  * settings, or by one that is made now, which gateways take without checking
  * its name; or not at all, where that was asked for. Gateways show no tokens.
  */
-export async function openPickerSecurity(
-  settings: PickerSecuritySettings,
-  { clock, logger, random }: { readonly clock: Clock; readonly logger: Logger; readonly random: Random },
-): Promise<Security> {
-  if (settings.secureServing === 'false') return createPlaintextSecurity({ allowsPlaintext: true });
-  if (settings.tlsCert !== undefined) {
-    const own = await openSecurity(settings, { clock, logger });
-    return { ...own, findCallerProblem: () => undefined };
-  }
+export function pickerSecurity(
+  { secureServing, tlsCert }: PickerSecuritySettings,
+  { clock, random, security }: PickerSecurityModules,
+): Security {
+  if (secureServing === 'false') return createPlaintextSecurity({ allowsPlaintext: true });
+  if (tlsCert !== undefined)
+    return { ...security, findCallerProblem: () => undefined, close: () => undefined };
   const made = createSelfSigned({
     commonName: 'kv-accord epp',
     nowMs: clock.wallMs(),

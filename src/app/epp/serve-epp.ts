@@ -22,8 +22,9 @@ import { type AggregatorSettings, openAggregator } from '../open-aggregator.js';
 import { type EngineSettings, givenUrlsOf, openEngineParts } from '../open-gateway.js';
 import { SettingError } from '../setting-error.js';
 import { startOrExplain } from '../start-or-explain.js';
+import { GatewayHandshakes } from './gateway-handshakes.js';
 import { GivenEndpoints } from './given-endpoints.js';
-import { openPickerSecurity, type PickerSecuritySettings } from './picker-security.js';
+import { type PickerSecuritySettings, pickerSecurity } from './picker-security.js';
 
 /** All that decides what `kv-accord epp` runs. */
 export interface EppSettings
@@ -121,15 +122,20 @@ export async function serveEpp(
       tracer,
     },
   );
-  const security = await openPickerSecurity(settings, { clock, logger, random: systemRandom });
-  closing.push(() => security.close());
+  const security = pickerSecurity(settings, { clock, random: systemRandom, security: aggregator.security });
   const health = new RpcServer(
     { listen: settings.healthListen, listenField: '--health-listen' },
     // Health alone is answered there, for probes that speak no TLS.
     { clock, logger, random: systemRandom, security: createPlaintextSecurity({ allowsPlaintext: true }) },
   );
+  const handshakes = new GatewayHandshakes({ logger });
   const server = new RpcServer(
-    { listen: settings.extProcListen, listenField: '--ext-proc-listen', limits: limitsOf(settings) },
+    {
+      listen: settings.extProcListen,
+      listenField: '--ext-proc-listen',
+      limits: limitsOf(settings),
+      onHandshakeError: (error, peer) => handshakes.failed(error, peer),
+    },
     { clock, logger, random: systemRandom, security },
   );
   server.addService(extProcService, picker.createHandlers(server.edge));

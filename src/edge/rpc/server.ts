@@ -22,7 +22,7 @@ import { Health } from './health.js';
 import { DEFAULT_RPC_LIMITS, type RpcLimits, STREAM_MARGIN } from './limits.js';
 import { Reflection } from './reflection.js';
 import { OpenStreams } from './server-stream.js';
-import { TlsFront } from './tls-front.js';
+import { type OnHandshakeError, TlsFront } from './tls-front.js';
 
 export interface RpcServerOptions {
   /** Where to listen; port 0 picks a free one. */
@@ -31,6 +31,8 @@ export interface RpcServerOptions {
   readonly listenField?: string;
   /** Bounds other than `DEFAULT_RPC_LIMITS`. */
   readonly limits?: Partial<RpcLimits>;
+  /** For callers that say nothing themselves of a handshake that failed. Default: nobody looks. */
+  readonly onHandshakeError?: OnHandshakeError;
 }
 
 export interface RpcServerModules {
@@ -174,6 +176,7 @@ export class RpcServer {
       { current: () => security.servedTls() ?? served, clientAuth: security.clientAuth },
       {
         logger,
+        onHandshakeError: this.#options.onHandshakeError,
         onSecured: (socket) => {
           handshakes.end(socket);
           speak(socket);

@@ -3,6 +3,9 @@ import { createServer, type SecureContextOptions, type Server, type TLSSocket } 
 import type { Logger } from '../platform/logger.js';
 import { type ServedTls, withTlsVersion } from '../security/served-tls.js';
 
+/** Sees each handshake that failed, and the peer's address where it is known still. It must not throw. */
+export type OnHandshakeError = (error: NodeJS.ErrnoException, peer: string | undefined) => void;
+
 /**
  * The TLS of a gRPC server, in front of grpc-js: grpc-js would hide its TLS
  * sockets, so that none could be closed that says nothing after the
@@ -17,7 +20,11 @@ export class TlsFront {
 
   constructor(
     tls: ServedTls,
-    modules: { readonly logger: Logger; readonly onSecured: (socket: TLSSocket) => void },
+    modules: {
+      readonly logger: Logger;
+      readonly onSecured: (socket: TLSSocket) => void;
+      readonly onHandshakeError?: OnHandshakeError | undefined;
+    },
   ) {
     this.#tls = tls;
     this.#logger = modules.logger;
@@ -30,7 +37,10 @@ export class TlsFront {
     };
     this.#server = createServer(options, modules.onSecured);
     // A handshake that failed; without a listener Node would leave the connection open.
-    this.#server.on('tlsClientError', (_error, socket) => socket.destroy());
+    this.#server.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => {
+      modules.onHandshakeError?.(error, socket.remoteAddress);
+      socket.destroy();
+    });
   }
 
   /** Begins the handshake on a new connection. */

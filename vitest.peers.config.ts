@@ -20,6 +20,7 @@ const LONGEST = [
   'tokens-templates',
   'doctor-dynamo',
   'vllm-frontends',
+  'epp-pairs-vllm',
   'alerts-live',
   'readme-walk',
   'tokens-fleet',

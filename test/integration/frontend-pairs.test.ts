@@ -2,59 +2,31 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { followRouter } from '../../src/app/follow-router.js';
 import type { Address } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
-import { systemRandom } from '../../src/edge/platform/random.js';
 import { createPlaintextSecurity } from '../../src/edge/security/security.js';
 import type { Pairing, Route } from '../../src/fleet/router/routing.js';
-import { EngineRole } from '../../src/gen/kvaccord/v1/capabilities.js';
-import { simulatedVllm } from '../../src/tools/demo/engines/simulated-vllm.js';
-import { TransferNetwork } from '../../src/tools/demo/engines/transfer-network.js';
-import type { ProcessLine } from '../../src/tools/demo/process-log.js';
-import { planWorker, running } from '../../src/tools/demo/scenes/fleet.js';
-import { type PlannedWorker, Stage } from '../../src/tools/demo/stage.js';
 import { OpenThings } from '../support/open-things.js';
+import {
+  metricLines,
+  metricSum,
+  newPrompt,
+  openPairStage,
+  type PairStage,
+  WORDS,
+} from '../support/pair-stage.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());
 
-/** Prompts that are worth a transfer. */
-const WORDS = 400;
-
-interface Fleet {
-  readonly stage: Stage;
-  readonly network: TransferNetwork;
+interface Fleet extends PairStage {
   readonly url: string;
-  readonly lines: readonly ProcessLine[];
 }
 
 async function openFleet(names: readonly string[]): Promise<Fleet> {
-  const network = new TransferNetwork();
-  const lines: ProcessLine[] = [];
-  const stage = new Stage(
-    { version: '0.0.0', probeIntervalMs: 50, settleMs: 100 },
-    { clock: systemClock, random: systemRandom, onLine: (line) => lines.push(line), onView: () => {} },
-  );
-  open.add(() => stage.close());
-  await stage.open();
-  await stage.addWorkers(names.map((name) => planned(name, network)));
-  const { url } = await stage.addFrontend();
+  const pairs = await openPairStage(names, open);
+  const { url } = await pairs.stage.addFrontend();
   await vi.waitFor(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200), 10_000);
-  return { stage, network, url, lines };
-}
-
-function planned(name: string, network: TransferNetwork): PlannedWorker {
-  const role = name.startsWith('prefill') ? 'prefill' : name.startsWith('decode') ? 'decode' : undefined;
-  if (role === undefined) return running(planWorker(name, 16));
-  const worker = planWorker(name, 16, simulatedVllm, { part: { role, network } });
-  return { ...running(worker), role: role === 'prefill' ? EngineRole.PREFILL : EngineRole.DECODE };
-}
-
-let prompts = 0;
-
-/** A prompt that no engine has seen. */
-function prompt(words = WORDS): string {
-  prompts += 1;
-  return Array.from({ length: words }, (_, at) => `w${prompts}x${at}`).join(' ');
+  return { ...pairs, url };
 }
 
 function ask(url: string, body: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Response> {
@@ -71,21 +43,13 @@ function asked({ stage }: Fleet, name: string): number {
   return stage.worker(name).engine.requests.get('POST /v1/completions') ?? 0;
 }
 
-async function metric({ stage }: Fleet, name: string): Promise<string[]> {
-  const text = await stage.aggregator.registry.metrics();
-  return text.split('\n').filter((line) => line.startsWith(name));
-}
-
 /** What counts as active on all workers together. */
-async function active(fleet: Fleet): Promise<number> {
-  const lines = await metric(fleet, 'kv_accord_router_active_requests{');
-  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
-}
+const active = (fleet: Fleet): Promise<number> => metricSum(fleet, 'kv_accord_router_active_requests{');
 
 describe('requests of a model with prefill and decode workers', () => {
   it('go to both, and the answer is that of the decode worker', async () => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
-    const answer = await ask(fleet.url, { prompt: prompt() });
+    const answer = await ask(fleet.url, { prompt: newPrompt() });
     expect(answer.status).toBe(200);
     expect(answer.headers.get('x-kv-accord-worker')).toBe('decode-1');
     expect(answer.headers.get('x-kv-accord-prefill-worker')).toBe('prefill-1');
@@ -93,10 +57,10 @@ describe('requests of a model with prefill and decode workers', () => {
     expect(await answer.json()).toMatchObject({ usage: { prompt_tokens: WORDS, completion_tokens: 4 } });
     expect([asked(fleet, 'prefill-1'), asked(fleet, 'decode-1'), fleet.network.transfers]).toEqual([1, 1, 1]);
     expect(fleet.lines.some(({ message }) => message.startsWith('Workers of'))).toBe(false);
-    expect(await metric(fleet, 'kv_accord_pd_transferred_tokens_total')).toEqual([
+    expect(await metricLines(fleet, 'kv_accord_pd_transferred_tokens_total')).toEqual([
       `kv_accord_pd_transferred_tokens_total{group="demo-model"} ${WORDS}`,
     ]);
-    expect(await metric(fleet, 'kv_accord_pd_recomputed_tokens_total')).toEqual([
+    expect(await metricLines(fleet, 'kv_accord_pd_recomputed_tokens_total')).toEqual([
       'kv_accord_pd_recomputed_tokens_total{group="demo-model"} 0',
     ]);
     expect(await active(fleet)).toBe(0);
@@ -105,7 +69,7 @@ describe('requests of a model with prefill and decode workers', () => {
   it('are streamed as they come', async () => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
     const answer = await ask(fleet.url, {
-      prompt: prompt(),
+      prompt: newPrompt(),
       stream: true,
       stream_options: { include_usage: true },
       max_tokens: 3,
@@ -119,9 +83,9 @@ describe('requests of a model with prefill and decode workers', () => {
 
   it('go to one worker where their prompt is short, or is cached there', async () => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
-    const short = await ask(fleet.url, { prompt: prompt(20) });
+    const short = await ask(fleet.url, { prompt: newPrompt(20) });
     expect(short.headers.get('x-kv-accord-unsplit')).toBe('short');
-    const text = prompt();
+    const text = newPrompt();
     await (await ask(fleet.url, { prompt: text })).json();
     await vi.waitFor(async () => {
       const again = await ask(fleet.url, { prompt: `${text} and more` });
@@ -133,7 +97,7 @@ describe('requests of a model with prefill and decode workers', () => {
 
   it('go to one worker where their form cannot be split', async () => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
-    const several = await ask(fleet.url, { prompt: prompt(), n: 2 });
+    const several = await ask(fleet.url, { prompt: newPrompt(), n: 2 });
     expect(several.headers.get('x-kv-accord-unsplit')).toBe('request');
     expect(asked(fleet, 'prefill-1')).toBe(0);
   });
@@ -141,7 +105,9 @@ describe('requests of a model with prefill and decode workers', () => {
   it('leave workers in use that serve whole requests', async () => {
     const fleet = await openFleet(['prefill-1', 'decode-1', 'worker-1']);
     const workers = new Set<string | null>();
-    const answers = await Promise.all(Array.from({ length: 8 }, () => ask(fleet.url, { prompt: prompt() })));
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => ask(fleet.url, { prompt: newPrompt() })),
+    );
     for (const answer of answers) {
       workers.add(answer.headers.get('x-kv-accord-worker'));
       await answer.json();
@@ -191,7 +157,7 @@ describe('over the router of another process', () => {
     route.transferred?.({ transferredTokens: WORDS, recomputedTokens: 0, durationMs: 5 });
     route.release();
     await vi.waitFor(async () => expect(await active(fleet)).toBe(0));
-    expect(await metric(fleet, 'kv_accord_pd_transferred_tokens_total')).toEqual([
+    expect(await metricLines(fleet, 'kv_accord_pd_transferred_tokens_total')).toEqual([
       `kv_accord_pd_transferred_tokens_total{group="demo-model"} ${WORDS}`,
     ]);
     const alone = await ask({ protocols: [] });
@@ -203,7 +169,7 @@ describe('over the router of another process', () => {
 describe('where a part of it fails', () => {
   it('one worker computes all when the prefill worker is gone, and the log says so', async () => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
-    const asking = ask(fleet.url, { prompt: prompt(5_000) });
+    const asking = ask(fleet.url, { prompt: newPrompt(5_000) });
     // While it works: of an engine that is gone before, the sidecar may know first.
     await vi.waitFor(() => expect(asked(fleet, 'prefill-1')).toBe(1), { timeout: 10_000, interval: 1 });
     fleet.stage.worker('prefill-1').engine.crash();
@@ -224,14 +190,14 @@ describe('where a part of it fails', () => {
     async (stream) => {
       const fleet = await openFleet(['prefill-1', 'decode-1']);
       fleet.network.failure = 'NIXL compatibility hash mismatch. Local: a, Remote: b';
-      const answer = await ask(fleet.url, { prompt: prompt(), stream });
+      const answer = await ask(fleet.url, { prompt: newPrompt(), stream });
       expect(answer.status).toBe(200);
       expect(answer.headers.get('x-kv-accord-unsplit')).toBe('fallback');
       expect(await answer.text()).not.toContain('"error"');
       expect(fleet.lines.map(({ message }) => message)).toContainEqual(
         expect.stringMatching(/^The pair prefill-1 .*→ decode-1 .*failed a request/),
       );
-      expect(await metric(fleet, 'kv_accord_pd_failed_transfers_total')).toEqual([
+      expect(await metricLines(fleet, 'kv_accord_pd_failed_transfers_total')).toEqual([
         'kv_accord_pd_failed_transfers_total{group="demo-model"} 1',
       ]);
       expect(await active(fleet)).toBe(0);
@@ -240,7 +206,7 @@ describe('where a part of it fails', () => {
 
   it('a stream whose decode worker is killed ends with an error event, and nothing stays reserved', async () => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
-    const answer = await ask(fleet.url, { prompt: prompt(), stream: true, max_tokens: 200 });
+    const answer = await ask(fleet.url, { prompt: newPrompt(), stream: true, max_tokens: 200 });
     const reader = answer.body?.getReader();
     await reader?.read();
     fleet.stage.worker('decode-1').engine.crash();
@@ -257,10 +223,10 @@ describe('where a part of it fails', () => {
   it('a slow way between both is waited for', async () => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
     fleet.network.msPerToken = 1;
-    const answer = await ask(fleet.url, { prompt: prompt() });
+    const answer = await ask(fleet.url, { prompt: newPrompt() });
     expect(answer.headers.get('x-kv-accord-pair')).toContain('nixl');
     await answer.json();
-    const [line = ''] = await metric(fleet, 'kv_accord_pd_transfer_seconds_total');
+    const [line = ''] = await metricLines(fleet, 'kv_accord_pd_transfer_seconds_total');
     expect(Number(line.split(' ').at(-1))).toBeGreaterThan(0.3);
   });
 
@@ -268,7 +234,7 @@ describe('where a part of it fails', () => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
     fleet.network.msPerToken = 10;
     const gone = new AbortController();
-    const body = prompt(busy === 'prefill-1' ? 5_000 : WORDS);
+    const body = newPrompt(busy === 'prefill-1' ? 5_000 : WORDS);
     const answer = ask(fleet.url, { prompt: body }, gone.signal);
     await vi.waitFor(() => expect(asked(fleet, busy)).toBe(1), 10_000);
     gone.abort();

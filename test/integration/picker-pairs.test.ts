@@ -1,27 +1,14 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { systemClock } from '../../src/edge/platform/clock.js';
-import { systemRandom } from '../../src/edge/platform/random.js';
 import type { PickerOptions } from '../../src/frontend/picker/picker.js';
-import { EngineRole } from '../../src/gen/kvaccord/v1/capabilities.js';
-import { simulatedVllm } from '../../src/tools/demo/engines/simulated-vllm.js';
-import { TransferNetwork } from '../../src/tools/demo/engines/transfer-network.js';
-import type { ProcessLine } from '../../src/tools/demo/process-log.js';
-import { planWorker, running } from '../../src/tools/demo/scenes/fleet.js';
-import { type PlannedWorker, Stage } from '../../src/tools/demo/stage.js';
 import { OpenThings } from '../support/open-things.js';
+import { metricSum, newPrompt, openPairStage, type PairStage, WORDS } from '../support/pair-stage.js';
 import { RoutingSidecar } from '../support/routing-sidecar.js';
 import { type PickerOverStage, pickerOverStage } from './support/picker-over-stage.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());
 
-/** Prompts that are worth a transfer. */
-const WORDS = 400;
-
-interface Fleet extends PickerOverStage {
-  readonly stage: Stage;
-  readonly network: TransferNetwork;
-  readonly lines: readonly ProcessLine[];
+interface Fleet extends PickerOverStage, PairStage {
   /** Before each decode worker. */
   readonly sidecars: ReadonlyMap<string, RoutingSidecar>;
 }
@@ -31,15 +18,8 @@ async function openFleet(
   options: Partial<PickerOptions> = {},
   waitsForGate = true,
 ): Promise<Fleet> {
-  const network = new TransferNetwork();
-  const lines: ProcessLine[] = [];
-  const stage = new Stage(
-    { version: '0.0.0', probeIntervalMs: 50, settleMs: 100 },
-    { clock: systemClock, random: systemRandom, onLine: (line) => lines.push(line), onView: () => {} },
-  );
-  open.add(() => stage.close());
-  await stage.open();
-  await stage.addWorkers(names.map((name) => planned(name, network)));
+  const pairs = await openPairStage(names, open);
+  const { stage } = pairs;
   const sidecars = new Map<string, RoutingSidecar>();
   for (const { name, engine } of stage.workers) {
     if (!name.startsWith('decode')) continue;
@@ -50,38 +30,16 @@ async function openFleet(
   const given = new Map([...sidecars].map(([name, { url }]) => [name, url]));
   const picker = await pickerOverStage(stage, given, open, options);
   if (waitsForGate) await vi.waitFor(() => expect(picker.catalogue().groups[0]?.isReady).toBe(true), 10_000);
-  return { ...picker, stage, network, lines, sidecars };
-}
-
-function planned(name: string, network: TransferNetwork): PlannedWorker {
-  const role = name.startsWith('prefill') ? 'prefill' : 'decode';
-  const worker = planWorker(name, 16, simulatedVllm, { part: { role, network } });
-  return { ...running(worker), role: role === 'prefill' ? EngineRole.PREFILL : EngineRole.DECODE };
-}
-
-let prompts = 0;
-
-/** A prompt that no engine has seen. */
-function prompt(words = WORDS): string {
-  prompts += 1;
-  return Array.from({ length: words }, (_, at) => `w${prompts}x${at}`).join(' ');
+  return { ...picker, ...pairs, sidecars };
 }
 
 const endpointOf = (url: string): string => new URL(url).host;
 const prefillerOf = ({ stage }: Fleet, name: string): string => endpointOf(stage.worker(name).engine.url);
 
-async function metric({ stage }: Fleet, name: string): Promise<number> {
-  const text = await stage.aggregator.registry.metrics();
-  return text
-    .split('\n')
-    .filter((line) => line.startsWith(name))
-    .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
-}
-
 /** What counts at workers: for the router, and for the bounds of the picker. */
 async function counted(fleet: Fleet): Promise<readonly number[]> {
   return [
-    await metric(fleet, 'kv_accord_router_active_requests{'),
+    await metricSum(fleet, 'kv_accord_router_active_requests{'),
     await fleet.harness.metric('kv_accord_epp_reserved_requests'),
   ];
 }
@@ -89,7 +47,7 @@ async function counted(fleet: Fleet): Promise<readonly number[]> {
 describe('a picker before prefill and decode workers', () => {
   it('names the decode worker as endpoint and the prefill worker in the header of the routing sidecar', async () => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
-    const answer = await fleet.ask({ prompt: prompt() });
+    const answer = await fleet.ask({ prompt: newPrompt() });
     expect(answer.status).toBe(200);
     expect(answer.set).toMatchObject({
       'x-gateway-destination-endpoint': endpointOf(fleet.sidecars.get('decode-1')?.url ?? ''),
@@ -101,28 +59,28 @@ describe('a picker before prefill and decode workers', () => {
       decodes: 1,
     });
     expect(fleet.network.transfers).toBe(1);
-    expect(await metric(fleet, 'kv_accord_pd_transferred_tokens_total')).toBe(WORDS);
+    expect(await metricSum(fleet, 'kv_accord_pd_transferred_tokens_total')).toBe(WORDS);
     expect(await counted(fleet)).toEqual([0, 0]);
   });
 
   it('compares what the prefill engine found with what was predicted of it', async () => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
-    const text = prompt();
+    const text = newPrompt();
     await fleet.ask({ prompt: text });
     await vi.waitFor(async () => {
-      const before = await metric(fleet, 'kv_accord_router_actual_cached_tokens_total');
-      await fleet.ask({ prompt: `${text} ${prompt(WORDS)}` });
-      expect((await metric(fleet, 'kv_accord_router_actual_cached_tokens_total')) - before).toBe(WORDS);
+      const before = await metricSum(fleet, 'kv_accord_router_actual_cached_tokens_total');
+      await fleet.ask({ prompt: `${text} ${newPrompt(WORDS)}` });
+      expect((await metricSum(fleet, 'kv_accord_router_actual_cached_tokens_total')) - before).toBe(WORDS);
     }, 10_000);
-    expect(await metric(fleet, 'kv_accord_router_predicted_cached_tokens_total')).toBe(
-      await metric(fleet, 'kv_accord_router_actual_cached_tokens_total'),
+    expect(await metricSum(fleet, 'kv_accord_router_predicted_cached_tokens_total')).toBe(
+      await metricSum(fleet, 'kv_accord_router_actual_cached_tokens_total'),
     );
-    expect(await metric(fleet, 'kv_accord_router_worker_doubted')).toBe(0);
+    expect(await metricSum(fleet, 'kv_accord_router_worker_doubted')).toBe(0);
   });
 
   it.each([
-    ['is short', { prompt: prompt(20) }],
-    ['cannot be split', { prompt: prompt(), n: 2 }],
+    ['is short', { prompt: newPrompt(20) }],
+    ['cannot be split', { prompt: newPrompt(), n: 2 }],
   ])('names the decode worker alone where a request %s', async (_, body) => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
     const answer = await fleet.ask(body);
@@ -140,9 +98,9 @@ describe('a picker before prefill and decode workers', () => {
       'x-data-parallel-host-port': '203.0.113.9:82',
       'x-kv-cache-source-host-port': '203.0.113.9:83',
     };
-    const short = await fleet.ask({ prompt: prompt(20) }, { headers: foreign });
+    const short = await fleet.ask({ prompt: newPrompt(20) }, { headers: foreign });
     expect([...short.removed].sort()).toEqual(Object.keys(foreign).sort());
-    const split = await fleet.ask({ prompt: prompt() }, { headers: foreign });
+    const split = await fleet.ask({ prompt: newPrompt() }, { headers: foreign });
     expect(split.set['x-prefiller-host-port']).toBe(prefillerOf(fleet, 'prefill-1'));
     expect(split.removed).not.toContain('x-prefiller-host-port');
     expect(fleet.sidecars.get('decode-1')?.prefills).toEqual([prefillerOf(fleet, 'prefill-1')]);
@@ -150,7 +108,7 @@ describe('a picker before prefill and decode workers', () => {
 
   it('names further decode workers that go on from the same prefill worker, and no prefill worker', async () => {
     const fleet = await openFleet(['prefill-1', 'prefill-2', 'decode-1', 'decode-2', 'decode-3']);
-    const { set } = await fleet.ask({ prompt: prompt() });
+    const { set } = await fleet.ask({ prompt: newPrompt() });
     const named = set['x-gateway-destination-endpoint']?.split(',') ?? [];
     const decoders = [...fleet.sidecars.values()].map(({ url }) => endpointOf(url));
     expect([...named].sort()).toEqual(decoders.sort());
@@ -159,7 +117,7 @@ describe('a picker before prefill and decode workers', () => {
   it('counts the prompt as computed from the head of the answer on, and nothing once the client has left', async () => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
     const gone = await fleet.ask(
-      { prompt: prompt(), stream: true, max_tokens: 400 },
+      { prompt: newPrompt(), stream: true, max_tokens: 400 },
       { leaveAfterHead: true },
     );
     expect(gone.status).toBe(200);
@@ -168,16 +126,16 @@ describe('a picker before prefill and decode workers', () => {
 
   it('answers 429 when all workers of one part have as many requests as they may', async () => {
     const fleet = await openFleet(['prefill-1', 'decode-1'], { maxRequestsPerWorker: 1 });
-    const held = fleet.harness.open().head().body({ model: 'demo-model', prompt: prompt() });
+    const held = fleet.harness.open().head().body({ model: 'demo-model', prompt: newPrompt() });
     await held.until(2);
     expect(await counted(fleet)).toEqual([2, 2]);
-    const refused = await fleet.ask({ prompt: prompt() });
+    const refused = await fleet.ask({ prompt: newPrompt() });
     expect(refused.status).toBe(429);
     held.answerHead({ 'x-envoy-upstream-service-time': '1' });
     await held.until(3);
     // The prefill worker is free, and the decode worker is not.
     await vi.waitFor(async () => expect(await counted(fleet)).toEqual([1, 1]));
-    const still = await fleet.ask({ prompt: prompt() });
+    const still = await fleet.ask({ prompt: newPrompt() });
     expect(still.status).toBe(429);
     expect(still.text).toContain('1 of 2 workers of demo-model have as many requests as they may');
     held.call.cancel();
@@ -188,15 +146,15 @@ describe('a picker before prefill and decode workers', () => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
     fleet.network.failure = 'NIXL compatibility hash mismatch';
     for (let at = 0; at < 3; at += 1) {
-      const failed = await fleet.ask({ prompt: prompt() });
+      const failed = await fleet.ask({ prompt: newPrompt() });
       expect(failed.status).toBe(500);
       expect(failed.set['x-prefiller-host-port']).toBeDefined();
     }
     const aside = 'kv_accord_pairs{group="demo-model",state="set_aside"}';
-    await vi.waitFor(async () => expect(await metric(fleet, aside)).toBe(1));
-    expect(await metric(fleet, 'kv_accord_router_worker_ejected')).toBe(0);
+    await vi.waitFor(async () => expect(await metricSum(fleet, aside)).toBe(1));
+    expect(await metricSum(fleet, 'kv_accord_router_worker_ejected')).toBe(0);
     expect(await fleet.harness.metric('kv_accord_epp_failures_total')).toBe(3);
-    expect(await metric(fleet, 'kv_accord_pd_failed_transfers_total')).toBe(3);
+    expect(await metricSum(fleet, 'kv_accord_pd_failed_transfers_total')).toBe(3);
     expect(fleet.lines.some(({ message }) => message.startsWith('The pair prefill-1'))).toBe(true);
     expect(await counted(fleet)).toEqual([0, 0]);
   });
@@ -204,16 +162,16 @@ describe('a picker before prefill and decode workers', () => {
   it('sees a stream that begins with an error in place of a token', async () => {
     const fleet = await openFleet(['prefill-1', 'decode-1']);
     fleet.network.failure = 'NIXL compatibility hash mismatch';
-    const failed = await fleet.ask({ prompt: prompt(), stream: true });
+    const failed = await fleet.ask({ prompt: newPrompt(), stream: true });
     expect(failed.text).toMatch(/^data: \{"error"/);
-    expect(await metric(fleet, 'kv_accord_pd_failed_transfers_total')).toBe(1);
+    expect(await metricSum(fleet, 'kv_accord_pd_failed_transfers_total')).toBe(1);
     expect(await counted(fleet)).toEqual([0, 0]);
   });
 
   it('says which part is missing while the gate is shut', async () => {
     const fleet = await openFleet(['prefill-1'], {}, false);
     await vi.waitFor(async () => {
-      const refused = await fleet.ask({ prompt: prompt() });
+      const refused = await fleet.ask({ prompt: newPrompt() });
       expect(refused.status).toBe(503);
       expect(refused.text).toContain('Decode: no worker has reported.');
     }, 10_000);

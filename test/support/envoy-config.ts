@@ -4,6 +4,10 @@ export interface EnvoyOptions {
   readonly pickerPort?: number;
   /** Default true: TLS, whose certificate is not checked, as gateways of the Inference Extension have it. */
   readonly isSecure?: boolean;
+  /** PEM of the authority that must have signed the picker's certificate. Default: it is not checked. */
+  readonly pickerAuthority?: string;
+  /** Requests after which the connection to the picker is replaced by a new one. Default: never. */
+  readonly pickerRequestsPerConnection?: number;
   /** Ports of the engines, or `IP:PORT` of those elsewhere. */
   readonly engines: readonly (number | string)[];
   /** `request_body_mode` and `response_body_mode`. Default `FULL_DUPLEX_STREAMED` for both. */
@@ -25,7 +29,7 @@ const DESTINATION = 'x-gateway-destination-endpoint';
 
 /** The configuration of an Envoy that serves at `port`, as gateways configure it for an Endpoint Picker. */
 export function envoyConfigOf(options: EnvoyOptions, port: number, adminPort: number): object {
-  const { pickerPort, isSecure = true, engines, collectorPort } = options;
+  const { pickerPort, engines, collectorPort } = options;
   return {
     admin: { address: address(adminPort) },
     static_resources: {
@@ -42,7 +46,7 @@ export function envoyConfigOf(options: EnvoyOptions, port: number, adminPort: nu
             ? { lb_policy: 'ROUND_ROBIN' }
             : { load_balancing_policy: overrideHost() }),
         },
-        ...(pickerPort === undefined ? [] : [pickerCluster(pickerPort, isSecure)]),
+        ...(pickerPort === undefined ? [] : [pickerCluster(pickerPort, options)]),
         ...(collectorPort === undefined
           ? []
           : [{ name: COLLECTOR, type: 'STATIC', load_assignment: endpoints(COLLECTOR, [collectorPort]) }]),
@@ -178,7 +182,10 @@ function overrideHost(): object {
   };
 }
 
-function pickerCluster(port: number, isSecure: boolean): object {
+function pickerCluster(
+  port: number,
+  { isSecure = true, pickerAuthority, pickerRequestsPerConnection }: EnvoyOptions,
+): object {
   return {
     name: 'picker',
     type: 'STATIC',
@@ -188,13 +195,25 @@ function pickerCluster(port: number, isSecure: boolean): object {
       'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
         '@type': `${ENVOY}.extensions.upstreams.http.v3.HttpProtocolOptions`,
         explicit_http_config: { http2_protocol_options: {} },
+        ...(pickerRequestsPerConnection === undefined
+          ? {}
+          : { common_http_protocol_options: { max_requests_per_connection: pickerRequestsPerConnection } }),
       },
     },
     ...(isSecure
       ? {
           transport_socket: {
             name: 'tls',
-            typed_config: { '@type': `${ENVOY}.extensions.transport_sockets.tls.v3.UpstreamTlsContext` },
+            typed_config: {
+              '@type': `${ENVOY}.extensions.transport_sockets.tls.v3.UpstreamTlsContext`,
+              ...(pickerAuthority === undefined
+                ? {}
+                : {
+                    common_tls_context: {
+                      validation_context: { trusted_ca: { inline_string: pickerAuthority } },
+                    },
+                  }),
+            },
           },
         }
       : {}),

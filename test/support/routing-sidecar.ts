@@ -5,7 +5,8 @@ import { Readable } from 'node:stream';
 /**
  * llm-d's routing sidecar with its `nixlv2` connector, as far as a picker meets it: llm-d/llm-d-router (22 August 2026),
  * `pkg/sidecar/proxy/chat_completions.go` and `connector_nixlv2.go`. It stands before a decode engine, asks the prefill engine that
- * a header names first, hands an error of it on as it is, and writes the prefill engine's cached tokens into the answer.
+ * a header names first, hands an error of it on as it is, and writes the prefill engine's cached tokens into the answer. A small
+ * stand-in of the tests' own, and nothing of llm-d's: no registry has that program.
  */
 export class RoutingSidecar {
   /** The prefill engines that it asked, in order. */
@@ -85,7 +86,16 @@ export class RoutingSidecar {
         ...first,
         stream: false,
         max_tokens: 1,
-        kv_transfer_params: { do_remote_decode: true, do_remote_prefill: false },
+        max_completion_tokens: 1,
+        min_tokens: 1,
+        kv_transfer_params: {
+          do_remote_decode: true,
+          do_remote_prefill: false,
+          remote_engine_id: null,
+          remote_block_ids: null,
+          remote_host: null,
+          remote_port: null,
+        },
       }),
       signal,
     });
@@ -106,8 +116,18 @@ export class RoutingSidecar {
       signal,
     });
     const cached = computed.usage?.prompt_tokens_details?.cached_tokens ?? 0;
+    const withCached = (text: string): string =>
+      text.replace(/"cached_tokens": ?\d+/g, `"cached_tokens":${cached}`);
     response.writeHead(decode.status, { 'content-type': decode.headers.get('content-type') ?? '' });
     response.flushHeaders();
-    response.end((await decode.text()).replace(/"cached_tokens": ?\d+/g, `"cached_tokens":${cached}`));
+    // Streams go on line by line, as they come.
+    let rest = '';
+    for await (const piece of decode.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      const whole = rest + piece;
+      const end = whole.lastIndexOf('\n') + 1;
+      rest = whole.slice(end);
+      if (end > 0) response.write(withCached(whole.slice(0, end)));
+    }
+    response.end(withCached(rest));
   }
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { words } from './completions.js';
+import { type Envoy, startEnvoy } from './envoy.js';
 import {
   addressesOf,
   type LogLine,
@@ -10,9 +11,11 @@ import {
   probe,
   type Served,
   type ServedFrontend,
+  startEppWith,
   startFrontendWith,
   startSidecar,
 } from './kv-accord.js';
+import { type StartedRoutingSidecar, startRoutingSidecar } from './routing-sidecars.js';
 import { run } from './run.js';
 import { scratchFolder } from './scratch.js';
 import { tinyModel } from './tiny-model.js';
@@ -50,9 +53,11 @@ export interface PairStream {
   readonly decode: string | null;
   /** All of its text, once it has ended in any way. */
   readonly whole: Promise<string>;
+  /** The client goes, whatever has come. */
+  leave(): Promise<void>;
 }
 
-/** Real vLLM engines of a tiny model, named by their role and a number, a sidecar beside each, and one frontend. */
+/** Real vLLM engines of a tiny model, named by their role and a number, a sidecar beside each, and one frontend, or an Endpoint Picker with an Envoy. */
 export class PairFleet {
   readonly #engines = new Map<string, PairEngine>();
   /** Engines that do not say which half of a request they compute: only their development endpoints do. */
@@ -60,10 +65,13 @@ export class PairFleet {
   readonly #sidecars = new Map<string, Served>();
   readonly #file = join(scratchFolder(), 'pairs.yaml');
   #frontend: ServedFrontend | undefined;
+  readonly #routing: StartedRoutingSidecar[] = [];
+  #envoy: Envoy | undefined;
   #prompts = 0;
 
+  /** The frontend, or the Endpoint Picker with the URL of its Envoy. */
   get frontend(): ServedFrontend {
-    if (this.#frontend === undefined) throw new Error('the frontend was never started');
+    if (this.#frontend === undefined) throw new Error('neither a frontend nor a picker was started');
     return this.#frontend;
   }
 
@@ -117,9 +125,29 @@ export class PairFleet {
     ]);
   }
 
+  /** An Endpoint Picker in place of the frontend, an Envoy that asks it, and a routing sidecar before each of these decode engines. */
+  async startPicker(...decodeNames: readonly string[]): Promise<void> {
+    const given: string[] = [];
+    for (const name of decodeNames) {
+      const routing = await startRoutingSidecar(this.engine(name).url);
+      this.#routing.push(routing);
+      given.push(`127.0.0.1:${this.sidecar(name).grpcPort}=${routing.url}`);
+    }
+    const picker = await startEppWith('epp', [
+      ...['--workers-file', this.#file, '--worker-urls', given.join(','), '--tokenize-timeout', '30s'],
+    ]);
+    this.#frontend = { ...picker, url: '' };
+    const engines = this.#routing.map(({ url }) => new URL(url).host);
+    this.#envoy = await startEnvoy('envoy', { pickerPort: picker.pickerPort, engines });
+    this.#frontend = { ...picker, url: this.#envoy.url };
+  }
+
   async stop(): Promise<void> {
-    const all = [this.#frontend, ...this.#sidecars.values(), ...this.#engines.values()];
-    await Promise.all(all.map((served) => served?.program.stop()));
+    const all = [this.#envoy, this.#frontend, ...this.#sidecars.values(), ...this.#engines.values()];
+    await Promise.all([
+      ...all.map((served) => served?.program.stop()),
+      ...this.#routing.map((routing) => routing.stop()),
+    ]);
   }
 
   /** Token ids that no engine has seen. */
@@ -161,6 +189,7 @@ export class PairFleet {
       prefill: headers.get('x-kv-accord-prefill-worker'),
       decode: headers.get('x-kv-accord-worker'),
       whole,
+      leave: () => pieces.cancel(),
     };
   }
 

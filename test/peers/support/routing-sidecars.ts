@@ -1,4 +1,3 @@
-import { onTestFinished } from 'vitest';
 import { RoutingSidecar } from '../../support/routing-sidecar.js';
 import { freePort } from './ports.js';
 import { Program } from './program.js';
@@ -7,15 +6,18 @@ import { until } from './until.js';
 /** The program of llm-d's routing sidecar, where somebody has one: no registry does. */
 const PROGRAM = process.env['KV_ACCORD_ROUTING_SIDECAR'];
 
-/**
- * A routing sidecar before a decode engine, until the current test is over: llm-d's own where `KV_ACCORD_ROUTING_SIDECAR` names the
- * program, else one that is played. Comes back with its base URL.
- */
-export async function startRoutingSidecar(engineUrl: string): Promise<string> {
+/** A routing sidecar that serves. */
+export interface StartedRoutingSidecar {
+  /** Its base URL. */
+  readonly url: string;
+  stop(): Promise<unknown>;
+}
+
+/** A routing sidecar before a decode engine: llm-d's own where `KV_ACCORD_ROUTING_SIDECAR` names the program, else a stand-in. */
+export async function startRoutingSidecar(engineUrl: string): Promise<StartedRoutingSidecar> {
   if (PROGRAM === undefined) {
     const played = await RoutingSidecar.start(engineUrl);
-    onTestFinished(() => played.stop());
-    return played.url;
+    return { url: played.url, stop: () => played.stop() };
   }
   const port = await freePort();
   const program = new Program({
@@ -26,9 +28,13 @@ export async function startRoutingSidecar(engineUrl: string): Promise<string> {
       ...['--kv-connector=nixlv2', '--secure-proxy=false'],
     ],
   });
-  onTestFinished(() => program.stop().then(() => undefined));
   const url = `http://127.0.0.1:${port}`;
-  const answers = async (): Promise<boolean> => (await fetch(`${url}/health`)).status < 500;
-  await until('the routing sidecar to answer', answers, { needs: [program] });
-  return url;
+  const answers = async (): Promise<boolean> => (await fetch(`${url}/health`)).status > 0;
+  try {
+    await until('the routing sidecar to answer', answers, { needs: [program] });
+  } catch (error) {
+    await program.stop();
+    throw error;
+  }
+  return { url, stop: () => program.stop() };
 }

@@ -1,4 +1,8 @@
-import { open } from 'node:fs/promises';
+import { constants, open as openDescriptor } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { promisify } from 'node:util';
 
 /** Something that is read from its begin to its end, once. */
 export interface ByteSource {
@@ -11,10 +15,11 @@ export interface ByteSource {
 const PIECE_BYTES = 1_024 * 1_024;
 
 /**
- * A file of any size, or a named pipe, in pieces that share one buffer.
- * Rejects with the system's error when it cannot be opened.
+ * A file of any size, in pieces that share one buffer, or a named pipe, which
+ * may be without a writer. Rejects with the system's error when it cannot be opened.
  */
 export async function openByteSource(path: string): Promise<ByteSource> {
+  if ((await stat(path)).isFIFO()) return streamSource(await openPipe(path));
   const file = await open(path, 'r');
   try {
     const found = await file.stat();
@@ -41,14 +46,26 @@ async function* piecesOf(file: Awaited<ReturnType<typeof open>>): AsyncGenerator
 
 /** What is written to this process. Ending early closes it immediately, even while nothing comes. */
 export function standardInputSource(): ByteSource {
-  const { stdin } = process;
+  return streamSource(process.stdin);
+}
+
+/**
+ * A named pipe that is waited for in the event loop. Opening it for blocking reads occupies a thread until a writer
+ * comes, and a process does not end while one of its threads is in a system call, whatever signal it gets.
+ */
+async function openPipe(path: string): Promise<Socket> {
+  const fd = await promisify(openDescriptor)(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  return new Socket({ fd, readable: true, writable: false });
+}
+
+function streamSource(stream: Readable): ByteSource {
   const pieces: AsyncIterable<Uint8Array> = {
     [Symbol.asyncIterator]: () => {
-      const inner = stdin[Symbol.asyncIterator]();
+      const inner = stream[Symbol.asyncIterator]();
       return {
         next: () => inner.next(),
         return: async () => {
-          stdin.destroy();
+          stream.destroy();
           return { done: true, value: undefined };
         },
       };

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -44,6 +45,16 @@ function folder(): string {
   open.add(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }
+
+describe.skipIf(process.platform === 'win32')('a named pipe without a writer', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('is left at the first %s', async (signal) => {
+    const path = join(folder(), 'pipe');
+    execFileSync('mkfifo', [path]);
+    const cli = new CliProcess(['doctor', '--logs', path]);
+    open.add(() => cli.stop());
+    expect(await cli.stop(signal)).toBe(signal === 'SIGTERM' ? 143 : 130);
+  });
+});
 
 describe('a compose file', () => {
   it('has the variables of the .env file beside it, whose text is not shown', async () => {

@@ -1,3 +1,10 @@
+import type { LogLine } from './log-line.js';
+
+/** The value of a field, as `fieldOf` finds it in the text of the line. */
+export function fieldOfLine(line: LogLine, name: string): string | undefined {
+  return line.record === undefined ? fieldOf(line.text, name) : line.record.field(name);
+}
+
 /** The value of a field `name=value` or `name="value"`; the first of that very name. Undefined when there is none. */
 export function fieldOf(text: string, name: string, from = 0): string | undefined {
   const sign = signOf(name);
@@ -78,8 +85,8 @@ function isDigit(code: number): boolean {
   return code >= 48 && code <= 57;
 }
 
-/** Letters, digits, `_`, `.`, `-`. */
-function isOfName(code: number): boolean {
+/** Whether a character belongs to the name of a field: letters, digits, `_`, `.`, `-`. */
+export function isOfName(code: number): boolean {
   return (
     (code >= 48 && code <= 57) ||
     (code >= 97 && code <= 122) ||

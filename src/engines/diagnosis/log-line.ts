@@ -1,3 +1,11 @@
+/** A line of JSON with plain values alone. */
+export interface LogRecord {
+  /** Without its fields. */
+  readonly message: string;
+  /** What `fieldOf` finds in the text of the line, without making that text. */
+  field(name: string): string | undefined;
+}
+
 /** A line that a rule looks at. */
 export interface LogLine {
   /** In its log, from 1. */
@@ -9,4 +17,6 @@ export interface LogLine {
   /** The pod or container that a prefix names; empty without one. */
   readonly who: string;
   readonly fields: Readonly<Record<string, unknown>> | undefined;
+  /** Undefined for text, and for JSON with more than plain values. */
+  readonly record: LogRecord | undefined;
 }

@@ -1,4 +1,4 @@
-import { digitsBehind, fieldOf, numberOf, sizeOf } from '../diagnosis/log-fields.js';
+import { digitsBehind, fieldOf, fieldOfLine, numberOf, sizeOf } from '../diagnosis/log-fields.js';
 import type { LogFindings } from '../diagnosis/log-findings.js';
 import type { LogLine } from '../diagnosis/log-line.js';
 import { type LogRule, rule } from '../diagnosis/log-rule.js';
@@ -14,10 +14,10 @@ export const DECISION_RULES: readonly LogRule[] = [
   rule('Selected worker', readSelected),
   rule('Selected pinned worker', readSelected),
   rule('route request completed', (line, tally) => {
-    const cachedBlocks = numberOf(fieldOf(line.text, 'overlap_blocks'));
+    const cachedBlocks = numberOf(fieldOfLine(line, 'overlap_blocks'));
     // The decode worker of a pair gets its blocks from the other one, not from its cache.
-    if (cachedBlocks === undefined || fieldOf(line.text, 'phase') === 'Decode') return;
-    const worker = fieldOf(line.text, 'worker_id') ?? '';
+    if (cachedBlocks === undefined || fieldOfLine(line, 'phase') === 'Decode') return;
+    const worker = fieldOfLine(line, 'worker_id') ?? '';
     tally.addDecision('routed', line, { worker, cachedBlocks, treeSize: undefined });
     tally.addOverlap(requestIdsOf(line.text), cachedBlocks);
   }),
@@ -51,42 +51,60 @@ export const DECISION_RULES: readonly LogRule[] = [
   rule('Pinned formula for ', readFormula),
 ];
 
+/** The messages of decisions from 1.5 on, whole where the line is JSON. */
+const SELECTED = ['Selected worker', 'Selected pinned worker'];
+
 function readSelected(line: LogLine, tally: LogFindings): void {
+  const { record } = line;
+  if (record !== undefined && SELECTED.includes(record.message)) {
+    readNewer(line, tally, (name) => record.field(name));
+    return;
+  }
   const { text } = line;
   const from = text.indexOf('Selected ');
   // The older form has a colon, and no mode.
   const isOlder =
     text.startsWith('worker: ', from + 'Selected '.length) ||
     text.startsWith('pinned worker: ', from + 'Selected '.length);
-  const mode = isOlder ? undefined : fieldOf(text, 'router_mode', from);
+  if (isOlder) readOlder(line, tally, from);
+  else readNewer(line, tally, (name) => fieldOf(text, name, from));
+}
+
+function readNewer(line: LogLine, tally: LogFindings, valueOf: (name: string) => string | undefined): void {
+  const mode = valueOf('router_mode');
   if (mode !== undefined && mode !== tally.routerMode) {
     tally.routerMode = mode;
     tally.addSetting(line, 'router_mode', { side: 'frontend', value: mode, about: 'router_mode' });
   }
   if (mode !== undefined && mode !== 'kv') return;
-  const worker = fieldOf(text, 'worker_id', from) ?? (isOlder ? oldestWorkerOf(text, from) : undefined);
+  const worker = valueOf('worker_id');
+  if (worker === undefined) return;
+  const cachedBlocks = numberOf(valueOf('effective_cached_blocks'));
+  const decision = { worker, cachedBlocks, treeSize: undefined };
+  tally.addDecision(cachedBlocks === undefined ? 'blind' : 'selected', line, decision);
+  const totalBlocks = valueOf('total_kv_blocks');
+  if (totalBlocks !== undefined) addTotalBlocks(line, tally, worker, numberOf(digitsBehind(totalBlocks, '')));
+}
+
+function readOlder(line: LogLine, tally: LogFindings, from: number): void {
+  const { text } = line;
+  const worker = fieldOf(text, 'worker_id', from) ?? oldestWorkerOf(text, from);
   // kv-accord's own decisions name the worker behind the colon as well, and have a rule of their own.
   if (worker === undefined) return;
-  const at = isOlder ? Math.max(from, text.indexOf('cached blocks: ', from)) : from;
-  const cachedBlocks = isOlder
-    ? numberBehind(text, 'cached blocks: ', at)
-    : numberOf(fieldOf(text, 'effective_cached_blocks', from));
-  const treeSize = isOlder ? numberBehind(text, 'tree size: ', at) : undefined;
-  const totalBlocks = isOlder
-    ? numberBehind(text, 'total blocks: ', at)
-    : numberOf(digitsBehind(text, 'total_kv_blocks=', from));
+  const at = Math.max(from, text.indexOf('cached blocks: ', from));
+  const cachedBlocks = numberBehind(text, 'cached blocks: ', at);
+  const treeSize = numberBehind(text, 'tree size: ', at);
   tally.addDecision(cachedBlocks === undefined ? 'blind' : 'selected', line, {
     worker,
     cachedBlocks,
     treeSize,
   });
-  if (totalBlocks === undefined) return;
-  tally.addSetting(line, 'total_kv_blocks', {
-    side: 'worker',
-    who: worker,
-    value: totalBlocks,
-    about: 'total blocks',
-  });
+  addTotalBlocks(line, tally, worker, numberBehind(text, 'total blocks: ', at));
+}
+
+function addTotalBlocks(line: LogLine, tally: LogFindings, who: string, value: number | undefined): void {
+  if (value === undefined) return;
+  tally.addSetting(line, 'total_kv_blocks', { side: 'worker', who, value, about: 'total blocks' });
 }
 
 /** `Selected worker: 1718573674787700186, logit: …`. */

@@ -1,4 +1,4 @@
-import { flatRecord } from './flat-record.js';
+import { type FlatRecord, flatRecord } from './flat-record.js';
 import { timeOf, timeOfField } from './log-time.js';
 import { quoteLongNumbers } from './long-numbers.js';
 import type { TimeGaps } from './quick-time.js';
@@ -13,6 +13,8 @@ export interface CleanLine {
   readonly who: string;
   /** The fields of a JSON line; undefined for text. */
   readonly fields: Readonly<Record<string, unknown>> | undefined;
+  /** Undefined for text, and for JSON with more than plain values. */
+  readonly record: FlatRecord | undefined;
 }
 
 /** What belongs to the whole log. */
@@ -61,7 +63,6 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
   let text = raw;
   let who = '';
   let ms: number | undefined;
-  let fields: Readonly<Record<string, unknown>> | undefined;
   if (text.includes('\u001b')) text = text.replace(ESCAPE_SEQUENCES, '');
   for (let layer = 0; layer < MAX_LAYERS; layer += 1) {
     const first = text.charCodeAt(0);
@@ -88,7 +89,7 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
       if (flat !== undefined) {
         ms ??= timeOfField(flat.time, context.nowMs, context.gaps);
         ms ??= timeOf(flat.text, context.nowMs, context.gaps);
-        return new FlatLine(flat.text, ms, who, text);
+        return new FlatLine(flat, ms, who, text);
       }
       const object = parsed(text);
       if (object === undefined) break;
@@ -101,9 +102,10 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
         if (text.includes('\u001b')) text = text.replace(ESCAPE_SEQUENCES, '');
         continue;
       }
-      fields = object;
-      text = asText(object);
-      break;
+      const line = new ParsedLine(object, ms, who);
+      if (ms !== undefined) return line;
+      const lateMs = timeOf(line.text, context.nowMs, context.gaps);
+      return lateMs === undefined ? line : new ParsedLine(object, lateMs, who);
     }
     const prefix = prefixOf(text, first);
     if (prefix === null) break;
@@ -111,25 +113,49 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
     text = text.slice(prefix[0].length);
   }
   ms ??= timeOf(text, context.nowMs, context.gaps);
-  return { text, ms, who, fields };
+  return { text, ms, who, fields: undefined, record: undefined };
 }
 
-/** A record whose fields are parsed when they are first asked for: few rules need them. */
+/** A record whose text is made, and whose fields are parsed, when they are first asked for: few rules need them. */
 class FlatLine implements CleanLine {
-  readonly text: string;
+  readonly record: FlatRecord;
   readonly ms: number | undefined;
   readonly who: string;
   readonly #json: string;
 
-  constructor(text: string, ms: number | undefined, who: string, json: string) {
-    this.text = text;
+  constructor(record: FlatRecord, ms: number | undefined, who: string, json: string) {
+    this.record = record;
     this.ms = ms;
     this.who = who;
     this.#json = json;
   }
 
+  get text(): string {
+    return this.record.text;
+  }
+
   get fields(): Readonly<Record<string, unknown>> | undefined {
     return parsed(this.#json);
+  }
+}
+
+/** What a parser made of a line; its text is made when it is first asked for. */
+class ParsedLine implements CleanLine {
+  readonly record = undefined;
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly ms: number | undefined;
+  readonly who: string;
+  #text: string | undefined;
+
+  constructor(fields: Readonly<Record<string, unknown>>, ms: number | undefined, who: string) {
+    this.fields = fields;
+    this.ms = ms;
+    this.who = who;
+  }
+
+  get text(): string {
+    this.#text ??= asText(this.fields);
+    return this.#text;
   }
 }
 

@@ -1,10 +1,5 @@
-/** A line of JSON as words, without the object that a parser would make of it. */
-export interface FlatRecord {
-  /** The message, and behind it every other field as `name=value`. */
-  readonly text: string;
-  /** The value of the field with the time; undefined without one. */
-  readonly time: string | number | undefined;
-}
+import { fieldOf, isOfName } from '../../../engines/diagnosis/log-fields.js';
+import type { LogRecord } from '../../../engines/diagnosis/log-line.js';
 
 const QUOTE = 34;
 const MINUS = 45;
@@ -39,9 +34,88 @@ const ROLES: readonly (readonly (readonly [string, Role])[])[] = Array.from({ le
   ),
 );
 
-/** Where the names of the record begin that is being read, and how long they are. */
-const starts = new Uint32Array(MAX_FIELDS);
-const lengths = new Uint32Array(MAX_FIELDS);
+/** Stands for a role that no field of a record has. */
+const NONE = -1;
+
+/** Where names and values begin and end, of the record that was scanned last. Values are without quotation marks. */
+const nameStarts = new Uint32Array(MAX_FIELDS);
+const nameEnds = new Uint32Array(MAX_FIELDS);
+const valueStarts = new Uint32Array(MAX_FIELDS);
+const valueEnds = new Uint32Array(MAX_FIELDS);
+const scanned = { json: '', count: 0, message: NONE, time: NONE };
+
+/**
+ * A record of names and plain values, as most lines of JSON are. What was asked for is read from its text: most lines
+ * are asked for few of their fields.
+ */
+export class FlatRecord implements LogRecord {
+  readonly #json: string;
+  /** Where a value has this sign, it may look like a field within the text. */
+  readonly #hasSigns: boolean;
+  #text: string | undefined;
+
+  /** `json` is what `flatRecord` takes. */
+  constructor(json: string) {
+    this.#json = json;
+    this.#hasSigns = json.includes('=');
+  }
+
+  get message(): string {
+    this.#scanAgain();
+    return valueAt(this.#json, scanned.message);
+  }
+
+  /** The value of the field with the time; undefined without one. */
+  get time(): string | number | undefined {
+    this.#scanAgain();
+    if (scanned.time === NONE) return undefined;
+    const value = valueAt(this.#json, scanned.time);
+    return isText(this.#json, scanned.time) || /^\d{16,}$/.test(value) ? value : Number(value);
+  }
+
+  get text(): string {
+    this.#text ??= this.#asText();
+    return this.#text;
+  }
+
+  field(name: string): string | undefined {
+    if (this.#hasSigns) return fieldOf(this.text, name);
+    this.#scanAgain();
+    const json = this.#json;
+    const { length } = name;
+    for (let at = 0; at < scanned.count; at += 1) {
+      const end = nameEnds[at] as number;
+      const more = end - (nameStarts[at] as number) - length;
+      if (more < 0 || !json.startsWith(name, end - length)) continue;
+      // `a name=` has the field `name` in the text, and `a_name=` has not.
+      if (more > 0) {
+        if (isOfName(json.charCodeAt(end - length - 1))) continue;
+        return fieldOf(this.text, name);
+      }
+      if (at === scanned.message || at === scanned.time) continue;
+      const value = fieldText(json, at);
+      return value === undefined ? undefined : shortened(value);
+    }
+    return undefined;
+  }
+
+  #asText(): string {
+    this.#scanAgain();
+    const json = this.#json;
+    let text = valueAt(json, scanned.message);
+    for (let at = 0; at < scanned.count; at += 1) {
+      if (at === scanned.message || at === scanned.time) continue;
+      const value = fieldText(json, at);
+      if (value === undefined) continue;
+      text += ` ${json.slice(nameStarts[at], nameEnds[at])}=${/\s/.test(value) ? `"${value}"` : value}`;
+    }
+    return text;
+  }
+
+  #scanAgain(): void {
+    if (scanned.json !== this.#json) scan(this.#json);
+  }
+}
 
 /**
  * Reads the records that most lines of JSON are in one pass: names and plain
@@ -53,58 +127,71 @@ const lengths = new Uint32Array(MAX_FIELDS);
 export function flatRecord(json: string): FlatRecord | undefined {
   // Where there is one of these there may be an escape, an object or a list.
   if (json.includes('\\') || json.includes('{', 1) || json.includes('[')) return undefined;
-  let rest = '';
-  let message: string | undefined;
-  let time: string | number | undefined;
+  return scan(json) ? new FlatRecord(json) : undefined;
+}
+
+/** Whether all of it was read, and where its parts are. */
+function scan(json: string): boolean {
+  scanned.json = '';
+  scanned.message = NONE;
+  scanned.time = NONE;
+  /** A bit for each length and first character of the names before: without it, a name is new. */
+  let known = 0;
   let at = 1;
   for (let count = 0; count < MAX_FIELDS; count += 1) {
-    if (json.charCodeAt(at) !== QUOTE) return undefined;
+    if (json.charCodeAt(at) !== QUOTE) return false;
     const nameStart = at + 1;
     const nameEnd = json.indexOf('"', nameStart);
-    if (json.charCodeAt(nameEnd + 1) !== COLON) return undefined;
-    const role = roleOf(json, nameStart, nameEnd, count);
-    if (role === 'parser') return undefined;
+    if (json.charCodeAt(nameEnd + 1) !== COLON) return false;
+    const bit = 1 << ((nameEnd - nameStart) * 5 + json.charCodeAt(nameStart) + json.charCodeAt(nameEnd - 1));
+    if ((known & bit) !== 0 && isTaken(json, nameStart, nameEnd, count)) return false;
+    known |= bit;
+    const role = roleOf(json, nameStart, nameEnd);
+    if (role === 'parser') return false;
     let start = nameEnd + 2;
     if (json.charCodeAt(start) === SPACE) start += 1;
     let end: number;
+    let next: number;
     if (json.charCodeAt(start) === QUOTE) {
-      end = json.indexOf('"', start + 1);
-      if (end === -1 || end - start > MAX_VALUE_CHARS) return undefined;
-      const value = json.slice(start + 1, end);
-      if (role === 'field')
-        rest += ` ${json.slice(nameStart, nameEnd)}=${/\s/.test(value) ? `"${value}"` : value}`;
-      else if (role === 'message' && message === undefined) message = value;
-      else if (role === 'time' && time === undefined) time = value;
-      else return undefined;
-      end += 1;
+      start += 1;
+      end = json.indexOf('"', start);
+      if (end === -1 || end - start >= MAX_VALUE_CHARS) return false;
+      next = end + 1;
     } else {
       end = endOfWord(json, start);
-      const word = wordOf(json, start, end);
-      if (word === undefined || role === 'message') return undefined;
-      if (role === 'field') rest += word === 'null' ? '' : ` ${json.slice(nameStart, nameEnd)}=${word}`;
-      else if (time === undefined && json.charCodeAt(start) < COLON)
-        time = /^\d{16,}$/.test(word) ? word : Number(word);
-      else return undefined;
+      if (!isWord(json, start, end)) return false;
+      if (role === 'message' || (role === 'time' && json.charCodeAt(start) >= COLON)) return false;
+      next = end;
     }
-    const next = json.charCodeAt(end);
-    if (next === 125)
-      return message !== undefined && end === json.length - 1 ? { text: message + rest, time } : undefined;
-    if (next !== 44) return undefined;
-    at = json.charCodeAt(end + 1) === SPACE ? end + 2 : end + 1;
+    if (role === 'message') {
+      if (scanned.message !== NONE) return false;
+      scanned.message = count;
+    } else if (role === 'time') {
+      if (scanned.time !== NONE) return false;
+      scanned.time = count;
+    }
+    nameStarts[count] = nameStart;
+    nameEnds[count] = nameEnd;
+    valueStarts[count] = start;
+    valueEnds[count] = end;
+    const sign = json.charCodeAt(next);
+    if (sign === 125) {
+      if (scanned.message === NONE || next !== json.length - 1) return false;
+      scanned.json = json;
+      scanned.count = count + 1;
+      return true;
+    }
+    if (sign !== 44) return false;
+    at = json.charCodeAt(next + 1) === SPACE ? next + 2 : next + 1;
   }
-  return undefined;
+  return false;
 }
 
-/** What the name between two places stands for, the `count`th of its record; `parser` where it is none that can be read here. */
-function roleOf(json: string, start: number, end: number, count: number): Role {
+/** What the name between two places stands for; `parser` where it is none that can be read here. */
+function roleOf(json: string, start: number, end: number): Role {
   const length = end - start;
   const first = json.charCodeAt(start);
   if (length < 1 || (first >= ZERO && first < COLON)) return 'parser';
-  for (let other = 0; other < count; other += 1) {
-    if (lengths[other] === length && isSame(json, starts[other] as number, start, length)) return 'parser';
-  }
-  starts[count] = start;
-  lengths[count] = length;
   const special = ROLES[length];
   if (special === undefined) return 'field';
   for (let at = 0; at < special.length; at += 1) {
@@ -114,11 +201,46 @@ function roleOf(json: string, start: number, end: number, count: number): Role {
   return 'field';
 }
 
-function isSame(json: string, one: number, other: number, length: number): boolean {
-  for (let at = 0; at < length; at += 1) {
-    if (json.charCodeAt(one + at) !== json.charCodeAt(other + at)) return false;
+/** Whether one of the first `count` fields has the same name. */
+function isTaken(json: string, start: number, end: number, count: number): boolean {
+  for (let other = 0; other < count; other += 1) {
+    const otherStart = nameStarts[other] as number;
+    if ((nameEnds[other] as number) - otherStart !== end - start) continue;
+    let same = 0;
+    while (same < end - start && json.charCodeAt(otherStart + same) === json.charCodeAt(start + same))
+      same += 1;
+    if (same === end - start) return true;
   }
-  return true;
+  return false;
+}
+
+function isText(json: string, at: number): boolean {
+  return json.charCodeAt((valueStarts[at] as number) - 1) === QUOTE;
+}
+
+function valueAt(json: string, at: number): string {
+  return json.slice(valueStarts[at], valueEnds[at]);
+}
+
+/** A value as the text has it, without quotation marks; undefined for null, which is not in it. */
+function fieldText(json: string, at: number): string | undefined {
+  const value = valueAt(json, at);
+  if (isText(json, at)) return value;
+  const first = value.charCodeAt(0);
+  if (first >= COLON) return value === 'null' ? undefined : value;
+  return first === MINUS || value.includes('.') ? String(Number(value)) : value;
+}
+
+/** Up to the first sign that ends a value without quotation marks, as `fieldOf` has it. */
+function shortened(value: string): string {
+  for (let at = 0; at < value.length; at += 1) {
+    const code = value.charCodeAt(at);
+    if (code > 32 && code < 127 && code !== 44 && code !== 59 && code !== 41 && code !== 125 && code !== 93)
+      continue;
+    // Letters, digits and most signs are above; of what is left, white space puts it into quotation marks.
+    return /\s/.test(value) ? value : (fieldOf(`v=${value}`, 'v') ?? value);
+  }
+  return value;
 }
 
 function endOfWord(json: string, start: number): number {
@@ -131,22 +253,25 @@ function endOfWord(json: string, start: number): number {
   return at;
 }
 
-/** A number, true, false or null as a text has it; undefined for anything else. */
-function wordOf(json: string, start: number, end: number): string | undefined {
-  const word = json.slice(start, end);
-  if (word === 'true' || word === 'false' || word === 'null') return word;
-  let at = json.charCodeAt(start) === MINUS ? start + 1 : start;
-  const digits = at;
-  at = behindDigits(json, at);
-  if (at === digits || at - digits > MOST_DIGITS) return undefined;
-  if (json.charCodeAt(digits) === ZERO && at > digits + 1) return undefined;
-  if (at === end && digits === start) return word;
+/** Whether a number, true, false or null is between two places. */
+function isWord(json: string, start: number, end: number): boolean {
+  if (json.charCodeAt(start) >= COLON) {
+    const length = end - start;
+    return (
+      (length === 4 && (json.startsWith('true', start) || json.startsWith('null', start))) ||
+      (length === 5 && json.startsWith('false', start))
+    );
+  }
+  const digits = json.charCodeAt(start) === MINUS ? start + 1 : start;
+  let at = behindDigits(json, digits);
+  if (at === digits || at - digits > MOST_DIGITS) return false;
+  if (json.charCodeAt(digits) === ZERO && at > digits + 1) return false;
   if (json.charCodeAt(at) === POINT) {
     const fraction = at + 1;
     at = behindDigits(json, fraction);
-    if (at === fraction) return undefined;
+    if (at === fraction) return false;
   }
-  return at === end ? String(Number(word)) : undefined;
+  return at === end;
 }
 
 function behindDigits(json: string, start: number): number {

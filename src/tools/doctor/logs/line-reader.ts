@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import type { LogLine } from '../../../engines/diagnosis/log-line.js';
+import type { LogLine, LogRecord } from '../../../engines/diagnosis/log-line.js';
 import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
 import { type CleaningContext, type CleanLine, cleanLine } from './clean-line.js';
 import { MAX_LINE_BYTES } from './line-blocks.js';
@@ -95,17 +95,21 @@ export class LineReader {
 /** A cleaned line with its place; its time may be that of a line before it. */
 class SeenLine implements LogLine {
   readonly lineNumber: number;
-  readonly text: string;
   readonly ms: number | undefined;
   readonly who: string;
+  readonly record: LogRecord | undefined;
   readonly #clean: CleanLine;
 
   constructor(lineNumber: number, clean: CleanLine, ms: number | undefined) {
     this.lineNumber = lineNumber;
-    this.text = clean.text;
     this.ms = ms;
     this.who = clean.who;
+    this.record = clean.record;
     this.#clean = clean;
+  }
+
+  get text(): string {
+    return this.#clean.text;
   }
 
   get fields(): Readonly<Record<string, unknown>> | undefined {

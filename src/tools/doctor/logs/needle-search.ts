@@ -2,7 +2,7 @@
 const MAX_WINDOW = 16;
 
 /** Bits of a hash of three bytes: so few that the tables stay in a processor's nearest cache. */
-const HASH_BITS = 12;
+const HASH_BITS = 14;
 const TABLE_SIZE = 2 ** HASH_BITS;
 
 /**

@@ -1,12 +1,25 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { fieldOf } from '../../../../src/engines/diagnosis/log-fields.js';
 import { cleanLine } from '../../../../src/tools/doctor/logs/clean-line.js';
 import { flatRecord } from '../../../../src/tools/doctor/logs/flat-record.js';
 
 const CONTEXT = { nowMs: Date.parse('2026-11-22T00:00:00Z'), gaps: { hasNoZone: false, hasNoYear: false } };
 
 const name = fc.oneof(
-  fc.constantFrom('level', 'target', 'worker_id', 'dp_rank', 'request.outcome', 'caller', 'a', 'error'),
+  fc.constantFrom(
+    'level',
+    'target',
+    'worker_id',
+    'dp_rank',
+    'request.outcome',
+    'caller',
+    'a',
+    'error',
+    'a b',
+    'x:a',
+    'my.level',
+  ),
   fc.constantFrom(
     'time',
     'ts',
@@ -25,6 +38,7 @@ const name = fc.oneof(
 const value = fc.oneof(
   fc.string({ maxLength: 20 }),
   fc.string({ unit: 'grapheme', maxLength: 12 }),
+  fc.constantFrom('a=b', 'worker_id=5 level=6', 'Some(7)', 'a,b', ';', '\u0001x'),
   fc.constantFrom(
     'two words',
     'tab\tbed',
@@ -74,10 +88,48 @@ describe('a record that is read in one pass', () => {
   it('keeps the digits of an id of 64 bits', () => {
     const json =
       '{"ts":1781099812.4359953,"msg":"Selected worker","worker_id":14890345699382878635,"logit":9.50}';
-    expect(flatRecord(json)).toEqual({
-      text: 'Selected worker worker_id=14890345699382878635 logit=9.5',
-      time: 1781099812.4359953,
-    });
+    const read = flatRecord(json);
+    expect(read?.text).toBe('Selected worker worker_id=14890345699382878635 logit=9.5');
+    expect(read?.field('worker_id')).toBe('14890345699382878635');
+    expect(read?.time).toBe(1781099812.4359953);
+  });
+
+  it('has the fields that its text has, whatever was read between', () => {
+    const asked = fc.oneof(name, fc.constantFrom('id', 'outcome', 'b', 'worker', 'level'));
+    let found = 0;
+    fc.assert(
+      fc.property(record, fc.array(asked, { maxLength: 6 }), fc.boolean(), (pairs, more, isBetween) => {
+        const read = flatRecord(written(pairs, ''));
+        if (read === undefined) return;
+        for (const one of [...more, ...pairs.map(([key]) => key)].filter((key) => key !== '')) {
+          const other = fieldOf(flatRecord(written(pairs, ' '))?.text ?? '', one);
+          if (isBetween) flatRecord('{"msg":"another","worker_id":1,"a":2}');
+          expect(read.field(one), one).toBe(other);
+          if (other !== undefined) found += 1;
+        }
+        expect(read.message).toBe('Selected worker');
+      }),
+      { numRuns: 5_000 },
+    );
+    expect(found).toBeGreaterThan(100);
+  });
+
+  it.each([
+    ['{"msg":"m worker_id=1","worker_id":2}', '1'],
+    ['{"msg":"m","a worker_id":1,"worker_id":2}', '1'],
+    ['{"msg":"m","my.worker_id":1,"worker_id":2}', '2'],
+    ['{"msg":"m","worker_id":"a, b","c":1}', 'a, b'],
+    ['{"msg":"m","worker_id":"a,b"}', 'a'],
+    ['{"msg":"m","worker_id":"Some(7)"}', 'Some(7'],
+    ['{"msg":"m","worker_id":""}', ''],
+    ['{"msg":"m","worker_id":null}', undefined],
+    ['{"msg":"m","worker_id":-2.50}', '-2.5'],
+    ['{"msg":"m","worker_id":true}', 'true'],
+    ['{"time":"t","msg":"m"}', undefined],
+  ])('reads worker_id of %s as its text has it', (json, value) => {
+    const read = flatRecord(json);
+    expect(read?.field('worker_id')).toBe(value);
+    expect(fieldOf(read?.text ?? '', 'worker_id')).toBe(value);
   });
 
   it.each([

@@ -70,19 +70,23 @@ function readSelected(line: LogLine, tally: LogFindings): void {
   else readNewer(line, tally, (name) => fieldOf(text, name, from));
 }
 
-function readNewer(line: LogLine, tally: LogFindings, valueOf: (name: string) => string | undefined): void {
-  const mode = valueOf('router_mode');
+function readNewer(
+  line: LogLine,
+  tally: LogFindings,
+  fieldNamed: (name: string) => string | undefined,
+): void {
+  const mode = fieldNamed('router_mode');
   if (mode !== undefined && mode !== tally.routerMode) {
     tally.routerMode = mode;
     tally.addSetting(line, 'router_mode', { side: 'frontend', value: mode, about: 'router_mode' });
   }
   if (mode !== undefined && mode !== 'kv') return;
-  const worker = valueOf('worker_id');
+  const worker = fieldNamed('worker_id');
   if (worker === undefined) return;
-  const cachedBlocks = numberOf(valueOf('effective_cached_blocks'));
+  const cachedBlocks = numberOf(fieldNamed('effective_cached_blocks'));
   const decision = { worker, cachedBlocks, treeSize: undefined };
   tally.addDecision(cachedBlocks === undefined ? 'blind' : 'selected', line, decision);
-  const totalBlocks = valueOf('total_kv_blocks');
+  const totalBlocks = fieldNamed('total_kv_blocks');
   if (totalBlocks !== undefined) addTotalBlocks(line, tally, worker, numberOf(digitsBehind(totalBlocks, '')));
 }
 

@@ -64,6 +64,8 @@ export interface LaunchCommand {
 export interface DynamoWrapper {
   /** `dynamo.vllm`. */
   readonly module: string;
+  /** Further modules that start it, of releases that named it otherwise; absent where there are none. */
+  readonly otherModules?: readonly string[];
   /** How its model card is given a block size; absent where the wrapper asks the engine in each release. */
   readonly card?: CardSetting;
   /** The first release in which it publishes KV events only when asked; absent where it always did. */

@@ -7,7 +7,12 @@ export const SGLANG_LAUNCH: EngineLaunch = {
     sglang: { program: 'sglang', subcommand: { name: 'serve', isOptional: false }, others: [] },
   },
   images: {},
-  dynamo: { module: 'dynamo.sglang', chatProcessorSince: { major: 1, minor: 1 } },
+  dynamo: {
+    module: 'dynamo.sglang',
+    // In the sources of 0.4.
+    otherModules: ['dynamo.sglang.worker', 'dynamo.sglang.decode_worker'],
+    chatProcessorSince: { major: 1, minor: 1 },
+  },
   flagsFileFlag: '--config',
   sizeFlags: ['--page-size'],
   contextParallelFlags: ['--decode-context-parallel-size', '-dcp', '--dcp-size'],

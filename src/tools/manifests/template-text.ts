@@ -6,3 +6,55 @@ const TEMPLATE =
 export function isTemplateText(text: string): boolean {
   return TEMPLATE.test(text);
 }
+
+/** What makes manifests of a template: its name in messages, and how they are had. */
+export interface TemplateKind {
+  readonly name: string;
+  readonly advice: string;
+}
+
+const OF_CHART = 'Render it first: helm template CHART | kv-accord lint -';
+const RENDERED = 'Render it first, and give kv-accord lint the result.';
+
+/** Characters between braces that are looked at. */
+const IN = '[^}]{0,200}?';
+
+/** Kinds by what only they write, the surest first. */
+const KINDS: readonly (readonly [RegExp, string])[] = [
+  [/\{\{[{#>^!]|\{\{\/[a-z]/, 'of Handlebars or Mustache'],
+  [/\{%|\{\{-?\s{0,9}[A-Za-z_][\w.]{0,99}\s{0,9}\|\s{0,9}[a-z_]/, 'of Jinja'],
+  [/<%/, 'of ERB'],
+  [/%\{/, 'of Terraform'],
+  [
+    /\{\{=|\{\{-?\s{0,9}(?:inputs|workflow|item|outputs|steps|tasks|pod)(?:\.[\w.-]{1,99})?\s{0,9}\}\}/,
+    'of Argo Workflows',
+  ],
+  [/\{\{-?\s{0,9}(?:\(?\s{0,9}(?:ds|datasource|getenv|env\.Getenv)\b|\.Env\.)/, 'of gomplate'],
+  [new RegExp(`\\{\\{${IN}(?:\\brequiredEnv\\b|\\.StateValues\\b|\\.Environment\\.)`), 'of helmfile'],
+];
+
+/** Functions and values that Helm alone gives to Go's templates. */
+const HELM_ALONE = new RegExp(
+  `\\{\\{${IN}(?:\\.(?:Release|Chart|Capabilities|Files|Template)\\.|\\binclude\\s"|\\btoYaml\\b|\\bnindent\\b|\\btpl\\s)`,
+);
+
+/** Go's own, with a value of a chart or without. */
+const GO =
+  /\{\{-?\s{0,9}(?:[.$"(]|\/\*|(?:if|else|end|with|range|template|define|block)\b|[a-z]\w{0,99}\s{1,9}[.$"(])/;
+
+/** A name between braces, as many write it. */
+const NAME = /\{\{-?\s{0,9}[A-Za-z_][\w.]{0,99}\s{0,9}-?\}\}/;
+
+/** What a template is, by its text and the path of its file: `of Helm` for one in a chart, and for one that only Helm can fill in. */
+export function templateKindOf(text: string, file: string): TemplateKind {
+  const isInChart = /(?:^|\/)templates\//.test(file) && (GO.test(text) || HELM_ALONE.test(text));
+  if (isInChart) return { name: 'of Helm', advice: OF_CHART };
+  const kind = /\.j2\b|\.jinja2?\b/i.test(file)
+    ? 'of Jinja'
+    : KINDS.find(([pattern]) => pattern.test(text))?.[1];
+  if (kind !== undefined) return { name: kind, advice: RENDERED };
+  if (HELM_ALONE.test(text)) return { name: 'of Helm', advice: OF_CHART };
+  if (GO.test(text))
+    return { name: 'of Go', advice: `${RENDERED} In a chart: helm template CHART | kv-accord lint -` };
+  return { name: NAME.test(text) ? 'with names in braces' : '', advice: RENDERED };
+}

@@ -1,6 +1,6 @@
 import type { GivenFile } from '../lint/config/tree-files.js';
 import { readSourceFile, type SourceFile } from '../source-file.js';
-import { isTemplateText } from '../template-text.js';
+import { isTemplateText, templateKindOf } from '../template-text.js';
 import { applyChanges } from './apply-changes.js';
 import { removeBlocks } from './blocks.js';
 import type { Note } from './draft.js';
@@ -58,7 +58,7 @@ export function injectManifests(
       const [problem] = source.problems;
       if (problem !== undefined) {
         const why = isTemplateText(text)
-          ? 'is a template, not YAML: run inject on what it makes (helm template CHART)'
+          ? `is ${['a template', templateKindOf(text, file).name].join(' ').trim()}, not YAML: run inject on what it makes`
           : `is no YAML: ${problem.message}`;
         throw new InjectRefusal(problem.line, why);
       }

@@ -584,7 +584,7 @@ describe('what is refused rather than damaged', () => {
       'a template',
       `${VLLM}  {{ if .Values.more }}\n`,
       17,
-      'is a template, not YAML: run inject on what it makes',
+      'is a template of Go, not YAML: run inject on what it makes',
     ],
     [
       'a pod spec that is used twice',

@@ -8,8 +8,9 @@ import { variableOf } from '../launches/settings.js';
 import type { TextSource } from '../text/span.js';
 import type { Material } from './material.js';
 import { NO_OVERLAYS, type Overlays } from './overlays.js';
+import { withOwnRouters } from './own-routers.js';
 import { type FrontendFacts, readFrontendFacts } from './router-facts.js';
-import { hasRouting, hasWorker, readViews, routerOf } from './views.js';
+import { hasRouting, hasWorker, readViews, routerOf, routerOfValues } from './views.js';
 import { hasCache, readWorkerFacts, type WorkerFacts } from './worker-facts.js';
 
 /** Processes that serve together. */
@@ -60,25 +61,33 @@ export function readFleets(
     if (site.kind === 'DynamoGraphDeployment') add(groups, graphOf(site, graphs), launches);
     else add(outside, source.file, launches);
   }
-  for (const { file, sets, beside } of material.others) {
-    if (!isAlone(file)) continue;
-    if (beside.length > 0) add(outside, file, beside);
-    for (const [index, set] of sets.entries()) add(groups, `set ${index} of ${file}`, set);
-  }
+  for (const { file, beside } of material.others)
+    if (isAlone(file) && beside.length > 0) add(outside, file, beside);
   const files = [...outside].map(([file, launches]) => ({ file, launches }));
-  readViews(files, material.kustomizations).forEach((view, index) => {
-    for (const launch of view.flatMap(({ launches }) => launches))
-      add(groups, `view ${index}/${namespaceOf(launch)}`, [launch]);
-  });
-  for (const { file, views, sets } of overlays.programs) {
+  const working = overlays.programs
+    .filter(({ views }) => views.some((launches) => hasWorker({ launches })))
+    .map(({ file }) => file);
+  for (const { file, sets } of material.others) {
+    if (!isAlone(file)) continue;
+    for (const [index, set] of sets.entries()) {
+      const isHalf = set.some(({ section }) => section !== undefined) && !hasRouting({ launches: set });
+      const router = isHalf ? routerOfValues(file, files, working) : undefined;
+      add(groups, `set ${index} of ${file}`, [...set, ...(router?.launches ?? [])]);
+    }
+  }
+  const together = readViews(files, material.kustomizations, working);
+  const groupsOf = together.flatMap((view) => withOwnRouters(view.flatMap(({ launches }) => launches)));
+  for (const [index, launches] of groupsOf.entries())
+    for (const launch of launches) add(groups, `view ${index}/${namespaceOf(launch)}`, [launch]);
+  for (const { file, views, sets, isWhole } of overlays.programs) {
     const addOwn = (key: string, launch: Launch): void => {
       const full = `overlay ${file}/${key}`;
       overlayOf.set(full, file);
       add(groups, full, [launch]);
     };
-    for (const [index, view] of views.entries()) {
-      const isHalf = hasWorker({ launches: view }) && !hasRouting({ launches: view });
-      const router = isHalf ? routerOf(file, files) : undefined;
+    for (const [index, view] of views.flatMap(withOwnRouters).entries()) {
+      const isHalf = isWhole && hasWorker({ launches: view }) && !hasRouting({ launches: view });
+      const router = isHalf ? routerOf(file, files, working) : undefined;
       for (const launch of [...view, ...(router?.launches ?? [])])
         addOwn(
           launch.site?.kind === 'DynamoGraphDeployment'

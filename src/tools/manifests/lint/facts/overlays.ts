@@ -1,9 +1,10 @@
 import { podSitesOf } from '../../read-pod-sites.js';
 import { ConfigMaps } from '../config/config-maps.js';
-import { buildOverlay, type Overlay } from '../kustomize/build-overlay.js';
+import { buildOverlay, type Outside, type Overlay } from '../kustomize/build-overlay.js';
 import { JoinedSource } from '../kustomize/joined-source.js';
 import type { Launch } from '../launches/launch.js';
 import { readLaunches } from '../launches/read-launches.js';
+import { unchecked } from '../launches/unchecked-launches.js';
 import { type PoolSite, readPoolSite } from '../readers/inference-pool.js';
 import { type NetworkSite, readNetworkSite } from '../readers/network-site.js';
 import { readOthers } from '../readers/read-others.js';
@@ -26,6 +27,8 @@ interface OverlayPrograms {
   readonly sites: readonly PlacedSite[];
   readonly pools: readonly PoolSite[];
   readonly networks: readonly NetworkSite[];
+  /** Whether all bases are here: in another one there may be a router. */
+  readonly isWhole: boolean;
 }
 
 /** What all overlays start, and the files that are looked at with them and no longer by themselves. */
@@ -64,7 +67,17 @@ export function readOverlays(material: Material): Overlays {
   return { programs, files };
 }
 
-function programsOf({ source, objects }: Overlay, { kustomizations, tree }: Material): OverlayPrograms {
+/** What is said of a part that is not in these files. */
+const OUTSIDE: Readonly<Record<Outside['kind'], string>> = {
+  address: 'its base is at an address, which is not fetched: lint what kubectl kustomize makes of it',
+  chart: 'it has a chart, which is not rendered here: lint what kubectl kustomize --enable-helm makes of it',
+  absent: 'its base is not among these files',
+};
+
+function programsOf(
+  { source, objects, outside }: Overlay,
+  { kustomizations, tree }: Material,
+): OverlayPrograms {
   const configMaps = new ConfigMaps(kustomizations);
   for (const { access, object, isUnknown } of objects) configMaps.add(source, access, object, isUnknown);
   const parts = new Map<string, Launch[]>();
@@ -92,7 +105,19 @@ function programsOf({ source, objects }: Overlay, { kustomizations, tree }: Mate
     sets.push(...others.sets);
     add(part, others.beside);
   }
-  return { file: source.file, views: viewsOf([...parts.values()]), sets, sites, pools, networks };
+  const missing = outside.map(({ kind, span }) =>
+    unchecked({ program: 'kustomization', reason: OUTSIDE[kind] }, span),
+  );
+  if (missing.length > 0) sets.push(missing);
+  return {
+    file: source.file,
+    views: viewsOf([...parts.values()]),
+    sets,
+    sites,
+    pools,
+    networks,
+    isWhole: outside.every(({ kind }) => kind === 'chart'),
+  };
 }
 
 /** Its arguments may be any after a change that is not known here. */

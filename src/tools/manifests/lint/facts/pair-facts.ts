@@ -1,4 +1,5 @@
 import { parseJson } from '../../../../edge/platform/data/bounded-json.js';
+import { TRTLLM } from '../../../../engines/trtllm/descriptor.js';
 import type { Launch } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { flagOf } from '../launches/settings.js';
@@ -33,7 +34,12 @@ const SGLANG_DEFAULT = 'mooncake';
 
 /** Reads how a worker takes part in a pair; undefined for one that does not. */
 export function readPairFacts(worker: WorkerFacts): PairFacts | undefined {
-  return worker.launch.backend === 'sglang' ? ofSglang(worker) : ofVllm(worker);
+  const { backend } = worker.launch;
+  return backend === 'sglang'
+    ? ofSglang(worker)
+    : backend === TRTLLM.word
+      ? ofTrtllm(worker)
+      : ofVllm(worker);
 }
 
 function ofVllm(worker: WorkerFacts): PairFacts | undefined {
@@ -59,6 +65,12 @@ function ofVllm(worker: WorkerFacts): PairFacts | undefined {
   };
 }
 
+/** Its connector is its own, and the same for both roles. */
+function ofTrtllm(worker: WorkerFacts): PairFacts {
+  const role = worker.phase === 'aggregated' ? undefined : worker.phase;
+  return { worker, role, connector: undefined, usesNixl: false, kvRole: undefined, setting: undefined };
+}
+
 const ROLES: ReadonlyMap<string, 'prefill' | 'decode'> = new Map([
   ['kv_producer', 'prefill'],
   ['kv_consumer', 'decode'],
@@ -78,6 +90,17 @@ function ofSglang(worker: WorkerFacts): PairFacts | undefined {
     kvRole: undefined,
     setting,
   };
+}
+
+/**
+ * What a worker computes by the name of its role in an object, or as the template beside an LLMInferenceService's `prefill`. What
+ * the controller adds to it is not seen.
+ */
+export function roleByPlace({ launch }: WorkerFacts): 'prefill' | 'decode' | undefined {
+  const { site } = launch;
+  const role = site?.part?.split('/').at(-1);
+  if (role === undefined && site?.kind.startsWith('LLMInferenceService') === true) return 'decode';
+  return role === 'prefill' || role === 'decode' ? role : undefined;
 }
 
 /** llm-d's label for what a pod does. */

@@ -23,6 +23,7 @@ const MAX_CLIMB = 2;
 export function readViews(
   files: readonly FilePrograms[],
   kustomizations: Kustomizations,
+  overlays: readonly string[] = [],
 ): readonly (readonly FilePrograms[])[] {
   const views: (readonly FilePrograms[])[] = [];
   const rest: FilePrograms[] = [];
@@ -40,10 +41,13 @@ export function readViews(
   }
   for (const members of byFolder.values())
     views.push(...(areVariants(members) ? members.map((one) => [one]) : [members]));
-  return [...views, ...viewsByFolder(rest)];
+  return [...views, ...viewsByFolder(rest, overlays)];
 }
 
-function viewsByFolder(files: readonly FilePrograms[]): readonly (readonly FilePrograms[])[] {
+function viewsByFolder(
+  files: readonly FilePrograms[],
+  overlays: readonly string[],
+): readonly (readonly FilePrograms[])[] {
   const views: (readonly FilePrograms[])[] = [];
   let open = files.filter((one) => {
     const isWhole = hasWorker(one) && hasRouting(one);
@@ -52,8 +56,14 @@ function viewsByFolder(files: readonly FilePrograms[]): readonly (readonly FileP
   });
   for (let climb = 0; climb <= MAX_CLIMB && open.length > 0; climb += 1) {
     const byFolder = new Map<string, FilePrograms[]>();
-    for (const one of open) put(byFolder, above(folderOf(one.file), climb), one);
-    open = [];
+    const apart: FilePrograms[] = [];
+    for (const one of open) {
+      const folder = above(folderOf(one.file), climb);
+      // What routes to the workers of an overlay routes to no others.
+      if (hasRouting(one) && isOwned(one.file, folder, overlays)) apart.push(one);
+      else put(byFolder, folder, one);
+    }
+    open = apart;
     for (const members of byFolder.values()) {
       if (!members.some(hasWorker) || !members.some(hasRouting) || areSeveral(members)) open.push(...members);
       else if (areVariants(members)) views.push(...members.map((one) => [one]));
@@ -85,23 +95,88 @@ function isRouter({ role, program }: Launch): boolean {
 /** Folders above a kustomization in which the router of its workers is looked for: `GUIDE/modelserver/gpu/vllm/base`. */
 const MAX_OVERLAY_CLIMB = 4;
 
+/** Folders above the values of a chart in which those of the picker's chart are looked for: `GUIDE/ms-x`, `GUIDE/gaie-x`. */
+const MAX_VALUES_CLIMB = 1;
+
 /**
  * What routes to the workers of an overlay that has no router of its own: the file of the nearest folder above it, or of at
- * most two below that, which only routes. Undefined where there is none, and where there are several.
+ * most two below that, which only routes. Undefined where there is none, where it has workers of its own (`overlays` are the
+ * kustomizations that have some), and where it cannot be said which of several is meant.
  */
-export function routerOf(overlay: string, files: readonly FilePrograms[]): FilePrograms | undefined {
+export function routerOf(
+  overlay: string,
+  files: readonly FilePrograms[],
+  overlays: readonly string[],
+): FilePrograms | undefined {
+  return nearestRouter(overlay, files, overlays, MAX_OVERLAY_CLIMB, true);
+}
+
+/** The same for workers of a chart's values. */
+export function routerOfValues(
+  file: string,
+  files: readonly FilePrograms[],
+  overlays: readonly string[],
+): FilePrograms | undefined {
+  return nearestRouter(file, files, overlays, MAX_VALUES_CLIMB, false);
+}
+
+function nearestRouter(
+  place: string,
+  files: readonly FilePrograms[],
+  overlays: readonly string[],
+  maxClimb: number,
+  isOneFolder: boolean,
+): FilePrograms | undefined {
   const routing = files.filter((one) => one.launches.some(isRouter) && !hasWorker(one));
-  let folder = folderOf(overlay);
-  for (let climb = 0; climb <= MAX_OVERLAY_CLIMB && folder !== posix.dirname(folder); climb += 1) {
+  const working = [...overlays, ...files.filter(hasWorker).map(({ file }) => file)];
+  let folder = folderOf(posix.normalize(place));
+  for (let climb = 0; climb <= maxClimb; climb += 1) {
     const near = routing.filter(({ file }) =>
       Array.from({ length: MAX_CLIMB + 1 }, (_, step) =>
         above(folderOf(posix.normalize(file)), step),
       ).includes(folder),
     );
-    if (near.length > 0) return near.length === 1 ? near[0] : undefined;
-    folder = posix.dirname(folder);
+    if (near.length > 0) {
+      const free = near.filter(({ file }) => !isOwned(file, folder, working));
+      const children = new Set(free.map(({ file }) => childOf(file, folder)));
+      return isOneFolder && children.size > 1 ? undefined : bestNamed(place, folder, free);
+    }
+    const next = posix.dirname(folder);
+    if (next === folder) break;
+    folder = next;
   }
   return undefined;
+}
+
+/** Whether the folder below `folder` that has a file has workers, too: then it routes to those. */
+function isOwned(file: string, folder: string, working: readonly string[]): boolean {
+  const child = childOf(file, folder);
+  return child !== undefined && working.some((one) => childOf(one, folder) === child);
+}
+
+/** The first folder on the way from a folder to a file below it; undefined for a file that stands in it, or elsewhere. */
+function childOf(file: string, folder: string): string | undefined {
+  const way = posix.relative(folder, posix.normalize(file)).split('/');
+  return way.length < 2 || way[0] === '..' ? undefined : way[0];
+}
+
+/** The file whose path has the most words in common with another one's, and of those the one with the fewest other words. */
+function bestNamed(place: string, folder: string, files: readonly FilePrograms[]): FilePrograms | undefined {
+  const own = wordsOf(posix.relative(folder, posix.normalize(place)));
+  const around = wordsOf(folder);
+  const rated = files.map((one) => {
+    const words = [...wordsOf(posix.relative(folder, posix.normalize(one.file)))];
+    const common = words.filter((word) => own.has(word)).length;
+    const others = words.filter((word) => !own.has(word) && !around.has(word)).length;
+    return { one, common, others };
+  });
+  const [first, second] = rated.sort((a, b) => b.common - a.common || a.others - b.others);
+  const isTie = second !== undefined && second.common === first?.common && second.others === first.others;
+  return isTie ? undefined : first?.one;
+}
+
+function wordsOf(path: string): Set<string> {
+  return new Set(path.toLowerCase().split(/[^a-z0-9]+/));
 }
 
 function above(folder: string, count: number): string {

@@ -9,6 +9,7 @@ import { readEngineConfig } from '../config/engine-config.js';
 import type { Launch } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { flagOf, isFalse, numberOf, settingOf, switchOf, variableOf } from '../launches/settings.js';
+import { textOfWord, UNKNOWN } from '../shell/words.js';
 import type { Span } from '../text/span.js';
 import { type UnseenSize, unseenSizeOf } from './unseen-size.js';
 
@@ -160,7 +161,7 @@ function publishesEvents(launch: Launch): boolean | undefined {
   }
   const config = flagOf(launch, events.flag);
   if (config !== undefined) {
-    return config.value === undefined ? undefined : configPublishes(events, config.value);
+    return configPublishes(events, textOfWord(config));
   }
   const hasDotted = launch.args.some(({ value }) => value?.startsWith(`${events.flag}.`) === true);
   if (launch.hasUnseenArgs || hasDotted) {
@@ -198,7 +199,12 @@ function configPublishes(events: KvEventsFlag, json: string): boolean | undefine
   if (typeof config !== 'object' || config === null) {
     return undefined;
   }
-  return events.publishes(config as Readonly<Record<string, unknown>>);
+  const own = config as Readonly<Record<string, unknown>>;
+  // What stands between two variables is not seen: then only what is written says no.
+  const isSeen = !json.includes(UNKNOWN) || events.publishes(own);
+  const whole = isSeen ? own : { ...(parseJson(events.example) as typeof own), ...own };
+  const publishes = events.publishes(whole);
+  return isSeen || !publishes ? publishes : undefined;
 }
 
 /** Flags of workers that generate no text: they encode pictures, or embed, or draw. */
@@ -219,7 +225,7 @@ function phaseOf(launch: Launch): Phase {
     return 'decode';
   }
   const mode = flagOf(launch, '--disaggregation-mode')?.value ?? launch.site?.componentType?.value;
-  return mode === 'prefill' || mode === 'decode' ? mode : 'aggregated';
+  return mode === 'prefill' || mode === 'decode' ? mode : (launch.section ?? 'aggregated');
 }
 
 /** By the name under which it is served, else by the model itself. */

@@ -1,10 +1,13 @@
 import { posix } from 'node:path';
 import { isMap, isScalar, visit, YAMLMap } from 'yaml';
+import type { PlacedText } from '../../pod-site.js';
 import { readObjects } from '../../read-pod-sites.js';
 import { placesIn } from '../../source-file.js';
 import { keyOf, YamlAccess } from '../../yaml-access.js';
 import type { Kustomizations } from '../config/kustomizations.js';
 import type { TreeFiles } from '../config/tree-files.js';
+import { locateScalar } from '../text/scalar-text.js';
+import type { Span } from '../text/span.js';
 import type { BuiltObject } from './built-object.js';
 import { generateMap } from './generated-maps.js';
 import { setImages } from './images.js';
@@ -25,6 +28,13 @@ const MAX_CHANGES = 200;
 /** Fields of a kustomization that change objects in ways that are not followed here. */
 const NOT_FOLLOWED = ['transformers', 'validators', 'openapi'] as const;
 
+/** What a kustomization is made of, and is not in these files. */
+export interface Outside {
+  /** A base at an address, a chart that Kustomize would have rendered, or a path that is not among the files. */
+  readonly kind: 'address' | 'chart' | 'absent';
+  readonly span: Span;
+}
+
 /** What a kustomization builds, as far as its files are here. */
 export interface Overlay {
   readonly source: JoinedSource;
@@ -33,6 +43,7 @@ export interface Overlay {
   readonly resources: ReadonlySet<string>;
   /** The files whose patches changed something in it. */
   readonly applied: ReadonlySet<string>;
+  readonly outside: readonly Outside[];
 }
 
 /**
@@ -48,6 +59,7 @@ export function buildOverlay(
   const resources = new Set<string>();
   const applied = new Set<string>();
   const objects: BuiltObject[] = [];
+  const outside: Outside[] = [];
   let isWhole = true;
 
   const addFile = (path: string, part: string, into: BuiltObject[]): boolean => {
@@ -91,13 +103,21 @@ export function buildOverlay(
     }
     const access = new YamlAccess(document);
     const root = document.contents as YAMLMap;
-    const paths = (key: string): readonly string[] => access.texts(root, key).map(({ value }) => value);
-    for (const path of [...paths('resources'), ...paths('bases')]) {
-      const full = posix.join(at, path);
+    const miss = (kind: Outside['kind'], given: PlacedText): void => {
+      if (outside.length < MAX_CHANGES) outside.push({ kind, span: locateScalar(source, given).span });
+    };
+    const missPath = (path: PlacedText): void => {
+      if (isAddress(path.value)) miss('address', path);
+      // A single file that is not kept with the others, such as one with secrets, is no base.
+      else if (!/\.(?:ya?ml|json)$/i.test(path.value)) miss('absent', path);
+    };
+    for (const path of [...access.texts(root, 'resources'), ...access.texts(root, 'bases')]) {
+      const full = posix.join(at, path.value);
       isWhole &&= objects.length + into.length <= MAX_OBJECTS;
       if (!isWhole) return;
-      if (kustomizations.fileAt(full) === undefined) addFile(full, part ?? file, into);
-      else {
+      if (kustomizations.fileAt(full) === undefined) {
+        if (!addFile(full, part ?? file, into)) missPath(path);
+      } else {
         const inner: BuiltObject[] = [];
         run(full, inner, depth + 1, part ?? full);
         into.push(...inner);
@@ -108,10 +128,17 @@ export function buildOverlay(
       if (made !== undefined)
         addGenerated({ ...made, part: part ?? file }, access.text(generator, 'behavior')?.value, into);
     }
-    for (const path of paths('components')) {
-      const full = posix.join(at, path);
+    for (const chart of access.maps(root, 'helmCharts').slice(0, MAX_CHANGES)) {
+      const name = access.text(chart, 'name');
+      if (name !== undefined) miss('chart', name);
+    }
+    for (const path of access.texts(root, 'components')) {
+      const full = posix.join(at, path.value);
       if (kustomizations.fileAt(full) !== undefined) run(full, into, depth + 1, part ?? file);
-      else for (const object of into) object.isUnknown = true;
+      else {
+        missPath(path);
+        for (const object of into) object.isUnknown = true;
+      }
     }
     if (NOT_FOLLOWED.some((key) => access.get(root, key) !== undefined))
       for (const object of into) object.isUnknown = true;
@@ -119,7 +146,14 @@ export function buildOverlay(
   };
 
   run(folder, objects, 0, undefined);
-  return isWhole ? { source, objects, resources, applied } : undefined;
+  return isWhole ? { source, objects, resources, applied, outside } : undefined;
+}
+
+/** Whether Kustomize fetches what a path names: an address, or a repository as Git writes it. */
+function isAddress(path: string): boolean {
+  return /^(?:[a-z][a-z+]*::?\/\/|git::|[\w.-]+@[\w.-]+:|(?:www\.)?(?:github|gitlab|bitbucket)\.\w+[/:])|[?&](?:ref|version)=/i.test(
+    path,
+  );
 }
 
 /** All that a kustomization changes, in the order of Kustomize. */

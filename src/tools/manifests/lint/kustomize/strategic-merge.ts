@@ -61,14 +61,14 @@ function mergedValue(name: string, existing: Node | undefined, value: Node, isKn
   return value.clone() as Node;
 }
 
-/** Items of one key are merged; new ones stand before the others, as Kustomize puts them. */
+/** Items of one key are merged; those of the patch stand before the others, as Kustomize puts them. */
 function mergeLists(existing: YAMLSeq, patch: YAMLSeq, mergeKey: string, isKnown: boolean): YAMLSeq {
   const items = patch.items.filter(
     (item) => directiveOf(item) !== 'replace' || keyValue(item, mergeKey) !== undefined,
   );
   if (items.length < patch.items.length) existing.items = [];
   const byKey = new Map(existing.items.map((item) => [keyValue(item, mergeKey), item]));
-  const added: unknown[] = [];
+  const named: unknown[] = [];
   const removed = new Set<unknown>();
   for (const item of items) {
     const found = byKey.get(keyValue(item, mergeKey));
@@ -77,9 +77,11 @@ function mergeLists(existing: YAMLSeq, patch: YAMLSeq, mergeKey: string, isKnown
     else if (isMap(item) && isMap(found)) {
       if (directive === 'replace') found.items = [];
       strategicMerge(found as YAMLMap, item as YAMLMap, isKnown);
-    } else if (isMap(item)) added.push(mergedValue('', undefined, item as YAMLMap, isKnown));
+      named.push(found);
+      removed.add(found);
+    } else if (isMap(item)) named.push(mergedValue('', undefined, item as YAMLMap, isKnown));
   }
-  existing.items = [...added, ...existing.items.filter((item) => !removed.has(item))];
+  existing.items = [...named, ...existing.items.filter((item) => !removed.has(item))];
   return existing;
 }
 

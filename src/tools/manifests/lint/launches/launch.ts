@@ -1,3 +1,4 @@
+import type { YAMLMap } from 'yaml';
 import type { EngineWord } from '../../../../core/contract/engine-kinds.js';
 import type { ContainerSite, PodSite } from '../../pod-site.js';
 import type { Word } from '../shell/words.js';
@@ -66,6 +67,10 @@ export interface Launch {
   readonly gateway?: Gateway;
   /** Whether a worker reports to LMCache's controller; undefined where its files do not say. */
   readonly reportsToLmcache?: boolean;
+  /** Which part of a request a worker computes, by the section of a chart's values that it stands in. */
+  readonly section?: 'prefill' | 'decode';
+  /** The object that configures a router beside its own workers, such as an LLMInferenceService. */
+  readonly owner?: YAMLMap | undefined;
   /** The Kubernetes namespace of a program that no pod spec shows. */
   readonly namespace?: string | undefined;
 }

@@ -47,7 +47,11 @@ function modulesOf({ word, launch }: EngineDescriptor): readonly (readonly [stri
   if (launch === undefined) return [];
   const { modules, dynamo: wrapper } = launch;
   return [
-    ...(wrapper === undefined ? [] : [[wrapper.module, worker(wrapper.module, word, true)] as const]),
+    ...(wrapper === undefined
+      ? []
+      : [wrapper.module, ...(wrapper.otherModules ?? [])].map(
+          (module) => [module, worker(wrapper.module, word, true)] as const,
+        )),
     ...Object.entries(modules).map(([module, program]) => [module, worker(program, word, false)] as const),
   ];
 }
@@ -143,7 +147,6 @@ function programAt(
   const engine = engineCommand(name, next);
   if (engine !== undefined) return take(engine.program, engine.count);
   if (name === 'trtllm-serve' && next === 'disaggregated') return take(DISAGGREGATED, 2);
-  if (name === 'trtllm-serve' && next === 'disaggregated') return take(DISAGGREGATED, 2);
   if (SMG_COMMANDS.includes(name)) {
     return next === 'launch' ? take(SMG, 2) : next.startsWith('-') ? take(SMG, 1) : undefined;
   }
@@ -192,7 +195,7 @@ function ownCommand(
 }
 
 function moduleProgram(module: string): Program | undefined {
-  const name = module.replace(/\.(?:__main__|main)$/, '');
+  const name = module.replace(/\.(?:__main__|main|unified_main)$/, '');
   return Object.hasOwn(MODULES, name) ? MODULES[name] : undefined;
 }
 

@@ -17,6 +17,7 @@ import { shellScript } from './shell-script.js';
 import { type Library, type Surroundings, treeFileAt, withWritten } from './surroundings.js';
 import { unchecked, uncheckedContainer } from './unchecked-launches.js';
 import { uncheckedCommand, uncheckedImage } from './unchecked-programs.js';
+import { mayHideArgs } from './unseen-args.js';
 
 /** Scripts in scripts that are followed: `bash -c` in a `bash -c`. */
 const MAX_SHELL_DEPTH = 3;
@@ -362,12 +363,6 @@ function commandLaunches(
   }
   const inner = commandLaunches(found.child, surroundings, argsAre, depth, innerText);
   return [launch, ...inner.map((one) => ({ ...one, isGated: true }))];
-}
-
-/** Whether a word may be arguments that are not seen: also an item of a list that is nothing but an unknown variable. */
-function mayHideArgs(word: Word, before: Word | undefined, argsAre: Launch['argsAre']): boolean {
-  const isWholeItem = argsAre === 'items' && word.value === undefined && (word.known?.prefix ?? '') === '';
-  return word.mayBeMore || (isWholeItem && before !== undefined && before.value?.startsWith('-') !== true);
 }
 
 /** Some engines read their flags from a file too; those on the command line win. TensorRT-LLM's router reads nothing else. */

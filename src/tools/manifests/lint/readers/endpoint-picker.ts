@@ -24,6 +24,10 @@ const PRECISE: Readonly<Record<string, 'llm-d-scorer' | 'llm-d-producer' | undef
   'precise-prefix-cache-producer': 'llm-d-producer',
 };
 
+/** In its first releases (0.2) the scorer was a mode of the one that guesses. */
+const TRACKING = 'cache_tracking';
+const TRACKING_TYPE = 'precise-prefix-cache-scorer';
+
 /** Plugins that guess from their own decisions, with blocks that need not be the engine's. */
 const GUESSING: readonly string[] = [
   'prefix-cache-scorer',
@@ -43,7 +47,8 @@ export function readEndpointPickers({ source, documents }: OpenFile): readonly L
     const root = isMap(document.contents) ? (document.contents as YAMLMap) : undefined;
     const namespace = access.text(access.map(root, 'metadata'), 'namespace')?.value;
     const add = (found: Launch | undefined): void => {
-      if (found !== undefined && launches.length < MAX_CONFIGS) launches.push({ ...found, namespace });
+      if (found !== undefined && launches.length < MAX_CONFIGS)
+        launches.push({ ...found, namespace, owner: root });
     };
     visit(document, {
       Map(_key, node) {
@@ -94,7 +99,10 @@ function readConfig(
   at: Span,
 ): Launch | undefined {
   const plugins = access.maps(config, 'plugins');
-  const typeOf = (plugin: YAMLMap): string => access.text(plugin, 'type')?.value ?? '';
+  const typeOf = (plugin: YAMLMap): string =>
+    access.text(access.map(plugin, 'parameters'), 'mode')?.value === TRACKING
+      ? TRACKING_TYPE
+      : (access.text(plugin, 'type')?.value ?? '');
   // Where both are there, the scorer's own parameters are ignored.
   const precise =
     plugins.find((one) => PRECISE[typeOf(one)] === 'llm-d-producer') ??

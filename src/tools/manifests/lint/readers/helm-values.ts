@@ -10,6 +10,9 @@ import { locateScalar } from '../text/scalar-text.js';
 import type { TextSource } from '../text/span.js';
 import { impliedWord, type OpenFile, plainDocuments, settingAt, wordOf } from './yaml-words.js';
 
+/** The workers of llm-d's model service. */
+const SECTIONS = ['decode', 'prefill'] as const;
+
 /** Models of one release. */
 const MAX_MODELS = 500;
 
@@ -21,10 +24,14 @@ export function readHelmValues(file: OpenFile): readonly (readonly Launch[])[] {
   return plainDocuments(file).flatMap(({ access, root }) => {
     const models = access.maps(access.map(root, 'servingEngineSpec'), 'modelSpec').slice(0, MAX_MODELS);
     if (models.length > 0) return [readStack(file.source, access, root, models)];
-    const parts = ['decode', 'prefill'].filter((key) => access.map(root, key) !== undefined);
+    const parts = SECTIONS.filter((key) => access.map(root, key) !== undefined);
     return parts.length === 0
       ? []
-      : [parts.flatMap((key) => readModelService(file.source, access, root, key))];
+      : [
+          parts.flatMap((section) =>
+            readModelService(file.source, access, root, section).map((launch) => ({ ...launch, section })),
+          ),
+        ];
   });
 }
 

@@ -37,6 +37,32 @@ export function silentBeforeGateways(
   ];
 }
 
+/** Workers that keep nothing before the one router of others that looks for what they keep. */
+export function cachelessBeforeGateways(rule: Rule, { gateways, workers }: Fleet): readonly Finding[] {
+  const [listener, ...others] = gateways.filter(({ gateway }) => gateway?.usesEvents === true);
+  return listener === undefined || others.length > 0
+    ? []
+    : workers.flatMap(({ launch, phase, noPrefixCaching }) =>
+        launch.isDynamo || phase === 'prefill' || noPrefixCaching === undefined
+          ? []
+          : [cacheless(rule, launch, noPrefixCaching, listener)],
+      );
+}
+
+/** A worker without a prefix cache, and the program that looks for what is in it. */
+export function cacheless(
+  rule: Rule,
+  launch: Launch,
+  { name, span }: { readonly name: string; readonly span: Span },
+  listener: Launch,
+): Finding {
+  return findingAt(rule, span, {
+    message: `${nameOf(launch)} has prefix caching switched off (${name}), and ${nameOf(listener)} routes by what workers have cached`,
+    advice: `Take ${name} out, or let the router go by load.`,
+    related: [{ span: listener.at, says: `${nameOf(listener)} routes by KV events` }],
+  });
+}
+
 /** A worker whose topic does not begin as the picker's subscription does: ZeroMQ hands such messages to nobody. */
 function otherTopic(rule: Rule, worker: Launch, listener: Launch): readonly Finding[] {
   const filter = listener.gateway?.topicFilter;

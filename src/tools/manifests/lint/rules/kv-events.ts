@@ -8,7 +8,7 @@ import { addArguments } from '../fixes/fixes.js';
 import { isAtLeast } from '../launches/dynamo-version.js';
 import { type Launch, nameOf } from '../launches/launch.js';
 import { flagOf, settingOf } from '../launches/settings.js';
-import { silentBeforeGateways } from './gateway-events.js';
+import { cacheless, cachelessBeforeGateways, silentBeforeGateways } from './gateway-events.js';
 
 const offRule: Rule = {
   id: 'kv-events-off',
@@ -115,17 +115,14 @@ export const prefixCachingOff: LintRule = {
   rule: cachingRule,
   check(fleet) {
     const listener = listenerOf(fleet);
-    return publishersOf(fleet).flatMap(({ launch, noPrefixCaching }) =>
-      listener === undefined || noPrefixCaching === undefined
-        ? []
-        : [
-            findingAt(cachingRule, noPrefixCaching.span, {
-              message: `${nameOf(launch)} has prefix caching switched off (${noPrefixCaching.name}), and ${nameOf(listener)} routes by what workers have cached`,
-              advice: `Take ${noPrefixCaching.name} out, or let the router go by load.`,
-              related: [{ span: listener.at, says: `${nameOf(listener)} routes by KV events` }],
-            }),
-          ],
-    );
+    return [
+      ...publishersOf(fleet).flatMap(({ launch, noPrefixCaching }) =>
+        listener === undefined || noPrefixCaching === undefined
+          ? []
+          : [cacheless(cachingRule, launch, noPrefixCaching, listener)],
+      ),
+      ...cachelessBeforeGateways(cachingRule, fleet),
+    ];
   },
 };
 

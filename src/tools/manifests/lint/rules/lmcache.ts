@@ -35,6 +35,9 @@ export const kvawareWithoutLmcache: LintRule = {
   },
 };
 
+/** The smallest block size that vLLM takes without `--block-size` (see its default sizes). */
+const VLLM_LEAST_TOKENS = 16;
+
 const chunkRule: Rule = {
   id: 'lmcache-chunk-size',
   severity: 'warning',
@@ -77,14 +80,16 @@ function wholeBlocks(worker: WorkerFacts): readonly Finding[] {
   const { launch, size } = worker;
   const setting = chunkOf(worker);
   const chunk = numberOf(setting);
-  if (setting === undefined || chunk === undefined || size === undefined || chunk % size.tokens === 0)
-    return [];
+  // A size that vLLM chooses by itself is a multiple of its smallest one.
+  const isChosen = size === undefined && launch.backend === 'vllm' && !launch.hasUnseenArgs;
+  const tokens = size?.tokens ?? (isChosen ? VLLM_LEAST_TOKENS : undefined);
+  if (setting === undefined || chunk === undefined || tokens === undefined || chunk % tokens === 0) return [];
   return [
     findingAt(chunkRule, setting.span, {
-      message: `${nameOf(launch)} has LMCache chunks of ${chunk} tokens, and blocks of ${size.tokens}`,
+      message: `${nameOf(launch)} has LMCache chunks of ${chunk} tokens, and blocks of ${size === undefined ? `a multiple of ${tokens}, as vLLM chooses it` : tokens}`,
       consequence:
         'A chunk that is not made of whole blocks is refused by LMCache when the engine starts, or costs the blocks at its end.',
-      advice: `Set ${setting.name} to a multiple of ${size.tokens}.`,
+      advice: `Set ${setting.name} to a multiple of ${tokens}.`,
     }),
   ];
 }

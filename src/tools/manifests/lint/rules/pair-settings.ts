@@ -1,17 +1,20 @@
+import { TRTLLM } from '../../../../engines/trtllm/descriptor.js';
 import type { Fleet } from '../facts/fleet.js';
-import { type PairFacts, readPairFacts } from '../facts/pair-facts.js';
+import { type PairFacts, readPairFacts, roleByPlace } from '../facts/pair-facts.js';
+import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { nameOf } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { flagOf } from '../launches/settings.js';
+import { sizesOf } from './worker-sizes.js';
 
 const rule: Rule = {
   id: 'pair-settings',
   severity: 'error',
   summary: 'A prefill and a decode worker of one model differ in what both must share.',
   explanation:
-    'Engines compare their KV blocks before the first transfer and refuse each other where dtype, KV cache dtype, connector or (SGLang) page size differ. Both answer their health checks, and every request that is divided between them fails, or is computed again by the decode worker.',
+    'Engines compare their KV blocks before the first transfer and refuse each other where dtype, KV cache dtype, connector or (SGLang, TensorRT-LLM) the tokens of a block differ. Both answer their health checks, and every request that is divided between them fails, or is computed again by the decode worker.',
 };
 
 /** What both must have, by the flags of an engine. */
@@ -32,27 +35,64 @@ const SAME: ReadonlyMap<string, string> = new Map([
 export const pairSettings: LintRule = {
   rule,
   check: (fleet) =>
-    pairsIn(fleet).flatMap(([prefill, decode]) => [
-      ...flagFindings(prefill, decode),
-      ...connectorFindings(prefill, decode),
-    ]),
+    pairsIn(fleet, true).flatMap(([prefill, decode]) =>
+      decode.worker.launch.backend === TRTLLM.word
+        ? blockFindings(prefill, decode)
+        : [...flagFindings(prefill, decode), ...connectorFindings(prefill, decode)],
+    ),
 };
 
-/** Each decode worker beside the first prefill worker that it can be meant for. */
-export function pairsIn({ workers }: Fleet): readonly (readonly [PairFacts, PairFacts])[] {
-  const facts = workers.flatMap((worker) => readPairFacts(worker) ?? []);
+/**
+ * Each decode worker beside the first prefill worker that it can be meant for; with `isByPlace` also those that only their place
+ * in an object shows, of which a controller may write a part.
+ */
+export function pairsIn({ workers }: Fleet, isByPlace = false): readonly (readonly [PairFacts, PairFacts])[] {
+  const facts = workers.flatMap((worker) => {
+    const found = readPairFacts(worker);
+    if (found === undefined) return isByPlace && worker.launch.backend === 'vllm' ? placed(worker) : [];
+    return [isByPlace ? { ...found, role: found.role ?? roleByPlace(worker) } : found];
+  });
   const prefills = facts.filter(({ role }) => role === 'prefill');
   return facts
     .filter(({ role }) => role === 'decode')
     .flatMap((decode) => {
       const prefill = prefills.find(
         ({ worker }) =>
-          worker.model !== undefined &&
-          worker.model === decode.worker.model &&
-          worker.launch.backend === decode.worker.launch.backend,
+          areOneModel(worker, decode.worker) && worker.launch.backend === decode.worker.launch.backend,
       );
       return prefill === undefined ? [] : [[prefill, decode] as const];
     });
+}
+
+function placed(worker: WorkerFacts): readonly PairFacts[] {
+  const role = roleByPlace(worker);
+  return role === undefined
+    ? []
+    : [{ worker, role, connector: undefined, usesNixl: false, kvRole: undefined, setting: undefined }];
+}
+
+/** By the name of the model, or because one object that names none has both. */
+function areOneModel(one: WorkerFacts, other: WorkerFacts): boolean {
+  const object = one.launch.site?.object;
+  return one.model === undefined
+    ? other.model === undefined && object !== undefined && object === other.launch.site?.object
+    : one.model === other.model;
+}
+
+/** TensorRT-LLM's servers send blocks as they are: those of another size are refused. */
+function blockFindings(prefill: PairFacts, decode: PairFacts): readonly Finding[] {
+  const ours = decode.worker.engine;
+  const theirs = prefill.worker.engine;
+  const setting = ours?.setting ?? theirs?.setting;
+  if (ours === undefined || theirs === undefined || setting === undefined || ours.tokens === theirs.tokens)
+    return [];
+  return [
+    findingAt(rule, setting.span, {
+      message: `${nameOf(decode.worker.launch)} has ${ours.tokens} tokens in a block${ours.setting === undefined ? ' by default' : ''}, and ${nameOf(prefill.worker.launch)}, its partner for the same model, ${theirs.tokens}${theirs.setting === undefined ? ' by default' : ''}`,
+      advice: 'Give both roles the same kv_cache_config.tokens_per_block.',
+      related: sizesOf([prefill.worker, decode.worker]),
+    }),
+  ];
 }
 
 function flagFindings(prefill: PairFacts, decode: PairFacts): readonly Finding[] {

@@ -1,5 +1,5 @@
 import type { SourceFile } from '../../source-file.js';
-import { isTemplateText } from '../../template-text.js';
+import { isTemplateText, templateKindOf } from '../../template-text.js';
 import type { Finding, Rule, Severity } from '../findings/finding.js';
 import { namesProgram } from '../text/text-kinds.js';
 
@@ -21,9 +21,6 @@ export interface LeftOut {
   readonly line: number;
   readonly why: string;
 }
-
-/** Marks of Helm alone, and of Go's own templates. */
-const HELM = /\{\{-?\s*(?:[.$"(]|if|else|end|with|range|include|template|define|toYaml|tpl|fail|required)/;
 
 /** The kinds of objects that start containers, wherever their line stands. */
 const WORKLOAD =
@@ -67,10 +64,10 @@ export function findUnreadable(
   return { findings, leftOut };
 }
 
-/** A template is whole as it is; it is only not what runs. Undefined for what has nothing to do with workloads. */
+/** A template is whole as it is; it is only not what runs, and matters where it names an engine. Undefined for what has nothing to do with workloads. */
 function severityOf(text: string, isTemplate: boolean, isNamed: boolean): Severity | undefined {
-  if (isWorkload(text)) return isTemplate ? 'note' : unreadable.severity;
-  if (isTemplate) return undefined;
+  if (isTemplate) return isWorkload(text) && (isNamed || namesProgram(text)) ? 'note' : undefined;
+  if (isWorkload(text)) return unreadable.severity;
   if (isNamed) return 'warning';
   return namesProgram(text) ? 'note' : undefined;
 }
@@ -90,18 +87,16 @@ function findingOf(
   severity: Severity,
 ): Finding {
   const isTemplate = isTemplateText(text);
-  const isHelm = HELM.test(text);
+  const kind = isTemplate ? templateKindOf(text, file) : undefined;
   return {
     ruleId: unreadable.id,
     severity,
     file,
     line,
     column,
-    message: isTemplate ? `this is a template${isHelm ? ' of Helm' : ''}, not YAML` : message,
+    message: kind === undefined ? message : `this is ${['a template', kind.name].join(' ').trim()}, not YAML`,
     consequence: unreadable.explanation,
-    advice: isTemplate
-      ? `Render it first${isHelm ? ': helm template CHART | kv-accord lint -' : ', and give kv-accord lint the result.'}`
-      : 'Write the document so that kubectl apply --dry-run=client reads it.',
+    advice: kind?.advice ?? 'Write the document so that kubectl apply --dry-run=client reads it.',
   };
 }
 

@@ -17,8 +17,11 @@ describe('YAML that cannot be read', () => {
     ['Go', 'kind: RayJob\nmetadata:\n  name: {{.Name}}\n'],
     ['Jinja', 'kind: Job\nmetadata: {name: a}\n{% if on %}\nspec: {}\n{% endif %}\n'],
     ['a script', 'kind: Pod\nmetadata: {name: a}\nspec: {{POD_SPEC}}\n'],
-  ])('is a note where it is a template of %s', (_name, text) => {
-    expect(found({ 'a.yaml': text })).toEqual([expect.stringMatching(/^unreadable a\.yaml:\d note$/)]);
+  ])('is a note where it is a template of %s that names an engine', (_name, text) => {
+    expect(found({ 'a.yaml': `${text}# vllm serve\n` })).toEqual([
+      expect.stringMatching(/^unreadable a\.yaml:\d note$/),
+    ]);
+    expect(found({ 'a.yaml': text })).toEqual([]);
   });
 
   it('is left out where it is no workload, and said to be', () => {

@@ -1,4 +1,3 @@
-import { PrefixIndexError } from '../../../core/blocks/prefix-index.js';
 import type { ActiveBlocks } from './active-blocks.js';
 import { AGGREGATED_PARTS, type Candidate } from './candidates.js';
 import { rankHash } from './session-affinity.js';
@@ -130,28 +129,19 @@ export class RankTable {
     return new Map(this.#all.map(({ candidate }, place) => [keyOf(candidate.target, candidate.rank), place]));
   }
 
+  /** Both numbers or none: a rank without one of them is left out. */
   #add(key: string, candidate: Candidate): KnownRank | undefined {
-    try {
-      const active = this.#active?.addRank() ?? 0;
-      const inFlight = this.#addFlight(active);
-      const hash = rankHash(candidate.workerId || candidate.target, candidate.rank);
-      const known = { candidate, active, inFlight, hash, lastTurn: 0, trust: undefined };
-      this.#byKey.set(key, known);
-      return known;
-    } catch (error) {
-      if (!(error instanceof PrefixIndexError)) throw error;
+    const active = this.#active === undefined ? 0 : this.#active.addRank();
+    if (active === undefined) return undefined;
+    const inFlight = this.#inFlight === undefined ? 0 : this.#inFlight.addRank();
+    if (inFlight === undefined) {
+      this.#active?.dropRank(active);
       return undefined;
     }
-  }
-
-  /** Both or none: a rank without a number in one of them is left out. */
-  #addFlight(active: number): number {
-    try {
-      return this.#inFlight?.addRank() ?? 0;
-    } catch (error) {
-      this.#active?.dropRank(active);
-      throw error;
-    }
+    const hash = rankHash(candidate.workerId || candidate.target, candidate.rank);
+    const known = { candidate, active, inFlight, hash, lastTurn: 0, trust: undefined };
+    this.#byKey.set(key, known);
+    return known;
   }
 }
 

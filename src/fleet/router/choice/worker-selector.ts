@@ -128,7 +128,7 @@ export class WorkerSelector {
     }
     const view = new DataView(hashes.buffer, hashes.byteOffset, hashes.length);
     for (let at = 0; at + HASH_BYTES <= hashes.length; at += HASH_BYTES)
-      if (inFlight.has(rank, view.getUint32(at, true), view.getUint32(at + 4, true)))
+      if (inFlight.mayHave(rank, view.getUint32(at, true)))
         this.#evictions.add(rank, view.getBigUint64(at, true));
   }
 
@@ -250,14 +250,13 @@ export class WorkerSelector {
     const request = active.add(rank.active, {
       sequenceHashes,
       tokenCount,
-      sharedBlocks: this.#survey.sharedBlocks(place),
       prefillTokens: isReceived ? 0 : Math.round(decided.cost.potentialPrefillBlocks * tokensPerBlock),
     });
     const { target, rank: number, offer } = rank.candidate;
     const isFollowed =
       offer === 'full' && index !== undefined && !index.record(target, number, sequenceHashes);
     if (!isFollowed) return new Reserved(decided, request, undefined, NOTHING_FOUND);
-    const flight = this.#fly(prompt, decided, rank, epoch);
+    const flight = this.#fly(prompt, rank, epoch);
     return new Reserved(decided, request, flight, () => {
       // Another rank may have its place, and another epoch's blocks are others.
       if (this.#epoch !== epoch) return undefined;
@@ -266,15 +265,13 @@ export class WorkerSelector {
     });
   }
 
-  #fly(prompt: RoutedPrompt, { flyingBlocks }: Decided, { inFlight: rank }: KnownRank, epoch: Epoch): Flight {
+  #fly(prompt: RoutedPrompt, { inFlight: rank }: KnownRank, epoch: Epoch): Flight {
     const { inFlight } = epoch;
     const { predictsOnRoute = true } = this.#options;
     const { sequenceHashes, tokenCount } = prompt;
     const hold = inFlight.add(
       rank,
-      predictsOnRoute
-        ? { sequenceHashes, tokenCount, sharedBlocks: flyingBlocks, prefillTokens: 0 }
-        : undefined,
+      predictsOnRoute ? { sequenceHashes, tokenCount, prefillTokens: 0 } : undefined,
     );
     return new Flight({ prompt, rank }, { inFlight, evictions: this.#evictions, hold });
   }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ActiveBlocks, type ActiveRequest } from '../../../../src/fleet/router/choice/active-blocks.js';
 import { pack } from '../../../support/kv-events.js';
-import { packedFrom } from '../../../support/packed-hashes.js';
 import { chainOf } from '../support/chained.js';
 
 const TOKENS_PER_BLOCK = 16;
@@ -16,12 +15,7 @@ function add(
 ): ActiveRequest {
   const sequenceHashes = chainOf(blocks);
   const tokenCount = TOKENS_PER_BLOCK * blocks.length + moreTokens;
-  return active.add(rank, {
-    sequenceHashes,
-    tokenCount,
-    sharedBlocks: shared(active, rank, blocks),
-    prefillTokens,
-  });
+  return active.add(rank, { sequenceHashes, tokenCount, prefillTokens });
 }
 
 function shared(active: ActiveBlocks, rank: number, blocks: readonly number[]): number {
@@ -30,9 +24,15 @@ function shared(active: ActiveBlocks, rank: number, blocks: readonly number[]): 
   return at === -1 ? 0 : (depths[at] as number);
 }
 
+function addRank(active: ActiveBlocks): number {
+  const rank = active.addRank();
+  if (rank === undefined) throw new Error('there is no number left');
+  return rank;
+}
+
 function twoRanks(maxTrackedBlocks?: number): { active: ActiveBlocks; one: number; other: number } {
   const active = new ActiveBlocks(TOKENS_PER_BLOCK, maxTrackedBlocks);
-  return { active, one: active.addRank(), other: active.addRank() };
+  return { active, one: addRank(active), other: addRank(active) };
 }
 
 describe('active blocks', () => {
@@ -122,7 +122,7 @@ describe('active blocks', () => {
     add(active, other, [1, 2]);
     active.dropRank(one);
     expect(active.trackedBlocks).toBe(2);
-    const next = active.addRank();
+    const next = addRank(active);
     expect(next).toBe(one);
     request.progress(100);
     request.release();
@@ -159,55 +159,41 @@ describe('active blocks', () => {
     expect(active.trackedBlocks).toBe(0);
   });
 
-  it('come to nothing in the end also when hashes collide', () => {
+  it('are those of each prompt by itself also where hashes collide, or are much alike', () => {
     const { active, one } = twoRanks();
     // The third block of both prompts has the same hash after different ones.
     const prompts = [[1, 2, 9, 4], [5, 6, 9, 4], [1, 2, 9], [5]].map((blocks) => pack(blocks));
     const requests = [...prompts, ...prompts].map((sequenceHashes) => {
-      const { count, depths } = active.match(sequenceHashes);
-      const sharedBlocks = count === 0 ? 0 : (depths[0] as number);
       const tokenCount = 2 * sequenceHashes.length;
-      return active.add(one, { sequenceHashes, tokenCount, sharedBlocks, prefillTokens: 0 });
+      return active.add(one, { sequenceHashes, tokenCount, prefillTokens: 0 });
     });
-    expect(active.blocksOn(one)).toBeGreaterThanOrEqual(6);
-    for (const request of requests) {
-      request.release();
-      expect(active.blocksOn(one)).toBeGreaterThanOrEqual(0);
-    }
+    expect(active.blocksOn(one)).toBe(8);
+    for (const request of requests) request.release();
     expect([active.blocksOn(one), active.trackedBlocks]).toEqual([0, 0]);
   });
 
-  it('count blocks by their number whose hashes are too much alike for the index', () => {
-    const { active, one } = twoRanks();
-    // The inverse of how the index spreads hashes, so that all these come to one place of its table.
-    const alike = Array.from({ length: 4_000 }, (_, low) => {
-      const mixed = BigInt.asUintN(64, ((0xbeefcafen << 32n) | BigInt(low)) * 0xf1de83e19937733dn);
-      return mixed ^ (mixed >> 32n);
-    });
-    const sequenceHashes = packedFrom(alike);
-    const request = active.add(one, {
-      sequenceHashes,
-      tokenCount: 64_000,
-      sharedBlocks: 0,
-      prefillTokens: 0,
-    });
-    expect([active.trackedBlocks, active.untrackedBlocks]).toEqual([0, 4_000]);
-    expect(active.blocksOn(one)).toBe(4_000);
-    expect(active.match(sequenceHashes).count).toBe(0);
+  it('may be there where they are, and mostly not where they are not', () => {
+    const { active, one, other } = twoRanks();
+    const lows = (from: number): number[] => Array.from({ length: 600 }, (_, at) => 7_919 * (from + at));
+    const request = active.add(one, { sequenceHashes: pack(lows(0)), tokenCount: 9_600, prefillTokens: 0 });
+    expect(lows(0).every((low) => active.mayHave(one, low))).toBe(true);
+    expect(lows(600).filter((low) => active.mayHave(one, low)).length).toBeLessThan(100);
+    expect(lows(0).some((low) => active.mayHave(other, low))).toBe(false);
+    // What comes after it was asked for the first time.
+    for (let from = 600; from < 12_000; from += 600) {
+      active.add(one, { sequenceHashes: pack(lows(from)), tokenCount: 9_600, prefillTokens: 0 });
+      expect(lows(from).every((low) => active.mayHave(one, low))).toBe(true);
+    }
     request.release();
-    expect(active.blocksOn(one)).toBe(0);
+    active.dropRank(one);
+    expect(lows(600).some((low) => active.mayHave(one, low))).toBe(false);
   });
 
-  it('stand on when blocks are named as shared that nobody holds', () => {
-    const { active, one } = twoRanks();
-    const request = active.add(one, {
-      sequenceHashes: chainOf([1, 2, 3]),
-      tokenCount: 48,
-      sharedBlocks: 9,
-      prefillTokens: 0,
-    });
-    expect(active.blocksOn(one)).toBe(3);
-    request.release();
-    expect(active.blocksOn(one)).toBe(0);
+  it('have at most 65,535 ranks', () => {
+    const active = new ActiveBlocks(TOKENS_PER_BLOCK);
+    for (let rank = 0; rank < 65_535; rank += 1) expect(active.addRank()).toBe(rank);
+    expect(active.addRank()).toBeUndefined();
+    active.dropRank(7);
+    expect(active.addRank()).toBe(7);
   });
 });

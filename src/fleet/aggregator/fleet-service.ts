@@ -105,7 +105,7 @@ export function createFleetService({ runner, board, edge }: FleetServiceModules)
 
     listWorkers: wrapUnary(edge, (request) => listWorkers(runner, request)),
 
-    listPairs: wrapUnary(edge, (request) => listPairs(runner, request)),
+    listPairs: wrapUnary(edge, (request) => listPairs(runner, request, edge.clock.monotonicMs())),
 
     watchPairs: wrapServerStream<WatchPairsRequest, WatchPairsResponse>(
       edge,

@@ -27,19 +27,22 @@ export function offeredTargets({ gateOpen, members }: GroupView): ReadonlySet<st
   );
 }
 
-/** One pair as a message; undefined where one of the two is no member of its role. */
+const MS_PER_SECOND = 1_000;
+
+/** One pair as a message at a monotonic time; undefined where one of the two is no member of its role. */
 export function toPair(
   group: string,
   pairs: PairLookup,
   prefillTarget: string,
   decodeTarget: string,
   offered: ReadonlySet<string>,
+  nowMs: number,
 ): Pair | undefined {
   const verdict = pairs.verdict(prefillTarget, decodeTarget);
   const prefill = pairs.member(prefillTarget);
   const decode = pairs.member(decodeTarget);
   if (verdict === undefined || prefill === undefined || decode === undefined) return undefined;
-  const { cost, transfers, failedTransfers } = pairs.transfersOf(prefillTarget, decodeTarget);
+  const { cost, transfers, failedTransfers, asideUntilMs } = pairs.transfersOf(prefillTarget, decodeTarget);
   return {
     group,
     prefill: { target: prefillTarget, workerId: prefill.workerId, instanceId: prefill.instanceId },
@@ -53,6 +56,10 @@ export function toPair(
     transfers: BigInt(transfers),
     failedTransfers: BigInt(failedTransfers),
     offered: verdict.offered && offered.has(prefillTarget) && offered.has(decodeTarget),
+    retryAfterSeconds:
+      verdict.state === 'set_aside' && asideUntilMs !== undefined
+        ? Math.max(0, Math.ceil((asideUntilMs - nowMs) / MS_PER_SECOND))
+        : undefined,
   };
 }
 
@@ -70,8 +77,8 @@ function placeOf(token: string): Place {
   });
 }
 
-/** One page of pairs, in the order of group, prefill and decode target. */
-export function listPairs(runner: FleetRunner, request: ListPairsRequest): ListPairsResponse {
+/** One page of pairs at a monotonic time, in the order of group, prefill and decode target. */
+export function listPairs(runner: FleetRunner, request: ListPairsRequest, nowMs: number): ListPairsResponse {
   const from = placeOf(request.pageToken);
   const pairs: Pair[] = [];
   let nextPageToken = '';
@@ -88,7 +95,7 @@ export function listPairs(runner: FleetRunner, request: ListPairsRequest): ListP
         nextPageToken = [last?.group, last?.prefill?.target, last?.decode?.target].join('\n');
         break;
       }
-      const pair = toPair(view.group, lookup, prefill, decode, offered);
+      const pair = toPair(view.group, lookup, prefill, decode, offered, nowMs);
       if (pair !== undefined) pairs.push(pair);
     }
   }

@@ -100,7 +100,7 @@ export class PairWatch {
     let gone = goneTargets;
     let page: Pair[] = [];
     for (const [prefill, decode] of targets) {
-      const pair = toPair(this.#group, pairs, prefill, decode, offered);
+      const pair = toPair(this.#group, pairs, prefill, decode, offered, this.#modules.clock.monotonicMs());
       if (pair === undefined) continue;
       page.push(pair);
       if (page.length < MAX_PAIRS_IN_MESSAGE) continue;

@@ -76,6 +76,7 @@ describe('the pairs of an aggregator', () => {
       classEvidence: 'zone eu-1a',
       reason: '',
       offered: true,
+      retryAfterSeconds: undefined,
     });
     expect(byDecode.get('decode-1')).toMatchObject({
       state: PairState.CANNOT_PAIR,
@@ -174,6 +175,11 @@ describe('the pairs of an aggregator', () => {
     expect(seen.at(-1)?.changed).toMatchObject([
       { state: PairState.SET_ASIDE, failedTransfers: 3n, offered: false },
     ]);
+    const { pairs } = await list(harness);
+    for (const { retryAfterSeconds = 0 } of [...(seen.at(-1)?.changed ?? []), ...pairs]) {
+      expect(retryAfterSeconds).toBeGreaterThan(0);
+      expect(retryAfterSeconds).toBeLessThanOrEqual(30);
+    }
     expect(harness.logger.messages().join('\n')).toContain(
       'is set aside for 30 s after 3 failed transfers in a row: it timed out',
     );

@@ -90,7 +90,7 @@ function listOf(pairs: readonly Pair[]): string {
       costOf(pair),
       String(pair.transfers),
       String(pair.failedTransfers),
-      clip(onOneLine(pair.reason), MAX_REASON_CHARS),
+      `${retryOf(pair)}${clip(onOneLine(pair.reason), MAX_REASON_CHARS)}`,
     ]);
   }
   const rest = pairs.length - MAX_ROWS;
@@ -101,6 +101,12 @@ function listOf(pairs: readonly Pair[]): string {
 
 function nameOf(worker: PairWorker | undefined): string {
   return onOneLine(workerName({ workerId: worker?.workerId ?? '', target: worker?.target ?? '' }));
+}
+
+/** `tried again in 40 s: `, before why; empty for a pair that is not set aside, or that an older aggregator told of. */
+function retryOf({ retryAfterSeconds }: Pair): string {
+  if (retryAfterSeconds === undefined) return '';
+  return retryAfterSeconds === 0 ? 'tried again now: ' : `tried again in ${retryAfterSeconds} s: `;
 }
 
 /** `can_pair`, `set_aside`, …; the number of one that this version does not know. */

@@ -355,6 +355,11 @@ export interface Pair {
    * so, and both workers are offered.
    */
   offered: boolean;
+  /**
+   * Of a pair that is set aside: seconds from this message until it is tried
+   * again, begun ones counted; 0 where that is due. Absent for others.
+   */
+  retryAfterSeconds?: number | undefined;
 }
 
 export interface PairWorker {
@@ -1511,6 +1516,7 @@ function createBasePair(): Pair {
     transfers: 0n,
     failedTransfers: 0n,
     offered: false,
+    retryAfterSeconds: undefined,
   };
 }
 
@@ -1557,6 +1563,9 @@ export const Pair: MessageFns<Pair> = {
     }
     if (message.offered !== false) {
       writer.uint32(96).bool(message.offered);
+    }
+    if (message.retryAfterSeconds !== undefined) {
+      writer.uint32(104).uint32(message.retryAfterSeconds);
     }
     return writer;
   },
@@ -1670,6 +1679,14 @@ export const Pair: MessageFns<Pair> = {
             message.offered = reader.bool();
             continue;
           }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.retryAfterSeconds = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1720,6 +1737,9 @@ export const Pair: MessageFns<Pair> = {
     if (message.offered !== false) {
       obj.offered = message.offered;
     }
+    if (message.retryAfterSeconds !== undefined) {
+      obj.retryAfterSeconds = Math.round(message.retryAfterSeconds);
+    }
     return obj;
   },
 
@@ -1746,6 +1766,7 @@ export const Pair: MessageFns<Pair> = {
       ? BigInt(object.failedTransfers)
       : 0n;
     message.offered = object.offered ?? false;
+    message.retryAfterSeconds = object.retryAfterSeconds ?? undefined;
     return message;
   },
 };

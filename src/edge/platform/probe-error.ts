@@ -1,7 +1,11 @@
 import { jsonText } from '../../core/text/printable.js';
-/** Why a source has no answer. `not_here` means that the engine has no such endpoint. */
+/**
+ * Why a source has no answer. `unreachable`: the connection was refused. `no_connection`: none was made in time, as where packets
+ * are dropped. `timeout`: nothing came over it in time. `not_here`: the engine has no such endpoint.
+ */
 export type ProbeErrorCode =
   | 'unreachable'
+  | 'no_connection'
   | 'timeout'
   | 'not_here'
   | 'not_ready'

@@ -74,6 +74,8 @@ export function createEngineRpc(
       switch (preflight.type) {
         case 'aborted':
           throw givenUp();
+        case 'no_connection':
+          throw new ProbeError('no_connection', origin, `no connection within ${connectTimeoutMs} ms`);
         case 'timeout':
           throw new ProbeError('timeout', origin, `no HTTP/2 connection within ${connectTimeoutMs} ms`);
         case 'failed':

@@ -5,6 +5,8 @@ import { watchDeadline } from '../platform/time/deadline.js';
 /** What came of looking whether a peer speaks plaintext HTTP/2. */
 export type PreflightOutcome =
   | { readonly type: 'ready' }
+  /** Without a connection at all, or with one over which no HTTP/2 came. */
+  | { readonly type: 'no_connection' }
   | { readonly type: 'timeout' }
   | { readonly type: 'aborted' }
   | { readonly type: 'failed'; readonly message: string };
@@ -35,7 +37,13 @@ export function preflightHttp2(
       session.destroy();
       resolve(outcome);
     };
-    const stopWatching = watchDeadline(options, modules, (why) => finish({ type: why }));
+    let isConnected = false;
+    const stopWatching = watchDeadline(options, modules, (why) =>
+      finish({ type: why === 'timeout' && !isConnected ? 'no_connection' : why }),
+    );
+    session.once('connect', () => {
+      isConnected = true;
+    });
     session.once('remoteSettings', () => finish({ type: 'ready' }));
     session.on('error', (error) => finish({ type: 'failed', message: error.message }));
     session.once('close', () => finish({ type: 'failed', message: 'the connection was closed' }));

@@ -70,11 +70,28 @@ describe('a call of an engine over gRPC', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('gives up on a peer that accepts TCP and never speaks HTTP/2', async () => {
+  it('distinguishes a peer to which no connection can be made', async () => {
     const clock = new FakeClock();
     await using silent = await rawServer((socket) => socket.resume());
     const failure = ask(silent.address, clock);
-    await silent.connected;
+    // Nothing of the network has had a turn yet: for the call it is silent.
+    await clock.advanceMs(2_000);
+    expect(await failure).toMatchObject({
+      code: 'no_connection',
+      message: expect.stringContaining('no connection within 2000 ms'),
+    });
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('gives up on a peer that accepts TCP and never speaks HTTP/2', async () => {
+    const clock = new FakeClock();
+    let heard: () => void = () => {};
+    const spoken = new Promise<void>((resolve) => {
+      heard = resolve;
+    });
+    await using silent = await rawServer((socket) => socket.on('data', () => heard()));
+    const failure = ask(silent.address, clock);
+    await spoken;
     await clock.advanceMs(2_000);
     expect(await failure).toMatchObject({
       code: 'timeout',

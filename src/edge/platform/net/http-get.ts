@@ -257,9 +257,11 @@ function exchange(
       else resolve(outcome);
     };
     const onError = (cause: Error): void => finish(fromSocketError(cause, origin));
-    const connectTimer = clock.setTimer(Math.min(connectTimeoutMs, limits.remainingMs), () =>
-      finish(new ProbeError('timeout', origin, `no connection within ${connectTimeoutMs} ms`)),
-    );
+    const connectTimer = clock.setTimer(Math.min(connectTimeoutMs, limits.remainingMs), () => {
+      // Who accepts a connection and says nothing over TLS is there, and late.
+      const code = request.socket?.connecting === false ? 'timeout' : 'no_connection';
+      finish(new ProbeError(code, origin, `no connection within ${connectTimeoutMs} ms`));
+    });
     const stopWatching = watchDeadline({ timeoutMs: limits.remainingMs, signal }, { clock }, (why) => {
       const message =
         why === 'aborted'

@@ -1,4 +1,5 @@
 import type { Fact, FieldFact } from '../../../core/contract/facts.js';
+import type { ProbeErrorCode } from '../../../engines/probing/probe.js';
 import { EngineState, EvidenceSource } from '../../../gen/kvaccord/v1/capabilities.js';
 import type { SourceResult } from './probe-round.js';
 
@@ -40,6 +41,9 @@ const LIVE_SOURCES: ReadonlySet<EvidenceSource> = new Set([
   EvidenceSource.ENGINE_HTTP,
   EvidenceSource.ENGINE_METRICS,
 ]);
+
+/** Nothing came back. */
+const SILENT: ReadonlySet<ProbeErrorCode> = new Set(['unreachable', 'no_connection', 'timeout']);
 
 /** Whether the running engine itself said so, and not a file or the operator. */
 function isLive(fact: Fact): boolean {
@@ -92,7 +96,7 @@ export function judgeRound(
     const said = sampleOf(notReadyYet.map(({ message }) => message));
     return answers(EngineState.STARTING, [`the engine at ${address} is not ready yet: ${said}`]);
   }
-  const silent = failures.filter(({ code }) => code === 'unreachable' || code === 'timeout');
+  const silent = failures.filter(({ code }) => SILENT.has(code));
   if (silent.length === 0) {
     const said = failures.length === 0 ? 'there is nothing to ask' : sampleOf(failures.map((f) => f.message));
     return answers(EngineState.STARTING, [

@@ -28,11 +28,13 @@ const DEFAULT_PROBE_INTERVAL_MS = 10_000;
  */
 const MAX_FAST_ROUNDS_WHEN_READY = 10;
 /**
- * Rounds, a minute at most, for which an engine that comes up waits for sources that are late. What such a source says may
- * change what the engine is: vLLM takes seconds for its first `/server_info`, and without it a prefill engine looks like one
- * that serves whole requests.
+ * Rounds for which an engine that comes up waits for sources that are late. What such a source says may change what the engine
+ * is: vLLM takes seconds for its first `/server_info`, and without it a prefill engine looks like one that serves whole requests.
+ * A port to which no connection can be made is not late.
  */
 const MAX_LATE_ROUNDS = 10;
+/** Milliseconds of that at most: the gate of its model waits as long for this worker. */
+const MAX_LATE_MS = 30_000;
 /** Intervals vary by this part to either side, so that the sidecars of one node do not ask in step. */
 const JITTER = 0.1;
 
@@ -114,6 +116,7 @@ export class EngineWatch {
   #wasDown = false;
   #fastRoundsWhenReady = 0;
   #lateRounds = 0;
+  #lateSinceMs = 0;
   #knowsBlockSize = false;
   /** Ends the wait for the next round; absent while a round runs. */
   #endWait: (() => void) | undefined;
@@ -277,7 +280,10 @@ export class EngineWatch {
   #untilNoneIsLate(judged: EngineHealth, results: readonly SourceResult[], address: string): EngineHealth {
     const comesUp = judged.state === EngineState.READY && this.#health.state !== EngineState.READY;
     const late = results.filter(({ outcome }) => outcome.type === 'failed' && outcome.code === 'timeout');
-    if (!comesUp || late.length === 0 || this.#lateRounds >= MAX_LATE_ROUNDS) {
+    const nowMs = this.#modules.clock.monotonicMs();
+    if (this.#lateRounds === 0) this.#lateSinceMs = nowMs;
+    const isOver = this.#lateRounds >= MAX_LATE_ROUNDS || nowMs - this.#lateSinceMs >= MAX_LATE_MS;
+    if (!comesUp || late.length === 0 || isOver) {
       this.#lateRounds = 0;
       return judged;
     }

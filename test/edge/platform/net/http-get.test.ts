@@ -230,11 +230,28 @@ describe('an engine that does not answer', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('to the TLS handshake is given up after the time for connecting', async () => {
+  it('that is not made in time has a code of its own', async () => {
     const clock = new FakeClock();
     await using silent = await rawServer(() => {});
+    const outcome = failure(get(silent.url, {}, clock));
+    // Nothing of the network has had a turn yet: for the request it is silent.
+    await clock.advanceMs(2_000);
+    expect(await outcome).toMatchObject({
+      code: 'no_connection',
+      message: expect.stringContaining('no connection within 2000 ms'),
+    });
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('to the TLS handshake is given up after the time for connecting', async () => {
+    const clock = new FakeClock();
+    let heard: () => void = () => {};
+    const spoken = new Promise<void>((resolve) => {
+      heard = resolve;
+    });
+    await using silent = await rawServer(() => heard());
     const outcome = failure(get(silent.url.replace('http:', 'https:'), {}, clock));
-    await silent.connected;
+    await spoken;
     await clock.advanceMs(2_000);
     expect(await outcome).toMatchObject({
       code: 'timeout',

@@ -39,6 +39,13 @@ describe('how an engine stands', () => {
     expect(after([failed('timeout'), answered(blockSize(32))]).state).toBe(EngineState.READY);
   });
 
+  it('is unreachable when no connection can be made, and a ready one not at once', () => {
+    const dropped = [failed('no_connection', 'GET x: no connection within 2000 ms')];
+    expect(after(dropped).state).toBe(EngineState.UNREACHABLE);
+    expect(after(good, dropped, dropped).state).toBe(EngineState.READY);
+    expect(after(good, dropped, dropped, dropped).state).toBe(EngineState.UNREACHABLE);
+  });
+
   it('is unreachable when nothing answers, and says where and why', () => {
     const health = after(refused);
     expect(health.state).toBe(EngineState.UNREACHABLE);

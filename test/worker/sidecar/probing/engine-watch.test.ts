@@ -241,6 +241,25 @@ describe('a source that is late when the engine comes up', () => {
     await bench.stop();
   });
 
+  it('is not waited for where no connection to it can be made, as to a port that drops packets', async () => {
+    const bench = new Bench();
+    bench.metrics.behaviour = { does: 'fail', code: 'no_connection' };
+    await bench.start();
+    expect(bench.last.state).toBe(EngineState.READY);
+    await bench.stop();
+  });
+
+  it('is waited for half a minute, however long each round takes', async () => {
+    const bench = new Bench();
+    bench.metrics.behaviour = { does: 'hang' };
+    await bench.start();
+    await bench.clock.advanceMs(5_000 + 24_000);
+    expect(bench.last.state).toBe(EngineState.STARTING);
+    await bench.clock.advanceMs(6_000 + 1_000);
+    expect(bench.last.state).toBe(EngineState.READY);
+    await bench.stop();
+  });
+
   it('takes nothing away from an engine that is ready', async () => {
     const bench = new Bench();
     await bench.start();

@@ -15,8 +15,9 @@ const CALL_TIMEOUT_MS = 5_000;
 /** How long after an answer that keeps a pair from requests it is asked again. */
 const ASK_AGAIN_MS = 30_000;
 
-/** Questions at a time; the others wait. */
+/** Questions at a time, and of one sidecar; the others wait, those for other sidecars for no one of these. */
 const MAX_CALLS = 32;
+const MAX_CALLS_OF_TARGET = 4;
 
 /** Longest reason that is kept. */
 const MAX_REASON_CHARS = 300;
@@ -41,6 +42,10 @@ export class ChannelChecker implements FleetCompanion, FleetListener {
   readonly #again = new Set<Timer>();
   readonly #stop = new AbortController();
   #calls = 0;
+  /** By decode target. */
+  readonly #callsOf = new Map<string, number>();
+  /** Decode targets that did not answer in time, until when another one is asked in their place. */
+  readonly #silentUntilMs = new Map<string, number>();
 
   constructor(modules: { readonly clock: Clock; readonly runner: FleetRunner }) {
     this.#clock = modules.clock;
@@ -53,6 +58,7 @@ export class ChannelChecker implements FleetCompanion, FleetListener {
 
   onDisconnected(target: string): void {
     this.#channels.delete(target);
+    this.#silentUntilMs.delete(target);
   }
 
   onEffect(effect: AgreementEffect): void {
@@ -75,17 +81,36 @@ export class ChannelChecker implements FleetCompanion, FleetListener {
 
   #next(): void {
     while (this.#calls < MAX_CALLS) {
-      const asked = this.#waiting.shift();
+      const at = this.#waiting.findIndex(
+        ({ question }) => this.#callsTo(question.decodeTarget) < MAX_CALLS_OF_TARGET,
+      );
+      const [asked] = at === -1 ? [] : this.#waiting.splice(at, 1);
       if (asked === undefined) return;
-      this.#calls += 1;
       void this.#carryOut(asked);
     }
+  }
+
+  #callsTo(decodeTarget: string): number {
+    return this.#callsOf.get(decodeTarget) ?? 0;
+  }
+
+  #countCall(decodeTarget: string, change: 1 | -1): void {
+    this.#calls += change;
+    const calls = this.#callsTo(decodeTarget) + change;
+    if (calls === 0) this.#callsOf.delete(decodeTarget);
+    else this.#callsOf.set(decodeTarget, calls);
+  }
+
+  #isSilent(decodeTarget: string): boolean {
+    return (this.#silentUntilMs.get(decodeTarget) ?? Number.NEGATIVE_INFINITY) > this.#clock.monotonicMs();
   }
 
   /** Each rank's in turn, until one cannot be reached: a request may go to any of them. */
   async #ask({ decodeTarget, addresses }: ChannelQuestion): Promise<ChannelAnswer> {
     const channel = this.#channels.get(decodeTarget);
     if (channel === undefined) return { state: 'unknown', reason: `${decodeTarget} has no sidecar to ask` };
+    if (this.#isSilent(decodeTarget))
+      return { state: 'unknown', reason: `the sidecar ${decodeTarget} did not answer the last question` };
     const client = channel.createClient(CapabilitiesClient);
     try {
       for (const address of addresses) {
@@ -99,20 +124,25 @@ export class ChannelChecker implements FleetCompanion, FleetListener {
       }
       return { state: 'reachable' };
     } catch (error) {
+      if ((error as ServiceError).code === status.DEADLINE_EXCEEDED)
+        this.#silentUntilMs.set(decodeTarget, this.#clock.monotonicMs() + ASK_AGAIN_MS);
       return { state: 'unknown', reason: explain(error as ServiceError, decodeTarget) };
     }
   }
 
-  async #carryOut(asked: Asked): Promise<void> {
-    const answer = await this.#ask(asked.question);
-    this.#calls -= 1;
+  async #carryOut({ group, question: wanted }: Asked): Promise<void> {
+    const other = this.#isSilent(wanted.decodeTarget) ? this.#runner.questionAgain(group, wanted) : undefined;
+    const question = other ?? wanted;
+    this.#countCall(question.decodeTarget, 1);
+    const answer = await this.#ask(question);
+    this.#countCall(question.decodeTarget, -1);
     if (this.#stop.signal.aborted) return;
     try {
-      this.#runner.channelAnswered(asked.group, asked.question, answer);
+      this.#runner.channelAnswered(group, question, answer);
     } catch {
       // A fault of the agreement: the runner has logged and counted it, and the next answer tries again.
     }
-    if (answer.state !== 'reachable') this.#askLater(asked);
+    if (answer.state !== 'reachable') this.#askLater({ group, question });
     this.#next();
   }
 

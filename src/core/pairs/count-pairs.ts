@@ -2,7 +2,7 @@ import { classAcrossHosts, isSameHost } from './pair-class.js';
 import { channelFrom, judgementOf, stateBeforeService, stateOfEntries } from './pair-judge.js';
 import type { PairMembers } from './pair-members.js';
 import type { Entry } from './pair-role.js';
-import type { PairState } from './pair-words.js';
+import type { PairClass, PairState } from './pair-words.js';
 import type { EntryPair } from './pairs-in-service.js';
 
 /** How many pairs there are in each state. */
@@ -11,14 +11,12 @@ export type PairCounts = Readonly<Record<PairState, number>>;
 /**
  * Counts pairs by state. All of two places are counted together as if each two
  * were on different hosts; then pairs on one host, and those that are set
- * aside, are moved to the state that they have. Costs prefill workers times
- * places of decode workers, and pairs on one host.
+ * aside, are moved to the state that they have. Costs places of both roles,
+ * prefill workers times the classes of their pairs, and pairs on one host.
  */
 export function countPairs(members: PairMembers, aside: Iterable<EntryPair>): PairCounts {
   const counts = { can_pair: 0, cannot_say: 0, cannot_pair: 0, set_aside: 0 };
-  for (const { members: ours } of members.prefill.places.values()) {
-    for (const { members: theirs } of members.decode.places.values()) addPlaces(counts, ours, theirs);
-  }
+  for (const { members: prefills } of members.prefill.places.values()) addPlace(counts, prefills, members);
   const move = ({ prefill, decode }: EntryPair): void => {
     counts[stateAcrossHosts(prefill, decode)] -= 1;
     counts[stateOfEntries(prefill, decode)] += 1;
@@ -31,25 +29,33 @@ export function countPairs(members: PairMembers, aside: Iterable<EntryPair>): Pa
   return counts;
 }
 
-function addPlaces(
+/** Adds the pairs of all prefill workers of one place. */
+function addPlace(
   counts: Record<PairState, number>,
   prefills: ReadonlySet<Entry>,
-  decodes: ReadonlySet<Entry>,
+  { decode }: PairMembers,
 ): void {
   const [ours] = prefills;
-  const [theirs] = decodes;
-  if (ours === undefined || theirs === undefined) return;
-  const { state } = judgementOf(ours, theirs);
-  if (state === 'cannot_pair') {
-    counts.cannot_pair += prefills.size * decodes.size;
-    return;
+  if (ours === undefined) return;
+  /** Decode workers with which these can pair, or cannot be said to, by the class of these pairs. */
+  const alike = { can_pair: new Map<PairClass, number>(), cannot_say: new Map<PairClass, number>() };
+  for (const { members: decodes } of decode.places.values()) {
+    const [theirs] = decodes;
+    if (theirs === undefined) continue;
+    const { state } = judgementOf(ours, theirs);
+    if (state === 'cannot_pair') counts.cannot_pair += prefills.size * decodes.size;
+    else {
+      const pairClass = classAcrossHosts(ours.member.position, theirs.member.position);
+      alike[state].set(pairClass, (alike[state].get(pairClass) ?? 0) + decodes.size);
+    }
   }
-  const pairClass = classAcrossHosts(ours.member.position, theirs.member.position);
-  for (const prefill of prefills)
-    counts[stateBeforeService(state, channelFrom(prefill, pairClass))] += decodes.size;
+  for (const state of ['can_pair', 'cannot_say'] as const)
+    for (const [pairClass, decodes] of alike[state])
+      for (const prefill of prefills)
+        counts[stateBeforeService(state, channelFrom(prefill, pairClass))] += decodes;
 }
 
-/** As `addPlaces` counted the pair. */
+/** As `addPlace` counted the pair. */
 function stateAcrossHosts(prefill: Entry, decode: Entry): PairState {
   const pairClass = classAcrossHosts(prefill.member.position, decode.member.position);
   return stateBeforeService(judgementOf(prefill, decode).state, channelFrom(prefill, pairClass));

@@ -61,8 +61,15 @@ export class Role {
   readonly #numbers = new SmallNumbers();
   #placeOf = new Int32Array(0);
   readonly #placeNumbers = new SmallNumbers(1);
-  /** Another one whenever numbers are. */
-  numbersVersion = 0;
+  #lastVersion = 0;
+  #numbersVersion = 0;
+  /** Who left last, and the version until then. */
+  #left: { readonly target: string; readonly number: number; readonly version: number } | undefined;
+
+  /** Another one whenever the members have other numbers. A worker that starts again has the one that it had. */
+  get numbersVersion(): number {
+    return this.#numbersVersion;
+  }
 
   /** Above the largest number of a member. */
   get limit(): number {
@@ -85,7 +92,9 @@ export class Role {
     profileClass.members.add(entry);
     if (profileClass.profile !== undefined) this.classes.set(profileClass.profile.key, profileClass);
     entry.number = this.#numbers.take();
-    this.numbersVersion += 1;
+    const left = this.#left;
+    this.#changeNumbers();
+    if (left?.target === member.target && left.number === entry.number) this.#numbersVersion = left.version;
     entry.place = this.#standAt(entry);
     entry.place.members.add(entry);
     this.#notePlace(entry.number, entry.place.number);
@@ -102,7 +111,9 @@ export class Role {
       this.classes.delete(profileClass.profile.key);
     this.#notePlace(entry.number, NO_PLACE.number);
     this.#numbers.giveBack(entry.number);
-    this.numbersVersion += 1;
+    const version = this.#numbersVersion;
+    this.#changeNumbers();
+    this.#left = { target: member.target, number: entry.number, version };
     deleteFrom(this.hosts, member.position.node, entry);
     for (const { wholeId } of member.position.gpus) deleteFrom(this.gpus, wholeId, entry);
     place.members.delete(entry);
@@ -110,6 +121,12 @@ export class Role {
     this.places.delete(placeKey(entry));
     this.#placeNumbers.giveBack(place.number);
     return place;
+  }
+
+  #changeNumbers(): void {
+    this.#lastVersion += 1;
+    this.#numbersVersion = this.#lastVersion;
+    this.#left = undefined;
   }
 
   #notePlace(number: number, place: number): void {

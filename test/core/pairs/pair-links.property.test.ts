@@ -120,6 +120,32 @@ describe('the links of a prefill worker', () => {
     },
   );
 
+  it('are the same numbers wherever their version is, whoever comes, leaves or starts again', () => {
+    const step = fc.record({ at: fc.nat(4), instance: fc.nat(1), leaves: fc.nat(3) });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+        const book = new PairBook({ policy: 'warn' });
+        const seen = new Map<number, unknown>();
+        for (const { at, instance, leaves } of steps) {
+          if (leaves === 0) book.deleteMember(`decode-${at}`);
+          else book.setMember(pairMember(`decode-${at}`, 'decode', { instanceId: `i-${instance}` }));
+          const { decodeNumbersVersion: version } = book;
+          const numbers = [0, 1, 2, 3, 4].map((other) => book.decodeNumberOf(`decode-${other}`));
+          expect(numbers).toEqual(seen.get(version) ?? numbers);
+          seen.set(version, numbers);
+        }
+      }),
+    );
+  });
+
+  it('keep their version when a worker starts again, so that nobody looks for them again', () => {
+    const book = new PairBook({ policy: 'warn' });
+    for (const at of [0, 1]) book.setMember(pairMember(`decode-${at}`, 'decode'));
+    const { decodeNumbersVersion: before } = book;
+    book.setMember(pairMember('decode-0', 'decode', { instanceId: 'another' }));
+    expect(book.decodeNumbersVersion).toBe(before);
+  });
+
   it('are those of members alone', () => {
     const book = new PairBook({ policy: 'warn' });
     book.setMember(pairMember('decode-0', 'decode'));

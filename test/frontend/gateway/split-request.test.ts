@@ -66,6 +66,26 @@ describe('its body', () => {
     expect(JSON.parse(sent)).toMatchObject({ stream: true, min_tokens: 3 });
   });
 
+  it('gives the decode engine what the prefill engine answered, fields that are not known here included', () => {
+    const parameters =
+      '{"remote_block_ids":[[1]], "remote_registration_generation": 18446744073709551615,"later":{"a":[1.0]}}';
+    const sent = bodies.withTransfer(Buffer.from(parameters)).toString();
+    expect(sent.endsWith(`,"kv_transfer_params":${parameters}}`)).toBe(true);
+  });
+
+  it('keeps fields for SGLang that are not known here', () => {
+    const own =
+      '"bootstrap_pair_key": 18446744073709551615,"data_parallel_rank":1,"later":{"bootstrap_room":3}';
+    const known = '"bootstrap_host":"a","bootstrap_room":null';
+    const { withBootstrap } = splitBodies(read(`{"model":"m",${own},${known}}`), {
+      path: '/v1/chat/completions',
+    });
+    const sent = withBootstrap('10.0.0.1', 8998, 5n).toString();
+    expect(sent).toContain(own);
+    expect(sent.endsWith('"bootstrap_host":"10.0.0.1","bootstrap_port":8998,"bootstrap_room":5}')).toBe(true);
+    expect(JSON.parse(sent)).toMatchObject({ bootstrap_host: '10.0.0.1', bootstrap_room: 5 });
+  });
+
   it('names the meeting of both engines', () => {
     const sent = bodies.withBootstrap('10.0.0.1', 8998, 4_611_686_018_427_387_903n).toString();
     expect(sent).toContain(

@@ -3,6 +3,7 @@ import type { AgreementEffect } from '../../core/agreement/events.js';
 import type { ChannelAnswer, ChannelQuestion } from '../../core/pairs/side-channels.js';
 import { withoutControls } from '../../core/text/printable.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
+import { shareSignal } from '../../edge/platform/time/on-abort.js';
 import { callUnary } from '../../edge/rpc/call-unary.js';
 import type { RpcChannel } from '../../edge/rpc/channel.js';
 import { CapabilitiesClient } from '../../gen/kvaccord/v1/capabilities.js';
@@ -49,6 +50,8 @@ export class ChannelChecker implements FleetCompanion, FleetListener {
 
   constructor(modules: { readonly clock: Clock; readonly runner: FleetRunner }) {
     this.#clock = modules.clock;
+    // Every call listens to it.
+    shareSignal(this.#stop.signal);
     this.#runner = modules.runner;
   }
 

@@ -120,7 +120,7 @@ describe('the links of a prefill worker', () => {
     },
   );
 
-  it('are the same numbers wherever their version is, whoever comes, leaves or starts again', () => {
+  it('are the same numbers wherever their version is, in whatever order workers come, leave and start again', () => {
     const step = fc.record({ at: fc.nat(4), instance: fc.nat(1), leaves: fc.nat(3) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
@@ -128,7 +128,7 @@ describe('the links of a prefill worker', () => {
         const seen = new Map<number, unknown>();
         for (const { at, instance, leaves } of steps) {
           if (leaves === 0) book.deleteMember(`decode-${at}`);
-          else book.setMember(pairMember(`decode-${at}`, 'decode', { instanceId: `i-${instance}` }));
+          else book.setMember(pairMember(`decode-${at}`, 'decode', { instance: `i-${instance}` }));
           const { decodeNumbersVersion: version } = book;
           const numbers = [0, 1, 2, 3, 4].map((other) => book.decodeNumberOf(`decode-${other}`));
           expect(numbers).toEqual(seen.get(version) ?? numbers);
@@ -142,7 +142,7 @@ describe('the links of a prefill worker', () => {
     const book = new PairBook({ policy: 'warn' });
     for (const at of [0, 1]) book.setMember(pairMember(`decode-${at}`, 'decode'));
     const { decodeNumbersVersion: before } = book;
-    book.setMember(pairMember('decode-0', 'decode', { instanceId: 'another' }));
+    book.setMember(pairMember('decode-0', 'decode', { instance: 'another' }));
     expect(book.decodeNumbersVersion).toBe(before);
   });
 

@@ -103,7 +103,7 @@ function nameOf(worker: PairWorker | undefined): string {
   return onOneLine(workerName({ workerId: worker?.workerId ?? '', target: worker?.target ?? '' }));
 }
 
-/** `tried again in 40 s: `, before why; empty for a pair that is not set aside, or that an older aggregator told of. */
+/** `tried again in 40 s: `, before why; empty for a pair that is not set aside, or of an earlier aggregator. */
 function retryOf({ retryAfterSeconds }: Pair): string {
   if (retryAfterSeconds === undefined) return '';
   return retryAfterSeconds === 0 ? 'tried again now: ' : `tried again in ${retryAfterSeconds} s: `;

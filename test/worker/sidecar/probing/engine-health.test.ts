@@ -39,7 +39,7 @@ describe('how an engine stands', () => {
     expect(after([failed('timeout'), answered(blockSize(32))]).state).toBe(EngineState.READY);
   });
 
-  it('is unreachable when no connection can be made, and a ready one not at once', () => {
+  it('is unreachable when no connection can be made, and a ready one after three such rounds', () => {
     const dropped = [failed('no_connection', 'GET x: no connection within 2000 ms')];
     expect(after(dropped).state).toBe(EngineState.UNREACHABLE);
     expect(after(good, dropped, dropped).state).toBe(EngineState.READY);

@@ -70,7 +70,7 @@ export class GatewayCall implements PickerCall {
     this.#bytes = 0;
     const taken = (): void => {
       this.#waiting -= answers.length;
-      for (const tell of onTaken) tell();
+      for (const done of onTaken) done();
       if (this.#waiting < MAX_WAITING && this.#call.isPaused()) this.#call.resume();
     };
     if (this.#isGone) taken();

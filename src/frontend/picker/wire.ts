@@ -9,6 +9,7 @@ import {
 } from '../../gen/envoy/service/ext_proc/v3/external_processor.js';
 import { ANSWER_HEADERS } from './names.js';
 import { HeaderReading } from './read-headers.js';
+import { BODY_BYTES, BODY_END, BYTES, tagOf, VARINT } from './wire-tags.js';
 import { packAnswers, type WrittenAnswer } from './write-answers.js';
 
 /** The head of a request, or of an answer. */
@@ -56,10 +57,6 @@ function neverRead(): never {
   throw new Error('answers are not read here');
 }
 
-/** Wire types of protobuf: https://protobuf.dev/programming-guides/encoding/. */
-const VARINT = 0;
-const BYTES = 2;
-
 const NO_BYTES = Buffer.alloc(0);
 
 /** Reads the fields of a message, whose bytes it lends. */
@@ -101,8 +98,6 @@ class Fields extends BinaryReader {
   }
 }
 
-const tagOf = (field: number, type: number): number => (field << 3) | type;
-
 /** Tags of the messages that are read, by their names in the published files. */
 const TAG = {
   requestHeaders: tagOf(2, BYTES),
@@ -120,8 +115,8 @@ const TAG = {
   headerKey: tagOf(1, BYTES),
   headerValue: tagOf(2, BYTES),
   headerRawValue: tagOf(3, BYTES),
-  bodyBytes: tagOf(1, BYTES),
-  bodyEnd: tagOf(2, VARINT),
+  bodyBytes: BODY_BYTES,
+  bodyEnd: BODY_END,
 } as const;
 
 /** Reads a message. Throws where it is none. Fields that are not known are passed over: newer gateways have more of them. @internal */

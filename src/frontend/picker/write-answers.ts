@@ -1,4 +1,5 @@
 import { type HttpBody, ProcessingResponse } from '../../gen/envoy/service/ext_proc/v3/external_processor.js';
+import { BODY_BYTES, BODY_END, BYTES, tagOf } from './wire-tags.js';
 
 /**
  * An answer as it goes out: what grpc-js (1.14.7) asks of a serialised message, so that a body is copied once, into
@@ -63,12 +64,6 @@ class PackedAnswers implements WrittenAnswer {
   }
 }
 
-/** Wire type of protobuf: https://protobuf.dev/programming-guides/encoding/. */
-const BYTES = 2;
-const VARINT = 0;
-
-const tagOf = (field: number, type: number): number => (field << 3) | type;
-
 /** Fields of a `ProcessingResponse` by the part that they answer. */
 const ANSWER_FIELDS = {
   requestHeaders: 1,
@@ -95,9 +90,6 @@ function isUnchanged(response: NonNullable<ProcessingResponse['response']>): boo
 /** `CommonResponse.body_mutation`, and in it `BodyMutation.streamed_response`. */
 const BODY_MUTATION = tagOf(3, BYTES);
 const STREAMED_RESPONSE = tagOf(3, BYTES);
-
-const BODY_BYTES = tagOf(1, BYTES);
-const BODY_END = tagOf(2, VARINT);
 
 /** A piece of a body that is sent back: the message within messages around it is written from the outside in. */
 class ReturnedPiece implements WrittenAnswer {

@@ -1,6 +1,6 @@
 import { Agent } from 'undici';
 import { engineConnector } from './engine-connector.js';
-import { type EngineAnswer, wholeAnswer } from './whole-answer.js';
+import { type PiecedAnswer, wholeAnswer } from './whole-answer.js';
 
 /** What an engine is asked. */
 export interface EngineAsk {
@@ -47,7 +47,7 @@ export class EngineHttp {
     url: URL,
     { body, mayHaveKey, maxBytes = this.#maxBytes }: EngineAsk,
     signal: AbortSignal,
-  ): Promise<EngineAnswer> {
+  ): Promise<PiecedAnswer> {
     const headers = mayHaveKey ? this.#authorization : {};
     return wholeAnswer(
       this.#agent,

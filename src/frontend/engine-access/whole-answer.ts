@@ -7,6 +7,12 @@ export interface EngineAnswer {
   readonly body: Buffer;
 }
 
+/** An answer as it came over the wire, in pieces. */
+export interface PiecedAnswer extends EngineAnswer {
+  /** Reads it whole, in memory that is used again: nothing of it may be kept. */
+  read<Value>(use: (body: Buffer) => Value): Value;
+}
+
 /**
  * Asks, and waits for the whole answer. Rejects when there is none of at most
  * `maxBytes`, or with the reason of `signal` as soon as it aborts; the
@@ -18,7 +24,7 @@ export function wholeAnswer(
   options: Dispatcher.DispatchOptions,
   maxBytes: number,
   signal: AbortSignal,
-): Promise<EngineAnswer> {
+): Promise<PiecedAnswer> {
   return new Promise((resolve, reject) => {
     const answer = new WholeAnswer(maxBytes, resolve, reject);
     answer.leave = onAbort(signal, () => answer.giveUp(signal.reason));
@@ -29,7 +35,7 @@ export function wholeAnswer(
 class WholeAnswer implements Dispatcher.DispatchHandler {
   leave: () => void = () => undefined;
   readonly #maxBytes: number;
-  readonly #onWhole: (answer: EngineAnswer) => void;
+  readonly #onWhole: (answer: PiecedAnswer) => void;
   readonly #onFailure: (error: unknown) => void;
   readonly #pieces: Buffer[] = [];
   #status = 0;
@@ -39,7 +45,7 @@ class WholeAnswer implements Dispatcher.DispatchHandler {
 
   constructor(
     maxBytes: number,
-    onWhole: (answer: EngineAnswer) => void,
+    onWhole: (answer: PiecedAnswer) => void,
     onFailure: (error: unknown) => void,
   ) {
     this.#maxBytes = maxBytes;
@@ -77,15 +83,42 @@ class WholeAnswer implements Dispatcher.DispatchHandler {
     if (this.#isOver) return;
     this.#isOver = true;
     this.leave();
-    const [first] = this.#pieces;
-    const isOne = first !== undefined && this.#pieces.length === 1;
-    this.#onWhole({
-      status: this.#status,
-      body: isOne ? first : Buffer.concat(this.#pieces, this.#bytes),
-    });
+    this.#onWhole(new Pieced(this.#status, this.#pieces, this.#bytes));
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.giveUp(error);
+  }
+}
+
+/** Longest answer whose memory is used again: the tokens of a prompt of 100,000. */
+const MAX_ROOM_BYTES = 1024 * 1024;
+
+/** Where the pieces of an answer are put together, for one after the other. */
+let room = Buffer.alloc(0);
+
+class Pieced implements PiecedAnswer {
+  readonly status: number;
+  readonly #pieces: readonly Buffer[];
+  readonly #bytes: number;
+
+  constructor(status: number, pieces: readonly Buffer[], bytes: number) {
+    this.status = status;
+    this.#pieces = pieces;
+    this.#bytes = bytes;
+  }
+
+  get body(): Buffer {
+    return Buffer.concat(this.#pieces, this.#bytes);
+  }
+
+  read<Value>(use: (body: Buffer) => Value): Value {
+    const [first] = this.#pieces;
+    if (first !== undefined && this.#pieces.length === 1) return use(first);
+    if (this.#bytes > MAX_ROOM_BYTES) return use(this.body);
+    if (this.#bytes > room.length) room = Buffer.allocUnsafeSlow(Math.min(2 * this.#bytes, MAX_ROOM_BYTES));
+    let at = 0;
+    for (const piece of this.#pieces) at += piece.copy(room, at);
+    return use(room.subarray(0, at));
   }
 }

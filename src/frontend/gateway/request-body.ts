@@ -117,8 +117,7 @@ export class BodyReader {
         else this.release(held);
         return problem;
       },
-      // A copy also of a single piece: it is a view of a larger buffer, which would be kept as long.
-      end: () => ({ bytes: Buffer.concat(pieces, held.bytes), scan, boundary }),
+      end: () => ({ bytes: whole(pieces, held.bytes), scan, boundary }),
     };
   }
 
@@ -133,6 +132,13 @@ export class BodyReader {
       code: 'request_too_large',
     });
   }
+}
+
+/** All pieces as one. A copy also of a single piece that is a view of a larger buffer, which would be kept as long. */
+function whole(pieces: readonly Buffer[], bytes: number): Buffer {
+  const [first] = pieces;
+  const isWhole = first !== undefined && pieces.length === 1 && 2 * bytes > first.buffer.byteLength;
+  return isWhole ? first : Buffer.concat(pieces, bytes);
 }
 
 const JSON_TYPE = /^\s*application\/json\s*(?:;|$)/i;

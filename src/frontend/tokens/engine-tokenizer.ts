@@ -242,7 +242,7 @@ export class EngineTokenizer {
     const mayHaveKey = this.#mayHaveKey(worker);
     const answered = await this.#http.ask(url, { body, mayHaveKey }, signal);
     const { status } = answered;
-    if (REFUSING.has(status) || (status === 404 && isOfModel(answered.body))) {
+    if (REFUSING.has(status) || (status === 404 && answered.read(isOfModel))) {
       health.answered();
       return none('bad_prompt');
     }
@@ -255,7 +255,7 @@ export class EngineTokenizer {
       return undefined;
     }
     if (status !== 200) throw new WrongAnswerError(`${url.href} answered ${status}`);
-    const answer = parseEngineAnswer(answered.body, endpoint.tokenField);
+    const answer = answered.read((bytes) => parseEngineAnswer(bytes, endpoint.tokenField));
     const tokens = readTokenAnswer(answer, endpoint.tokenField, this.#maxTokens);
     if (tokens === undefined) {
       if (!endpoint.mayDiffer) throw new WrongAnswerError(`${url.href} answered without tokens`);
@@ -275,9 +275,9 @@ export class EngineTokenizer {
   async #engineOf(worker: CatalogueWorker, signal: AbortSignal): Promise<EngineDescriptor> {
     const url = new URL(`${worker.baseUrl}/v1/models`);
     const ask = { mayHaveKey: this.#mayHaveKey(worker), maxBytes: MAX_MODELS_BYTES };
-    const { status, body } = await this.#http.ask(url, ask, signal);
-    if (status >= 500) throw new Error(`${url.href} answered ${status}`);
-    const models = parseEngineAnswer(body);
+    const answered = await this.#http.ask(url, ask, signal);
+    if (answered.status >= 500) throw new Error(`${url.href} answered ${answered.status}`);
+    const models = answered.read(parseEngineAnswer);
     const list = isRecord(models) && Array.isArray(models['data']) ? models['data'] : [];
     const owners = list.map((model) => (isRecord(model) ? model['owned_by'] : undefined));
     return owners.map(engineOfOwner).find((engine) => engine !== undefined) ?? OTHER;

@@ -55,9 +55,26 @@ describe('an engine that is asked', () => {
     });
     const http = makeHttp();
     for (const text of ['whole', 'in two', '']) {
-      const { status, body } = await http.ask(url, ASK, never);
-      expect([status, body.toString()]).toEqual([202, text]);
+      const answer = await http.ask(url, ASK, never);
+      expect([answer.status, answer.body.toString()]).toEqual([202, text]);
+      expect(answer.read(String)).toBe(text);
     }
+  });
+
+  it('may be read after another one that came before it, of any length', async () => {
+    const texts = ['two pieces', 'x'.repeat(MAX_BYTES), 'y'.repeat(20)];
+    const { url } = await engineThat((response) => {
+      const text = texts.shift() ?? '';
+      response.write(text.slice(0, 5), () => setImmediate(() => response.end(text.slice(5))));
+    });
+    const http = makeHttp();
+    const answers = [];
+    for (const _ of [...texts]) answers.push(await http.ask(url, ASK, never));
+    expect(answers.map((answer) => answer.read(String))).toEqual([
+      'two pieces',
+      'x'.repeat(MAX_BYTES),
+      'y'.repeat(20),
+    ]);
   });
 
   it('is left when its answer is too long, and its connection is closed', async () => {

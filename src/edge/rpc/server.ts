@@ -20,6 +20,7 @@ import { Connections } from './connections.js';
 import type { RpcEdge } from './handlers.js';
 import { Health } from './health.js';
 import { DEFAULT_RPC_LIMITS, type RpcLimits, STREAM_MARGIN } from './limits.js';
+import { quietenResets } from './quiet-resets.js';
 import { Reflection } from './reflection.js';
 import { OpenStreams } from './server-stream.js';
 import { type OnHandshakeError, TlsFront } from './tls-front.js';
@@ -98,7 +99,10 @@ export class RpcServer {
       'grpc.max_connection_idle_ms': MAX_CONNECTION_IDLE_MS,
       interceptors: [this.#admission.interceptor],
     });
-    if (limits.takesResets === true) allowResets(this.#grpc);
+    if (limits.takesResets === true) {
+      allowResets(this.#grpc);
+      quietenResets();
+    }
     this.addService(HealthService, this.health.createHandlers(this.edge));
     const reflection = new Reflection({ serviceNames: () => this.#serviceNames }).createHandlers(this.edge);
     this.addService(ServerReflectionService, reflection);

@@ -123,15 +123,20 @@ const LENGTH_FIELDS: ReadonlySet<string> = new Set([
   'max_output_tokens',
 ]);
 
-/** All of a request that its tokens can depend on. */
-export function whatMatters({ kind, body, isPlain }: PromptRequest): Record<string, unknown> {
-  const kept: Record<string, unknown> = {};
+const ANSWER_AND_LENGTH_FIELDS: ReadonlySet<string> = new Set([...ANSWER_FIELDS, ...LENGTH_FIELDS]);
+
+/** Fields of a request that its tokens cannot depend on, whatever their values. */
+export function withoutMeaning({ kind, isPlain }: PromptRequest): ReadonlySet<string> {
   // Anthropic's API asks for a length always.
-  const hasFreeLength = isPlain && kind !== 'messages';
-  for (const [name, value] of Object.entries(body)) {
-    if (value === null || ANSWER_FIELDS.has(name) || (hasFreeLength && LENGTH_FIELDS.has(name))) continue;
-    kept[name] = value;
-  }
+  return isPlain && kind !== 'messages' ? ANSWER_AND_LENGTH_FIELDS : ANSWER_FIELDS;
+}
+
+/** All of a request that its tokens can depend on. */
+export function whatMatters(request: PromptRequest): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  const dropped = withoutMeaning(request);
+  for (const [name, value] of Object.entries(request.body))
+    if (value !== null && !dropped.has(name)) kept[name] = value;
   return kept;
 }
 

@@ -160,6 +160,8 @@ export interface AskedBody {
   readonly value: Readonly<Record<string, unknown>>;
   /** Whether something was too heavy. */
   readonly isCut: boolean;
+  /** The text that `value` was parsed of; undefined for a form. */
+  readonly raw: ReadBody | undefined;
   /** Whether what a template may print has a number that JavaScript does not keep: 1.0 became 1. Looked for when it is asked. */
   losesNumbers(): boolean;
 }
@@ -188,6 +190,7 @@ export function parseBody(body: ReadBody, kind?: PromptKind): AskedBody {
     cacheSalt: typeof cacheSalt === 'string' ? cacheSalt : '',
     value: value as Record<string, unknown>,
     isCut,
+    raw: body,
     losesNumbers: () =>
       body.scan.fields.some(
         (field) =>
@@ -199,7 +202,7 @@ export function parseBody(body: ReadBody, kind?: PromptKind): AskedBody {
 /** Of a form only the model is read: its files are for the engine. */
 function parseForm(bytes: Buffer, boundary: string): AskedBody {
   const model = checkedModel(formField(bytes, boundary, 'model'));
-  return { model, cacheSalt: '', value: {}, isCut: false, losesNumbers: () => false };
+  return { model, cacheSalt: '', value: {}, isCut: false, raw: undefined, losesNumbers: () => false };
 }
 
 function checkedModel(model: unknown): string {

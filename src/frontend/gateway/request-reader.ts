@@ -148,7 +148,7 @@ export class RequestReader {
     const { group } = found;
     const { gone, end } = open.watchClient();
     const made = await this.#modules.tokens.tokensOf(
-      { kind, body: asked.value, losesNumbers: asked.losesNumbers() },
+      { kind, body: asked.value, losesNumbers: asked.losesNumbers(), raw: asked.raw },
       asked.model,
       group,
       gone,

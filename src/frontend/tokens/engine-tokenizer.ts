@@ -15,7 +15,7 @@ import { EngineHttp } from '../engine-access/engine-http.js';
 import type { MayHaveKeys } from '../engine-access/key-hosts.js';
 import { parseEngineAnswer } from '../json/engine-answer.js';
 import { EngineHealth } from './engine-health.js';
-import type { NoTokensReason, PromptTokens } from './prompt-tokens.js';
+import type { NoTokensReason, PromptTokens, RawBody } from './prompt-tokens.js';
 import { isRecord, type TextPrompt } from './read-prompt.js';
 import { TokenQuery } from './token-query.js';
 
@@ -100,16 +100,17 @@ export class EngineTokenizer {
       });
   }
 
-  /** Never rejects; comes back at the latest when `signal` aborts. */
+  /** Never rejects; comes back at the latest when `signal` aborts. `raw`: the text of all of `prompt.body`, where that is known. */
   async tokensOf(
     prompt: TextPrompt,
     model: string,
     group: CatalogueGroup,
     signal: AbortSignal,
+    raw?: RawBody,
   ): Promise<PromptTokens> {
     const [first, second] = this.#workersOf(group);
     if (first === undefined) return none(this.#whyNoWorker(group));
-    const query = new TokenQuery(prompt, model);
+    const query = new TokenQuery(prompt, model, raw);
     const key = this.#remembered && query.keyFor(group.group, first);
     const known = key === undefined ? undefined : this.#remembered?.get(key);
     if (known !== undefined) return known;

@@ -1,4 +1,5 @@
 import type { MediaItem } from '../../core/blocks/media-identity.js';
+import type { JsonScan } from '../../edge/platform/data/json-scan.js';
 import type { PromptKind } from '../../engines/descriptor/token-endpoint.js';
 import type { CatalogueGroup } from '../../fleet/catalogue/catalogue.js';
 
@@ -10,6 +11,15 @@ export interface Prompt {
   readonly body: Readonly<Record<string, unknown>>;
   /** Whether a number stands in it that was not kept when it was parsed: a template would print another text. */
   readonly losesNumbers?: boolean;
+  /** The text that `body` was parsed of; absent where that is not known, or not all of it was parsed. */
+  readonly raw?: RawBody | undefined;
+}
+
+/** A body as it came. */
+export interface RawBody {
+  readonly bytes: Buffer;
+  /** What was seen in it while it came. */
+  readonly scan: JsonScan;
 }
 
 /** Closed list of why a prompt's tokens cannot be had, or not all; also metric labels. */

@@ -1,6 +1,13 @@
 import { hash } from 'node:crypto';
-import { type TokenEndpoint, wholeRequest } from '../../engines/descriptor/token-endpoint.js';
+import {
+  type PromptRequest,
+  type TokenEndpoint,
+  wholeRequest,
+  withoutMeaning,
+} from '../../engines/descriptor/token-endpoint.js';
 import type { CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
+import { spliceObject } from '../json/splice-object.js';
+import type { RawBody } from './prompt-tokens.js';
 import type { TextPrompt } from './read-prompt.js';
 
 /** A prompt that engines are asked about, as JSON: that of a long one takes as long as asking, so it is made once. */
@@ -8,11 +15,14 @@ export class TokenQuery {
   readonly prompt: TextPrompt;
   /** The name of the model that it is asked under. */
   readonly model: string;
+  readonly #raw: RawBody | undefined;
   #whole: Buffer | undefined;
 
-  constructor(prompt: TextPrompt, model: string) {
+  /** `raw`: the text of all of `prompt.body`, where that is known. */
+  constructor(prompt: TextPrompt, model: string, raw?: RawBody) {
     this.prompt = prompt;
     this.model = model;
+    this.#raw = raw;
   }
 
   /** What is asked at an endpoint; undefined for what JSON cannot carry. */
@@ -33,10 +43,26 @@ export class TokenQuery {
   }
 
   #wholeBody(): Buffer | undefined {
-    this.#whole ??= toJson(wholeRequest(this.prompt, this.model));
+    this.#whole ??=
+      (this.#raw && cutOut(this.#raw, this.prompt, this.model)) ??
+      toJson(wholeRequest(this.prompt, this.model));
     return this.#whole;
   }
 }
+
+/** The same as `wholeRequest`, out of the text that came: undefined where that cannot be cut. */
+function cutOut({ bytes, scan }: RawBody, request: PromptRequest, model: string): Buffer | undefined {
+  const hasNull = scan.fields.some(
+    ({ valueStart, valueEnd }) =>
+      valueEnd - valueStart < MAX_NULL_BYTES &&
+      bytes.toString('latin1', valueStart, valueEnd).trim() === 'null',
+  );
+  if (hasNull || scan.hasTooManyFields || request.body['model'] !== model) return undefined;
+  return spliceObject(bytes, scan, withoutMeaning(request), []);
+}
+
+/** Longest value that may be `null` with white space around it; engines take it for absent, in most fields. */
+const MAX_NULL_BYTES = 64;
 
 /** Undefined when it is nested deeper than the stack allows. */
 function toJson(value: unknown): Buffer | undefined {

@@ -83,7 +83,8 @@ class EngineTokens implements TokenSource {
     if (read.kind === 'none') return { tokens: undefined, reason: read.reason };
     if (read.kind === 'tokens') return { tokens: read.tokens };
     const ask = (asked: TextPrompt): Promise<PromptTokens> =>
-      this.#engine.tokensOf(asked, model, group, signal);
+      // With a word in place of its media it is another text.
+      this.#engine.tokensOf(asked, model, group, signal, asked.body === prompt.body ? prompt.raw : undefined);
     return hasMedia(read) ? tokensWithMedia(read, { render: ask, text: ask }) : ask(read);
   }
 

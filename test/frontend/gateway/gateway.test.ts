@@ -50,7 +50,9 @@ describe('a request for a chat completion', () => {
     expect(served?.body.toString()).toBe(body);
     expect(served).toMatchObject({ method: 'POST', path: '/v1/chat/completions?x=1', group: 'tiny' });
     expect(served?.headers['x-own']).toBe('y');
-    expect(harness.prompts).toEqual([{ kind: 'chat', body: JSON.parse(body), losesNumbers: false }]);
+    expect(harness.prompts).toMatchObject([
+      { kind: 'chat', body: JSON.parse(body), losesNumbers: false, raw: { bytes: Buffer.from(body) } },
+    ]);
     expect(harness.routed).toEqual([
       {
         group: 'tiny',
@@ -187,7 +189,7 @@ describe('other requests', () => {
     const harness = await start();
     await harness.post('/v1/completions', { model: 'tiny', prompt: [1, 2] });
     await harness.post('/v1/embeddings', { model: 'tiny', input: 'x' });
-    expect(harness.prompts).toEqual([
+    expect(harness.prompts).toMatchObject([
       { kind: 'completion', body: { model: 'tiny', prompt: [1, 2] }, losesNumbers: false },
     ]);
     expect(harness.routed.map(({ tokens }) => tokens !== undefined)).toEqual([true, false]);

@@ -343,6 +343,7 @@ const CASES: readonly Case[] = [
       ['gateway-no-prefill', 'role_missing likely'],
       ['vllm-nixl-params-dropped', 'decode_recomputes likely'],
       ['vllm-nixl-leases-480', 'leases_expire likely'],
+      ['sglang-bootstrap-timeout', 'transfers_fail likely'],
       ['vllm-nixl-ucx-over-tcp', 'transfer_slow likely'],
       ['dynamo-without-etcd', 'control_plane_unreachable likely'],
       ['vllm-connector-and-hybrid', 'settings_refused likely'],

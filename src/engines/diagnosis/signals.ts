@@ -56,6 +56,8 @@ export const SIGNALS = [
   'transfer_listener_ended',
   /** A transfer of KV blocks, or the request that waited for it, failed. */
   'transfer_failed',
+  /** TensorRT-LLM: "may use dynamic buffer which will fail with NIXL backend". */
+  'transfer_buffer_small',
   /** A decode engine computes what it should have received. */
   'transfer_recomputed',
   /** KV blocks were kept for a decode engine that did not fetch them in time. */

@@ -18,13 +18,13 @@ const REFUSALS: readonly (readonly [needle: string, field: string])[] = [
   ['requires equal prefill/decode attn TP', 'tensor parallel size'],
 ];
 
-/** Where the bootstrap server of a prefill SGLang, or the engine behind it, does not answer. */
-const UNREACHABLE: readonly (readonly [needle: string, value: string])[] = [
+/** Where the bootstrap server of a prefill SGLang, or the engine behind it, does not answer; `also` must be in the line too. */
+const UNREACHABLE: readonly (readonly [needle: string, value: string, also?: string])[] = [
   ['Could not fetch prefill parallel info from', 'no answer'],
   ['Could not fetch bootstrap info for:', 'no answer'],
-  ['Error fetching prefill server info from bootstrap', 'no answer'],
-  ['Error fetching prefill info from bootstrap', 'no answer'],
-  ['Failed to get prefill server info:', 'no answer'],
+  // "Error fetching prefill server info from bootstrap: …"; parallel, dp and plain info in other versions.
+  ['Error fetching prefill ', 'no answer', 'bootstrap'],
+  ['Failed to get prefill ', 'no answer', ' info'],
   ['failed to register to bootstrap server', 'the prefill engine did not register'],
   ['Lost connection with prefill instance', 'the connection was lost'],
   ['requests timed out when bootstrapping', 'no answer'],
@@ -36,7 +36,6 @@ const FAILURES: readonly string[] = [
   'Prefill transfer failed for request',
   'Decode handshake failed for request',
   'Prefill bootstrap failed for request',
-  'fail to receive KV Cache transfer done signal',
 ];
 
 /** Lines about KV blocks that come from another SGLang, 0.4 to 0.5. */
@@ -51,13 +50,24 @@ export const SGLANG_TRANSFER_RULES: readonly LogRule[] = [
       found.addSignal('transfer_refused', line, { value, about: needle });
     }),
   ),
-  ...UNREACHABLE.map(([needle, value]) =>
-    rule(needle, (line, found) => found.addSignal('transfer_unreachable', line, { value, about: needle })),
+  ...UNREACHABLE.map(([needle, value, also = '']) =>
+    rule(needle, (line, found) => {
+      if (line.text.includes(also)) found.addSignal('transfer_unreachable', line, { value, about: needle });
+    }),
   ),
   ...FAILURES.map((needle) =>
     rule(needle, (line, found) => {
       const value = /KVTransferError\(bootstrap_room=\w{1,40}\): (.{1,120})/.exec(line.text)?.[1];
+      // "Aborted by AbortReq.": the client went away.
+      if (value?.startsWith('Aborted by ') === true) return;
       found.addSignal('transfer_failed', line, { value: plainReason(value), about: needle });
+    }),
+  ),
+  // Written once, before the first of these failures.
+  rule('fail to receive KV Cache transfer done signal', (line, found) =>
+    found.addSignal('transfer_failed', line, {
+      value: 'in KVPoll.WaitingForInput',
+      about: 'fail to receive KV Cache transfer done signal',
     }),
   ),
 ];

@@ -15,6 +15,8 @@ const ARGUMENTS = {
 /** Lines of TensorRT-LLM, by itself, within Triton and within Dynamo's workers: 0.8 to 1.2. */
 export const TENSORRT_RULES: readonly LogRule[] = [
   // "Max KV cache blocks per sequence: 128 [window size=4096], tokens per block=32, primary blocks=129, secondary blocks=0, max sequence length=4096".
+  // "[WARNING] CacheTransceiver getOrAllocateBuffers: bufferCoverTargetNum:0 < targetNum:1, may use dynamic buffer which will …"
+  signal('may use dynamic buffer which will fail', 'transfer_buffer_small'),
   rule('tokens per block=', (line, tally) => {
     const { text } = line;
     const about = 'tokens per block=';

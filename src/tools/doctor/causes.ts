@@ -35,6 +35,7 @@ import { sideChannelUnreachable } from './causes/side-channel-unreachable.js';
 import { tokenMismatch } from './causes/token-mismatch.js';
 import { transferPathBroken } from './causes/transfer-path-broken.js';
 import { transferSlow } from './causes/transfer-slow.js';
+import { transfersFail } from './causes/transfers-fail.js';
 import { unsyncedFrontends } from './causes/unsynced-frontends.js';
 import { workersRejected } from './causes/workers-rejected.js';
 import { wrongModelCard } from './causes/wrong-model-card.js';
@@ -69,6 +70,7 @@ export const ALL_CAUSES: readonly Cause[] = [
   offloadFailed,
   cacheMemoryMissing,
   connectorCrashed,
+  transfersFail,
   canaryFailed,
   resultsContradict,
   eventsLost,

@@ -59,6 +59,8 @@ export const CAUSES = [
   'cache_memory_missing',
   /** The part of an engine that moves or keeps KV blocks ends with an exception, for no reason that is known. */
   'connector_crashed',
+  /** Transfers of KV blocks fail, and no line says why. */
+  'transfers_fail',
   /** A sidecar asked its engine the same prompt twice, and events or counts were not as predicted. */
   'canary_failed',
   /** What engines report as cached is not what kv-accord's router predicted. */

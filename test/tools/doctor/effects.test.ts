@@ -84,6 +84,7 @@ const EFFECTS: Readonly<Record<CauseId, readonly EvidencePart[] | Partial<Eviden
   transfer_path_broken: [transferred],
   cache_memory_missing: [working],
   connector_crashed: [working],
+  transfers_fail: [transferred],
   canary_failed: [comeTrue('w-1')],
   results_contradict: 'is an effect',
   events_lost: [working],

@@ -67,6 +67,7 @@ export const SIGNAL_LABELS: Readonly<Record<Signal, string>> = {
   transfer_unreachable: 'side channels that do not answer',
   transfer_listener_ended: 'side channels that ended',
   transfer_failed: 'transfers of KV blocks that failed',
+  transfer_buffer_small: 'prompts longer than the transfer buffer',
   transfer_recomputed: 'prompts computed again',
   transfer_expired: 'KV blocks that nobody fetched in time',
   transfer_done: 'transfers of KV blocks',

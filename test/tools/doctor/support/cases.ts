@@ -122,6 +122,11 @@ export const CASES: readonly Case[] = [
     first: 'leases_expire likely',
   },
   {
+    name: 'a pair whose transfers fail, for no reason that was seen',
+    evidence: joined({ logs: [logOf([tallyOf('transfer_failed', 3)])] }),
+    first: 'transfers_fail likely',
+  },
+  {
     name: 'a pair with NVLink whose blocks go over TCP',
     evidence: joined({
       logs: [logOf([tallyOf('transfer_over_tcp', 1, { values: new Map([['tcp/eth0', 1]]) })])],

@@ -1,0 +1,85 @@
+import type { ProposedFix } from '../diagnosis.js';
+import type { TransferStep } from '../logs/transfer-steps.js';
+import type { Measurements } from '../measurements/measurements.js';
+
+type Repair = Pick<ProposedFix, 'says' | 'why' | 'disturbs' | 'commands'>;
+
+const REPAIRS: Readonly<Record<TransferStep, readonly Repair[]>> = {
+  not_taken_up: [
+    {
+      says: 'Add decode engines, or admit fewer requests: kubectl scale deployment DECODE',
+      why: 'A prefill engine waits until the decode engine of the request says where its blocks go, 300 s by default. Decode engines that are full, hang or have ended do not, nor does one that never got its half of the request.',
+      disturbs: 'nothing',
+      commands: [
+        'kubectl logs DECODE --since=15m | grep -E "Decode batch|transfer failed|Traceback" | tail    # full, hung or gone?',
+        'kubectl get pods -o wide    # restarts of decode pods',
+      ],
+    },
+  ],
+  not_received: [
+    {
+      says: 'Read the log of the prefill engines at these times (kubectl logs PREFILL --since=15m), and add prefill engines or admit fewer requests where they are full',
+      why: 'The decode engine waits for blocks that did not come: the prefill engine computes other prompts first, has ended, or its transfer fails below it (RDMA, UCX, NIXL, Mooncake).',
+      disturbs: 'nothing',
+      commands: [
+        'kubectl logs PREFILL --since=15m | grep -E "#queue-req|ERROR|Traceback|failed" | tail    # full, failing or gone?',
+      ],
+    },
+  ],
+  unknown: [
+    {
+      says: 'Give the doctor the log of the other engine too: kubectl logs PREFILL --since=15m, kubectl logs DECODE --since=15m',
+      why: 'The engine that gives a request up writes that it failed. Why stands in the log of the one that it waited for, or above these lines.',
+      disturbs: 'nothing',
+      commands: ['kubectl logs PREFILL --since=15m | grep -n -m5 -iE "error|traceback|failed"'],
+    },
+  ],
+};
+
+/** How long SGLang waits. Source: 0.5.23, `disaggregation/common/conn.py` and `environ.py`. */
+const WAITS: Readonly<Record<TransferStep, readonly Repair[]>> = {
+  not_taken_up: [
+    {
+      says: 'Set SGLANG_DISAGGREGATION_BOOTSTRAP_TIMEOUT=600 on prefill engines, where decode engines are only slow',
+      why: 'The time to the first token grows by as much. It cures nothing where the decode engine is gone.',
+      disturbs: 'one_worker_at_a_time',
+      commands: ['SGLANG_DISAGGREGATION_BOOTSTRAP_TIMEOUT=600    # on each prefill engine'],
+    },
+  ],
+  not_received: [
+    {
+      says: 'Set SGLANG_DISAGGREGATION_WAITING_TIMEOUT=600 on decode engines, where prefill engines are only slow',
+      why: '300 s is the default of SGLang. A longer wait keeps blocks of the decode engine for requests that may never come.',
+      disturbs: 'one_worker_at_a_time',
+      commands: ['SGLANG_DISAGGREGATION_WAITING_TIMEOUT=600    # on each decode engine'],
+    },
+  ],
+  unknown: [],
+};
+
+/** As TensorRT-LLM's warning asks. */
+const LARGER_BUFFER: ProposedFix = {
+  says: 'Set cache_transceiver_config.max_tokens_in_buffer to more than the longest prompt, in the engine files of both roles',
+  why: 'Blocks are sent through a buffer that is registered once. A prompt that does not fit gets one of its own, which NIXL cannot send.',
+  disturbs: 'one_worker_at_a_time',
+  files: [],
+  commands: [
+    'cache_transceiver_config: { backend: DEFAULT, max_tokens_in_buffer: 16384 }    # in the engine file',
+  ],
+  verify: ['kubectl logs PREFILL --since=5m | grep -c "may use dynamic buffer"    # should be 0'],
+};
+
+/** What lets transfers come true, by the step at which they end. */
+export function repairTransfers(
+  { seen }: Measurements,
+  step: TransferStep,
+  isBufferSmall: boolean,
+): readonly ProposedFix[] {
+  const isSglang = seen.engines.some(({ word }) => word === 'sglang');
+  const repairs = [...REPAIRS[step], ...(isSglang ? WAITS[step] : [])].map((repair) => ({
+    ...repair,
+    files: [],
+    verify: ['kubectl logs DECODE --since=5m | grep -ciE "transfer failed|KV load failure"    # should be 0'],
+  }));
+  return isBufferSmall ? [LARGER_BUFFER, ...repairs] : repairs;
+}

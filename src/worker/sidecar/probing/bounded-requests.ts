@@ -3,10 +3,15 @@ import { ProbeError, type ProbeModules } from '../../../engines/probing/probe.js
 import { shareRound } from '../../../engines/probing/share-round.js';
 
 /**
- * Requests that are under way at the engine at one time. Four keep a round
+ * Requests that are under way at one port of the engine at one time. Four keep a round
  * short (a round asks some ten endpoints) and are fewer than one busy client has.
  */
 export const MAX_REQUESTS_IN_FLIGHT = 4;
+
+/** `HOST:PORT` of a URL; a text that is none stands for itself. */
+function portOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : url;
+}
 
 /** The modules of one probe round, and what they asked of the engine. */
 export interface RoundModules {
@@ -55,8 +60,9 @@ class Slots {
 
 /**
  * Wraps the ways to the engine for one round, so that the probes together
- * cannot become a load on it: a bounded number of requests is under way, and
- * an address that several probes want is asked once.
+ * cannot become a load on it: a bounded number of requests is under way at each
+ * port, and an address that several probes want is asked once. A port that
+ * drops packets keeps nothing from the others.
  *
  * GETs run under the round's signal and not under their first caller's,
  * because others may wait for the same answer.
@@ -66,7 +72,12 @@ export function boundRequests(
   roundSignal: AbortSignal,
   maxInFlight: number = MAX_REQUESTS_IN_FLIGHT,
 ): RoundModules {
-  const slots = new Slots(maxInFlight);
+  const slotsOfPorts = new Map<string, Slots>();
+  const slotsOf = (port: string): Slots => {
+    const known = slotsOfPorts.get(port) ?? new Slots(maxInFlight);
+    slotsOfPorts.set(port, known);
+    return known;
+  };
   let sent = 0;
   const givenUp = (asked: string) => (): Error =>
     new ProbeError('timeout', asked, 'given up: the time of this probe round is over');
@@ -74,7 +85,7 @@ export function boundRequests(
   const bounded: ProbeModules = {
     ...modules,
     httpGet: (url, { maxBodyBytes }) =>
-      slots.run(
+      slotsOf(portOf(url)).run(
         () => {
           sent += 1;
           return modules.httpGet(url, {
@@ -87,7 +98,7 @@ export function boundRequests(
       ),
     rpc: {
       call: (address, method, request, { signal }) =>
-        slots.run(
+        slotsOf(address).run(
           () => {
             sent += 1;
             return modules.rpc.call(address, method, request, { signal });

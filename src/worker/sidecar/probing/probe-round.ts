@@ -53,7 +53,7 @@ export interface ProbeRoundOptions {
   readonly targets: readonly ProbeTarget[];
   /** Default 5,000. */
   readonly timeoutMs?: number;
-  /** Default 4. */
+  /** At one port of the engine; default 4. */
   readonly maxInFlight?: number;
 }
 

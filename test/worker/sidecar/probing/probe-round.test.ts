@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EngineProbe, ProbeModules } from '../../../../src/engines/probing/probe.js';
+import { ControlService } from '../../../../src/gen/engines/vllm/control.js';
 import { EngineKind } from '../../../../src/gen/kvaccord/v1/capabilities.js';
 import {
   PROBE_TIMEOUT_MS,
@@ -139,7 +140,44 @@ describe('the load of a round on the engine', () => {
     return { modules, asked, letGo };
   }
 
-  it('has at most four requests under way', async () => {
+  it('asks every port although others drop all packets', async () => {
+    const clock = new FakeClock();
+    const { modules, asked, letGo } = heldEngine(clock);
+    const calls: string[] = [];
+    const ports = Array.from({ length: 12 }, (_, n) => `e:${50_000 + n}`);
+    const calling = (name: string): EngineProbe => ({
+      name,
+      engineKind: undefined,
+      origin: ({ grpcAddress }) => (grpcAddress === undefined ? undefined : `${name} ${grpcAddress}`),
+      async probe({ grpcAddress = '' }, { rpc }, signal) {
+        await rpc.call(grpcAddress, ControlService.getServerInfo, {}, { signal });
+        return { facts: [] };
+      },
+    });
+    const silent: ProbeModules = {
+      ...modules,
+      rpc: {
+        call: (address) => {
+          calls.push(address);
+          return new Promise(() => undefined);
+        },
+      },
+    };
+    const targets = [...ports.map((grpcAddress) => ({ grpcAddress })), TARGET];
+    const http: EngineProbe = {
+      ...getsPaths('http', ['/metrics']),
+      origin: ({ httpBaseUrl }) => httpBaseUrl,
+    };
+    const running = runProbeRound({ probes: [calling('a'), calling('b'), http], targets }, silent, never);
+    await clock.advanceMs(0);
+    expect([calls.length, asked]).toEqual([24, ['http://e:1/metrics']]);
+    await letGo(1);
+    await clock.advanceMs(PROBE_TIMEOUT_MS);
+    const { results } = await running;
+    expect(results.find(({ probe }) => probe === 'http')?.outcome.type).toBe('answered');
+  });
+
+  it('has at most four requests under way at one port', async () => {
     const clock = new FakeClock();
     const { modules, asked, letGo } = heldEngine(clock);
     const probes = Array.from({ length: 10 }, (_, n) => getsPaths(`p${n}`, [`/${n}`]));

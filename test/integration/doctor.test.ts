@@ -351,6 +351,7 @@ const CASES: readonly Case[] = [
       ['vllm-nixl-locked-memory', 'transfer_path_broken likely'],
       ['vllm-no-room-for-longest', 'cache_memory_missing likely'],
       ['vllm-nixl-connector-crashes', 'connector_crashed likely'],
+      ['sglang-nccl-system-error', 'program_ended likely'],
     ] as const
   ).map(([name, first]) => ({
     from: `after a public text: ${name}`,

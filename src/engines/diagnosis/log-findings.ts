@@ -31,6 +31,15 @@ export interface SettingDetails {
   readonly about: string;
 }
 
+/** The sentence of an error. */
+export interface ErrorDetails {
+  readonly sentence: string;
+  /** What of the line is to be seen in the origin. */
+  readonly about: string;
+  /** True when the line is a sign of a fault already. */
+  readonly isNamed?: boolean;
+}
+
 /** What an engine reports in one line; undefined for what it does not. */
 export interface EngineReading {
   readonly promptTokens?: number | undefined;
@@ -78,4 +87,10 @@ export interface LogFindings {
   addSize(line: LogLine, details: SizeDetails): void;
   addSetting(line: LogLine, name: SettingName, details: SettingDetails): void;
   addEngineReading(line: LogLine, reading: EngineReading): void;
+  /** An error that may be what ends a program. */
+  addError(line: LogLine, details: ErrorDetails): void;
+  /** The line says that a program does not start or has ended. */
+  addEnd(line: LogLine, about: string): void;
+  /** The line says that somebody stops the program. */
+  addStop(line: LogLine): void;
 }

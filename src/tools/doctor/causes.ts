@@ -25,6 +25,7 @@ import { offloadFailed } from './causes/offload-failed.js';
 import { otherNamespace } from './causes/other-namespace.js';
 import { pairIncompatible } from './causes/pair-incompatible.js';
 import { pickerIndexIncomplete } from './causes/picker-index-incomplete.js';
+import { programEnded } from './causes/program-ended.js';
 import { promptsNotScored } from './causes/prompts-not-scored.js';
 import { publisherFailed } from './causes/publisher-failed.js';
 import { resultsContradict } from './causes/results-contradict.js';
@@ -58,7 +59,6 @@ export const ALL_CAUSES: readonly Cause[] = [
   sideChannelUnreachable,
   sideChannelDead,
   roleMissing,
-  decodeRecomputes,
   leasesExpire,
   transferSlow,
   instanceUnknown,
@@ -70,7 +70,9 @@ export const ALL_CAUSES: readonly Cause[] = [
   offloadFailed,
   cacheMemoryMissing,
   connectorCrashed,
+  programEnded,
   transfersFail,
+  decodeRecomputes,
   canaryFailed,
   resultsContradict,
   eventsLost,

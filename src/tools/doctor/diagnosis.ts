@@ -35,8 +35,6 @@ export const CAUSES = [
   'side_channel_dead',
   /** A router that divides requests has engines of one role alone. */
   'role_missing',
-  /** Decode engines compute prompts that they should have received. */
-  'decode_recomputes',
   /** Prefill engines keep blocks for decode engines that fetch them too late or never. */
   'leases_expire',
   /** KV blocks move far slower than the links between the GPUs allow. */
@@ -59,8 +57,12 @@ export const CAUSES = [
   'cache_memory_missing',
   /** The part of an engine that moves or keeps KV blocks ends with an exception, for no reason that is known. */
   'connector_crashed',
+  /** A program does not start or has ended, by an error that is none of the above. */
+  'program_ended',
   /** Transfers of KV blocks fail, and no line says why. */
   'transfers_fail',
+  /** Decode engines compute prompts that they should have received. */
+  'decode_recomputes',
   /** A sidecar asked its engine the same prompt twice, and events or counts were not as predicted. */
   'canary_failed',
   /** What engines report as cached is not what kv-accord's router predicted. */

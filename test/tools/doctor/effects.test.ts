@@ -85,6 +85,7 @@ const EFFECTS: Readonly<Record<CauseId, readonly EvidencePart[] | Partial<Eviden
   cache_memory_missing: [working],
   connector_crashed: [working],
   transfers_fail: [transferred],
+  program_ended: [working],
   canary_failed: [comeTrue('w-1')],
   results_contradict: 'is an effect',
   events_lost: [working],

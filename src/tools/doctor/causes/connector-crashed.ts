@@ -4,6 +4,7 @@ import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueFor } from './clues.js';
+import { endsForOtherReason } from './program-ended.js';
 import { transfersArrive } from './transfer-clues.js';
 
 /** The part of an engine that moves or keeps KV blocks ends with an exception. */
@@ -13,7 +14,7 @@ export const connectorCrashed: Cause = {
   contradictedBy: (measurements) => [...findsWhatEnginesHave(measurements), ...transfersArrive(measurements)],
   suspect(measurements: Measurements): Suspicion | undefined {
     const crashed = measurements.signal('connector_crashed');
-    if (crashed === undefined) return undefined;
+    if (crashed === undefined || endsForOtherReason(measurements)) return undefined;
     // The innermost place of a traceback is its last.
     const place = [...crashed.values.keys()].at(-1);
     return {

@@ -31,6 +31,13 @@ export function repairPath(fault: string): ProposedFix {
         environmentOf('each engine', 'UCX_TLS=tcp,cuda_copy,cuda_ipc,self', 'without RDMA'),
       ],
     };
+  if (/TCP cannot read/.test(fault))
+    return {
+      ...said,
+      says: 'Give both engines a path that takes GPU memory: RDMA (--disaggregation-ib-device mlx5_0), NIXL (--disaggregation-transfer-backend nixl), or a build of Mooncake with CUDA for TCP',
+      why: 'The TCP transport of a Mooncake without CUDA hands the address of a GPU to a socket, which the system refuses as a bad address (14).',
+      commands: ['kubectl exec POD -- pip list | grep -i mooncake    # the variant that is there'],
+    };
   if (/map the memory/.test(fault))
     return {
       ...said,

@@ -3,6 +3,7 @@ import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
 import { AIBRIX_RULES } from './aibrix-rules.js';
 import type { CleanLine } from './clean-line.js';
 import { GENERAL_RULES } from './general/general-rules.js';
+import { PROGRAM_END_RULES } from './general/program-ends.js';
 import { isOwnRecord, KV_ACCORD_RULES } from './kv-accord-rules.js';
 import type { LogProgram } from './log-summary.js';
 import { NeedleSearch } from './needle-search.js';
@@ -28,6 +29,7 @@ export class LogKnowledge {
       ...SPLIT_ROUTER_RULES,
       ...PRODUCTION_STACK_RULES,
       ...GENERAL_RULES,
+      ...PROGRAM_END_RULES,
     ];
     this.needles = new NeedleSearch(this.rules.map(({ needle }) => needle));
   }

@@ -2,6 +2,7 @@ import type {
   Decision,
   DecisionKind,
   EngineReading,
+  ErrorDetails,
   LogFindings,
   SettingDetails,
   SignalDetails,
@@ -13,6 +14,7 @@ import type { Signal } from '../../../engines/diagnosis/signals.js';
 import type { Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { BoundedCounts } from './bounded-counts.js';
 import { Decisions } from './decisions.js';
+import { type Failure, FailureTally } from './failures.js';
 import type { CostTally, EngineTally, LogSummary, SignalTally } from './log-summary.js';
 import { excerptOf } from './masking.js';
 import { RateBuckets } from './rate-buckets.js';
@@ -59,6 +61,7 @@ export class LogTally implements LogFindings {
   readonly #indexers = new Set<string>();
   #costs: { count: number; withoutCache: number; largestCachedBlocks: number; first: Origin } | undefined;
   #engine: EngineCount | undefined;
+  readonly #failures = new FailureTally();
 
   /** `who` is the pod or worker whose log it is, when that is known from elsewhere. */
   constructor(name: string, who: string) {
@@ -147,10 +150,29 @@ export class LogTally implements LogFindings {
     this.#engine.add(reading, line);
   }
 
+  addError(line: LogLine, { sentence, about, isNamed = false }: ErrorDetails): void {
+    this.#failures.addError(line.lineNumber, excerptOf(sentence, '').slice(0, MAX_VALUE_CHARS), isNamed, () =>
+      this.#originOf(line, about),
+    );
+  }
+
+  addEnd(line: LogLine, about: string): void {
+    this.#failures.addEnd(line.lineNumber, () => this.#originOf(line, about));
+  }
+
+  addStop({ lineNumber }: LogLine): void {
+    this.#failures.addStop(lineNumber);
+  }
+
   finish(): Pick<LogSummary, 'signals' | 'decisions' | 'costs' | 'engine' | 'sizes' | 'settings'> {
     const originOf = (line: LogLine, about = ''): Origin => this.#originOf(line, about);
     return {
-      signals: new Map([...this.#signals].map(([signal, count]) => [signal, signalTally(signal, count)])),
+      signals: new Map(
+        [
+          ...[...this.#signals].map(([signal, count]) => signalTally(signal, count)),
+          ...failureTallies(this.#failures.finish()),
+        ].map((tally) => [tally.signal, tally]),
+      ),
       decisions: this.#decisions.finish(originOf),
       costs: this.#costs === undefined ? undefined : costTally(this.#costs, this.#weights),
       engine: this.#engine?.finish(originOf),
@@ -209,6 +231,21 @@ class EngineCount {
 
 function signalTally(signal: Signal, { count, rate, byWorker, values, first }: SignalCount): SignalTally {
   return { signal, count, rate: rate.counts, byWorker: byWorker.counts, first, values: values.counts };
+}
+
+function failureTallies(failure: Failure | undefined): readonly SignalTally[] {
+  if (failure === undefined) return [];
+  const { ends, sentence, origin } = failure;
+  return [
+    {
+      signal: ends > 0 ? 'program_ended' : 'fatal_error',
+      count: Math.max(1, ends),
+      rate: new RateBuckets().counts,
+      byWorker: new Map(),
+      first: origin,
+      values: new Map(sentence === undefined ? [] : [[sentence, 1]]),
+    },
+  ];
 }
 
 function costTally(costs: Omit<CostTally, 'overlapWeights'>, weights: BoundedCounts): CostTally {

@@ -80,5 +80,7 @@ export const SIGNAL_LABELS: Readonly<Record<Signal, string>> = {
   connector_crashed: 'tracebacks of KV connectors',
   settings_refused: 'settings that are refused',
   control_plane_unreachable: 'NATS or etcd not reached',
+  program_ended: 'programs that ended',
+  fatal_error: 'errors that end programs',
   started: 'starts',
 };

@@ -417,6 +417,19 @@ export const CASES: readonly Case[] = [
     first: 'connector_crashed likely',
   },
   {
+    name: 'an engine that ended for want of memory on its GPU',
+    evidence: joined({
+      logs: [
+        logOf([
+          tallyOf('program_ended', 2, {
+            values: new Map([['torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB', 1]]),
+          }),
+        ]),
+      ],
+    }),
+    first: 'program_ended likely',
+  },
+  {
     name: 'a router without an engine that is ready',
     evidence: joined({ logs: [logOf([tallyOf('role_missing', 5, { values: new Map([['any', 5]]) })])] }),
     first: 'role_missing likely',

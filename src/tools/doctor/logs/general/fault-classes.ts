@@ -43,7 +43,7 @@ const MEMORY: readonly FaultClass[] = [
   {
     signal: 'connector_crashed',
     value: 'a leak of the cache pool',
-    pattern: /KV cache pool leak detected/,
+    pattern: /(?:pool|cache|allocator)\w* (?:memory )?leak detected/i,
   },
   {
     signal: 'cache_memory_missing',
@@ -116,9 +116,14 @@ const PATHS: readonly FaultClass[] = [
   },
   {
     signal: 'transfer_path_broken',
+    value: 'TCP cannot read the memory of a GPU',
+    pattern: /(?:read|write)Body failed.{0,40}Bad address/,
+  },
+  {
+    signal: 'transfer_path_broken',
     value: 'the other engine is gone or is not reached',
     pattern:
-      /NIXL_ERR_REMOTE_DISCONNECT|nixlRemoteDisconnect|Endpoint timeout|retry (?:count )?exceeded|Connection reset by (?:peer|remote)|Destination is unreachable|(?:tcp_ep|sockcm).{0,120}(?:Input\/output error|Connection timed out|refused)|No route to host|Connect timeout to|Failed to connect to (?:target|segment)|Failed to (?:complete transfers after|modify QP|get (?:segment )?desc)|mark(?:ing|ed)? .{0,60}(?:inactive|connection dead)|received packet mismatch|Cannot (?:get|find) (?:target )?segment desc|handshake (?:timed out|with \S+ failed|request by peer)|transport retry|SocketHandShakePlugin: (?:connect|failed)/i,
+      /NIXL_ERR_REMOTE_DISCONNECT|nixlRemoteDisconnect|Endpoint timeout|retry (?:count )?exceeded|Connection reset by (?:peer|remote)|Destination is unreachable|(?:tcp_ep|sockcm).{0,120}(?:Input\/output error|Connection timed out|refused)|No route to host|Connect timeout to|Failed to connect to (?:target|segment)|Failed to (?:complete transfers after|modify QP|get (?:segment )?desc)|mark(?:ing|ed)? .{0,60}(?:inactive|connection dead)|received packet mismatch|Cannot (?:get|find) (?:target )?segment desc|Failed to retrieve segment desc|metadata not found|handshake (?:timed out|with \S+ failed|request by peer)|transport retry|SocketHandShakePlugin: (?:connect|failed)/i,
   },
   {
     signal: 'transfer_path_broken',

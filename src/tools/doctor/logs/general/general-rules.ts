@@ -18,6 +18,41 @@ const EXCEPTIONS = [
   'Value error, ',
 ] as const;
 
+/** Those that name no fault of a connection between engines, but may end one. */
+const OTHER_EXCEPTIONS = [
+  'OutOfMemoryError: ',
+  'AcceleratorError: ',
+  'DistBackendError: ',
+  'DistNetworkError: ',
+  'DistStoreError: ',
+  'CalledProcessError: ',
+  'FileNotFoundError: ',
+  'PermissionError: ',
+  'ConnectionError: ',
+  'UnboundLocalError: ',
+  'IndexError: ',
+  '] KeyError: ',
+  '] TypeError: ',
+  'OSError: [Errno ',
+  'error.ZMQError: ',
+  'InductorError: ',
+  'BackendCompilerFailed: ',
+  'ValidationError: ',
+  'RepositoryNotFoundError',
+  'GatedRepoError: ',
+  'HFValidationError: ',
+  'LocalEntryNotFoundError',
+  'SafetensorError: ',
+  'BrokenProcessPool',
+  'ActorDiedError',
+  'AssertionError',
+  'is not a local folder and is not a valid',
+  'does not appear to have a file named',
+  'ddress already in use',
+  '() missing 1 required',
+  "'NoneType' object is not",
+] as const;
+
 /** Packages below engines that move KV blocks: an error in one of their files is about that. */
 const TRANSFER_FILES = [
   'rdma_context.cpp:',
@@ -26,6 +61,8 @@ const TRANSFER_FILES = [
   'worker_pool.cpp:',
   'transfer_engine_impl.cpp:',
   'transfer_metadata.cpp:',
+  'transfer_metadata_plugin.cpp:',
+  'memory_location.cpp:',
   'ucx_backend.cpp:',
   'ucx_utils.cpp:',
   'nixl_agent.cpp:',
@@ -42,7 +79,12 @@ const TRANSFER_FILES = [
 
 /** Files of Mooncake's store and of its clients: an error in one of them is of blocks that are kept elsewhere. */
 const STORE_FILES = [
+  ' client.cpp:',
   'transfer_task.cpp:',
+  'master_service.cpp:',
+  'storage_backend.cpp:',
+  'file_storage.cpp:',
+  'dummy_client.cpp:',
   'master_client.cpp:',
   'store_py.cpp:',
   'pybind_client.cpp:',
@@ -84,6 +126,7 @@ const MEMORY_SENTENCES = [
   ' out of memory. Try to lower',
   'less than desired GPU memory utilization',
   'KV cache pool leak detected',
+  ' memory leak detected',
 ] as const;
 
 /** Programs that keep who is where, or who has what, and cannot be reached. */
@@ -135,6 +178,12 @@ const OF_CACHES = /kv|block-?size|page-?size|cache|disagg|router|radix|prefix|tr
 /** Lines that name a class of fault in whatever words: exceptions, errors of transfer libraries, connections that are refused. */
 export const GENERAL_RULES: readonly LogRule[] = [
   ...EXCEPTIONS.map((needle) => rule(needle, (line, found) => readException(line, found, needle))),
+  ...OTHER_EXCEPTIONS.map((needle) =>
+    rule(needle, (line, found) => {
+      if (!isPassedOver(line.text))
+        found.addError(line, { sentence: sentenceFrom(line.text, needle), about: needle });
+    }),
+  ),
   ...TRANSFER_FILES.map((needle) =>
     rule(needle, (line, found) => {
       const fault = pathFaultOf(line.text);
@@ -192,7 +241,8 @@ export const GENERAL_RULES: readonly LogRule[] = [
   ),
   ...CONNECTOR_FILES.map((needle) =>
     rule(needle, (line, found) => {
-      const [, file, place] = /([\w-]{1,60}\.py)", line \d{1,6},? in (\w{1,80})/.exec(line.text) ?? [];
+      // Without a comma it is where one of many threads stood as another one ended the process.
+      const [, file, place] = /([\w-]{1,60}\.py)", line \d{1,6}, in (\w{1,80})/.exec(line.text) ?? [];
       if (file === undefined) return;
       found.addSignal('connector_crashed', line, { value: `${file} in ${place}`, about: needle });
     }),
@@ -249,12 +299,26 @@ export const GENERAL_RULES: readonly LogRule[] = [
 
 function readException(line: LogLine, found: LogFindings, needle: string): void {
   const { text } = line;
-  // Optional parts that are not installed: "Ignore import error when loading …".
-  if (/\b(?:Ignor\w+|optional|falling back|fallback|Skipping)\b/i.test(text)) return;
+  if (isPassedOver(text)) return;
   // What an argument is unknown to stands before it.
   const from = needle.startsWith('()') ? 0 : text.lastIndexOf(needle) + needle.length;
   const sentence = text.slice(from);
-  add(line, found, faultOf(sentence) ?? refusalOf(sentence), sentence.slice(0, 60).trim() || needle);
+  const about = sentence.slice(0, 60).trim() || needle;
+  const fault = faultOf(sentence) ?? refusalOf(sentence);
+  add(line, found, fault, about);
+  found.addError(line, { sentence: sentenceFrom(text, needle), about, isNamed: fault !== undefined });
+}
+
+/** Optional parts that are not installed: "Ignore import error when loading …". */
+function isPassedOver(text: string): boolean {
+  return /\b(?:Ignor\w+|optional|falling back|fallback|Skipping)\b/i.test(text);
+}
+
+/** From the name of the exception on: "torch.OutOfMemoryError: CUDA out of memory. …". */
+function sentenceFrom(text: string, needle: string): string {
+  const at = text.lastIndexOf(needle);
+  const name = /[\w.]*$/.exec(text.slice(Math.max(0, at - 60), at))?.[0] ?? '';
+  return text.slice(at - name.length);
 }
 
 /** glog: "E0613 08:28:11.555796 7053 ucx_utils.cpp:512] Failed to create endpoint". */

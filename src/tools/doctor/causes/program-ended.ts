@@ -1,0 +1,118 @@
+import { countOf } from '../../../core/text/lists.js';
+import type { Signal } from '../../../engines/diagnosis/signals.js';
+import { repairFor } from '../fixes/program-errors.js';
+import { type ErrorKind, errorKindOf } from '../logs/general/error-kinds.js';
+import { findsWhatEnginesHave } from '../measurements/effects.js';
+import type { Measurements } from '../measurements/measurements.js';
+import type { Cause, Suspicion } from './cause.js';
+import { clueFor } from './clues.js';
+
+/** What the first error says, in words of a headline. */
+const WORDS: Readonly<Record<ErrorKind, string>> = {
+  gpu_memory: 'its GPU has no memory left',
+  host_memory: 'its host or its pod has no memory left',
+  shared_memory: 'shared memory (/dev/shm) is missing or too small',
+  disk_full: 'a disk is full',
+  gpu_fault: 'a kernel failed on its GPU',
+  gpu_driver: 'its GPU, the driver and the image do not fit',
+  kernel_build: 'kernels could not be compiled',
+  other_rank: 'another rank failed before it',
+  collective: 'its ranks do not reach each other (NCCL, Gloo)',
+  port_in_use: 'a port is in use',
+  model_files: 'files of the model cannot be read',
+  model_unsupported: 'this version or this GPU does not have the model or its quantization',
+  parallel_sizes: 'the model cannot be divided or served as it is set',
+  versions: 'packages do not belong together',
+  stalled: 'it stood still until a watchdog ended it',
+  worker_lost: 'one of its processes was killed',
+  internal: 'a fault of the program itself',
+};
+
+/** Kinds of errors that are the program's own affair: a cause that knows more of KV caches comes first. */
+const INNER: readonly (ErrorKind | undefined)[] = [undefined, 'internal', 'worker_lost', 'stalled'];
+
+/** Kinds that a program does not live through: such an error counts also where no line says that something ended. */
+const FATAL: readonly (ErrorKind | undefined)[] = [
+  'gpu_memory',
+  'gpu_fault',
+  'gpu_driver',
+  'kernel_build',
+  'collective',
+  'other_rank',
+  'port_in_use',
+  'host_memory',
+  'model_unsupported',
+];
+
+/** Signs that say more of an error within the part that moves or keeps KV blocks. */
+const BETTER: readonly Signal[] = [
+  'connector_crashed',
+  'transfer_path_broken',
+  'transfer_listener_ended',
+  'offload_failed',
+  'cache_memory_missing',
+  'library_missing',
+  'settings_refused',
+  'publisher_failed',
+  'control_plane_unreachable',
+];
+
+/** The first error of a log whose program ended, or would have; undefined where there is none or another sign says more. */
+export function endingError(
+  measurements: Measurements,
+): { readonly sentence: string | undefined; readonly kind: ErrorKind | undefined } | undefined {
+  const ended = measurements.signal('program_ended');
+  const fatal = measurements.signal('fatal_error');
+  const [sentence] = (ended ?? fatal)?.values.keys() ?? [];
+  const kind = sentence === undefined ? undefined : errorKindOf(sentence);
+  if (ended === undefined && !FATAL.includes(kind)) return undefined;
+  const isInner = INNER.includes(kind);
+  return isInner && BETTER.some((sign) => measurements.signal(sign) !== undefined)
+    ? undefined
+    : { sentence, kind };
+}
+
+/** Whether an error that has nothing to do with KV blocks ended the program: a traceback through their files is no sign then. */
+export function endsForOtherReason(measurements: Measurements): boolean {
+  const error = endingError(measurements);
+  return error !== undefined && !INNER.includes(error.kind);
+}
+
+/** A program does not start or has ended, by an error that is of no KV cache. */
+export const programEnded: Cause = {
+  id: 'program_ended',
+  concerns: () => true,
+  contradictedBy: findsWhatEnginesHave,
+  suspect(measurements: Measurements): Suspicion | undefined {
+    const error = endingError(measurements);
+    const ended = measurements.signal('program_ended');
+    const seen = ended ?? measurements.signal('fatal_error');
+    if (error === undefined || seen === undefined) return undefined;
+    const { sentence, kind } = error;
+    const words = kind === undefined ? 'by an error of its own' : WORDS[kind];
+    return {
+      headline:
+        sentence === undefined
+          ? 'A program does not start or has ended; its first error is not in what was given'
+          : `A program does not start or has ended: ${words} (${cut(sentence)})`,
+      explanation:
+        'What an engine or a router that has ended held is gone: nothing is found there, and what others say of it follows from that. The first error of its log is the reason; those behind it, and those of other processes, pass it on in other words.',
+      cluesFor: [
+        clueFor(
+          ended === undefined ? 'sign' : 'signature',
+          ended === undefined
+            ? 'An error that a program does not live through; no line says that it ended.'
+            : `${countOf(ended.count, 'line')} of programs that do not start or have ended${sentence === undefined ? ', and no error before them' : '; this is the first error'}.`,
+          seen.first,
+        ),
+      ],
+      cluesAgainst: [],
+      explains: ['no_stores', 'transfers_fail'],
+      fixes: [repairFor(kind, sentence)],
+    };
+  },
+};
+
+function cut(sentence: string): string {
+  return sentence.length <= 120 ? sentence : `${sentence.slice(0, 119)}…`;
+}

@@ -1,0 +1,85 @@
+import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+
+/** Lines of engines, routers and runtimes that say that a process does not start or has ended. */
+const ENDS = [
+  'EngineCore failed to start',
+  'EngineCore encountered a fatal error',
+  'ngine core initialization failed',
+  'Engine process failed to start',
+  'Engine process (pid ',
+  'is already dead, terminating server',
+  'EngineDeadError',
+  'WorkerProc failed to start',
+  'WorkerProc initialization failed',
+  ' hit an exception',
+  'died unexpectedly',
+  'Received sigquit from a child proces',
+  'Executor worker returned error',
+  'Exception in worker ',
+  'Encountered an error in forward',
+  'Fatal Python error: ',
+  'terminate called after throwing',
+  'Segmentation fault',
+  'Segfault encountered',
+  'panic: runtime error',
+  ' panicked at ',
+  'Background loop has errored',
+] as const;
+
+/** Lines that say by themselves what went wrong, without the name of an exception of Python. */
+const ERRORS = [
+  'terminate called after throwing',
+  'Fatal Python error: ',
+  'Segmentation fault',
+  'died unexpectedly',
+  'panic: runtime error',
+  ' panicked at ',
+  '[TensorRT-LLM][ERROR]',
+  'Exception raised from ',
+  'cannot find -l',
+  'fatal error: ',
+  'ptxas fatal ',
+  'Failed: Cuda error',
+  'Failed: CUDA error',
+  'CUDA error: ',
+  'Memory access fault by GPU',
+  'collective operation timeout',
+  'monitoredBarrier',
+  'Out of memory: Killed process',
+  'Reason: OOMKilled',
+  'on signal 9 (Killed)',
+  'exited with code -9',
+  'exited with code 137',
+  'exit code 137',
+  'Watchdog timeout',
+  'cannot open shared object file',
+] as const;
+
+/** Lines of a program that somebody stops. */
+const STOPS = [
+  'Shutting down',
+  'SIGTERM received',
+  'eceived SIGTERM',
+  'eceived signal 15',
+  'eceived SIGINT',
+  'eceived shutdown signal',
+  'KeyboardInterrupt',
+] as const;
+
+/** Which lines say that a program ended, and which errors may have done it. */
+export const PROGRAM_END_RULES: readonly LogRule[] = [
+  ...STOPS.map((needle) => rule(needle, (line, found) => found.addStop(line))),
+  ...ERRORS.map((needle) =>
+    rule(needle, (line, found) => {
+      found.addError(line, { sentence: sentenceAround(line.text, needle), about: needle });
+    }),
+  ),
+  ...ENDS.map((needle) => rule(needle, (line, found) => found.addEnd(line, needle))),
+];
+
+/** With the words before it, up to a bracket or a colon: "Worker proc VllmWorker-3 died unexpectedly, …". */
+function sentenceAround(text: string, needle: string): string {
+  const at = text.indexOf(needle);
+  const before = /[^\]:>|]*$/.exec(text.slice(Math.max(0, at - 60), at))?.[0] ?? '';
+  return text.slice(at - before.length).trimStart();
+}

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { programEnded } from '../../../../src/tools/doctor/causes/program-ended.js';
+import { diagnose } from '../../../../src/tools/doctor/diagnose.js';
+import { repairFor } from '../../../../src/tools/doctor/fixes/program-errors.js';
+import { summaryOf } from '../logs/summaries.js';
+import { joined } from '../support/evidence.js';
+
+async function diagnosisOf(log: string) {
+  return diagnose(joined({ logs: [await summaryOf(log)] }));
+}
+
+describe('what repairs a program that ended', () => {
+  it('begins with what to do, and where, for each kind', () => {
+    const kinds = [
+      'gpu_memory',
+      'host_memory',
+      'shared_memory',
+      'disk_full',
+      'gpu_fault',
+      'gpu_driver',
+      'kernel_build',
+      'other_rank',
+      'collective',
+      'port_in_use',
+      'model_files',
+      'model_unsupported',
+      'parallel_sizes',
+      'versions',
+      'stalled',
+      'worker_lost',
+      'internal',
+      undefined,
+    ] as const;
+    for (const kind of kinds) {
+      const { says, verify } = repairFor(kind, 'RuntimeError: a');
+      expect(says).toMatch(/^(?:Compare|Give|Have|Run|Set|Start) /);
+      expect(says).toMatch(/--\w|[A-Z]=|\w: \w|=\d|kubectl/);
+      expect(verify).not.toEqual([]);
+    }
+  });
+
+  it('asks for the first error where the log has none', async () => {
+    const { assessments } = await diagnosisOf(
+      'CRITICAL 02-25 11:11:34 launcher.py:101] MQLLMEngine is already dead, terminating server process\n',
+    );
+    expect(assessments[0]).toMatchObject({ cause: programEnded.id, confidence: 'likely' });
+    expect(assessments[0]?.fixes[0]?.says).toContain('from its start');
+  });
+
+  it('is no part of a KV connector where the GPU has no memory left', async () => {
+    const { assessments } = await diagnosisOf(
+      [
+        '(EngineCore_0 pid=7) ERROR 07-20 11:15:01 [core.py:1332] EngineCore encountered a fatal error.',
+        '(EngineCore_0 pid=7) ERROR 07-20 11:15:01 [core.py:1332]   File "/vllm/distributed/kv_transfer/kv_connector/v1/nixl_connector.py", line 9, in a',
+        '(EngineCore_0 pid=7) ERROR 07-20 11:15:01 [core.py:1332] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.',
+        '',
+      ].join('\n'),
+    );
+    expect(assessments.map(({ cause }) => cause)).toEqual(['program_ended']);
+  });
+
+  it('says no secret of the sentence', async () => {
+    const { assessments } = await diagnosisOf(
+      [
+        '[2026-03-03 10:00:00 TP0] Scheduler hit an exception: Traceback (most recent call last):',
+        "OSError: [Errno 28] No space left on device: '/a?api_key=abcdefgh12345678'",
+        '',
+      ].join('\n'),
+    );
+    expect(assessments[0]?.headline).toContain('a disk is full');
+    expect(JSON.stringify(assessments)).not.toContain('abcdefgh12345678');
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { type Failure, FailureTally } from '../../../../src/tools/doctor/logs/failures.js';
+
+type Line = readonly [lineNumber: number, what: 'end' | 'stop' | 'named' | 'error', sentence?: string];
+
+function failureOf(...lines: readonly Line[]): Failure | undefined {
+  const tally = new FailureTally();
+  for (const [lineNumber, what, sentence = ''] of lines) {
+    const originOf = () => ({ place: `some.log:${lineNumber}`, text: sentence });
+    if (what === 'end') tally.addEnd(lineNumber, originOf);
+    else if (what === 'stop') tally.addStop(lineNumber);
+    else tally.addError(lineNumber, sentence, what === 'named', originOf);
+  }
+  return tally.finish();
+}
+
+const OUT_OF_MEMORY = 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB';
+const NCCL = 'RuntimeError: NCCL error: unhandled system error';
+const SECONDARY =
+  'RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}';
+const REQUEST = 'ValueError: please provide at least one prompt';
+
+describe('the error that ended a program', () => {
+  it('is the first of a known kind behind the line that says that it ended', () => {
+    expect(failureOf([1, 'end'], [40, 'error', NCCL], [80, 'error', OUT_OF_MEMORY])?.sentence).toBe(NCCL);
+  });
+
+  it('is the one of a worker before its engine says that it ended', () => {
+    const failure = failureOf(
+      [30, 'error', OUT_OF_MEMORY],
+      [31, 'end'],
+      [60, 'error', SECONDARY],
+      [61, 'end'],
+    );
+    expect(failure).toMatchObject({ ends: 2, sentence: OUT_OF_MEMORY });
+    expect(failure?.origin.place).toBe('some.log:30');
+  });
+
+  it('is none that only passes on that something else failed', () => {
+    const workers = "AttributeError: 'MultiprocExecutor' object has no attribute 'workers'";
+    const failure = failureOf([1, 'end'], [9, 'error', SECONDARY], [20, 'error', workers]);
+    expect(failure).toMatchObject({ ends: 1, sentence: undefined });
+    expect(failure?.origin.place).toBe('some.log:1');
+  });
+
+  it('is of no known kind where nothing else stands near', () => {
+    const other = 'RuntimeError: start (0) + length (64) exceeds dimension size (32)';
+    expect(failureOf([1, 'end'], [30, 'error', other])?.sentence).toBe(other);
+    expect(failureOf([1, 'error', other], [30, 'end'])?.sentence).toBe(other);
+  });
+
+  it('is none of a request long before', () => {
+    expect(failureOf([1, 'error', REQUEST], [100, 'end'])).toMatchObject({ ends: 1, sentence: undefined });
+    expect(failureOf([1, 'error', NCCL], [400, 'end'])?.sentence).toBeUndefined();
+  });
+
+  it('is none of a program that somebody stopped', () => {
+    expect(failureOf([1, 'stop'], [5, 'end'], [9, 'error', SECONDARY])).toBeUndefined();
+    expect(failureOf([1, 'end'], [5, 'stop'], [9, 'error', NCCL])?.ends).toBe(1);
+  });
+
+  it('is left to the cause that names it', () => {
+    const tooSmall = 'ValueError: … larger than the available KV cache memory';
+    expect(failureOf([1, 'end'], [9, 'named', tooSmall], [30, 'error', NCCL])).toBeUndefined();
+  });
+
+  it('is said without an end where it is of a known kind', () => {
+    expect(failureOf([1, 'error', REQUEST], [2, 'error', NCCL])).toMatchObject({ ends: 0, sentence: NCCL });
+    expect(failureOf([1, 'error', REQUEST])).toBeUndefined();
+    expect(failureOf()).toBeUndefined();
+  });
+
+  it('is found behind any number of requests that failed', () => {
+    const requests = Array.from({ length: 1_000 }, (_, at): Line => [at, 'error', REQUEST]);
+    expect(failureOf(...requests, [1_000, 'error', NCCL], [1_001, 'end'])?.sentence).toBe(NCCL);
+  });
+});

@@ -179,7 +179,7 @@ describe('where a part of it fails', () => {
     expect(await answer.json()).toMatchObject({ usage: { prompt_tokens: 5_000 } });
     expect(fleet.lines.map(({ message }) => message)).toContainEqual(
       expect.stringMatching(
-        /^Prefill worker prefill-1 .*failed a request .*one worker computes the whole prompt$/,
+        /^Prefill worker prefill-1 .*failed a request .*one worker is to compute the whole prompt$/,
       ),
     );
     expect(await active(fleet)).toBe(0);

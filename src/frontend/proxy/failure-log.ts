@@ -43,7 +43,7 @@ export class FailureLog {
   /** A prefill worker failed a request, which goes to another worker, or to another pair. */
   prefillFailed(decision: Decision, detail: string, fallsBack: boolean): void {
     const { group, workerId, target } = decision;
-    const next = fallsBack ? 'one worker computes the whole prompt' : 'another pair is asked';
+    const next = fallsBack ? 'one worker is to compute the whole prompt' : 'another pair is asked';
     this.#warn(
       `prefill ${group} ${target}`,
       { group, worker_id: workerId, worker: target },

@@ -197,8 +197,9 @@ export class SplitTry implements PrefillListener {
     this.#giveUp(failure, isEnding(failure));
   }
 
+  /** The prefill worker is why this try is over. */
   #giveUp(failure: AttemptFailure, mayHaveEnded: boolean): void {
-    this.#modules.tries.failed(failure, this.#target.route, mayHaveEnded);
+    this.#modules.tries.failed(failure, this.#target.prefill, mayHaveEnded);
     this.#listener.onNotPrefilled(failure);
   }
 

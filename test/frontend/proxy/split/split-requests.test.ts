@@ -259,6 +259,17 @@ describe('by bootstrap', () => {
     expect(routes.map(({ releases }) => releases)).toEqual([1, 1]);
     expect((routes[0] as PairRoute).prefill.faults).toEqual(['server_error']);
   });
+
+  it('a request that nobody else answers is said of the prefill worker that ended it', async () => {
+    const prefill = await worker((_, response) => response.destroy());
+    const decode = await worker(() => undefined);
+    const { harness } = await play('bootstrap', { prefill: prefill.url, decode: decode.url });
+    expect((await ask(harness)).status).toBe(502);
+    await harness.settled();
+    expect(harness.logger.lines.map(({ message }) => message)).toContain(
+      'A request failed: The worker closed the connection before it answered. The last one was worker-of-prefill (prefill).',
+    );
+  });
 });
 
 it('the number of a meeting leads to its rank', () => {

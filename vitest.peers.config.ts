@@ -9,6 +9,7 @@ const BYTES_FOR_TWO = 16 * 2 ** 30;
 const LONGEST = [
   'frontend-vllm',
   'pairs-vllm',
+  'pairs-sglang',
   'tokens-vllm',
   'kv-events-vllm',
   'fleet',

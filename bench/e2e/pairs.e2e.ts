@@ -78,6 +78,8 @@ describe.skipIf(lacks('vllm', 'nixl', 'vllm-router'))(
           ...['launch', '--pd-disaggregation', '--backend', 'vllm', '--log-level', 'warn', ...workers],
         ]),
       ]);
+      // Until V8 and the engines' kernels are warm.
+      await play(1, 1);
     });
     afterAll(async () => {
       for (const program of own) await program.stop();
@@ -163,8 +165,6 @@ describe.skipIf(lacks('vllm', 'nixl', 'vllm-router'))(
     };
 
     it.each(AT_A_TIME)('are compared, %d at a time', async (atATime) => {
-      // Until V8 and the engines' kernels are warm.
-      if (atATime === AT_A_TIME[0]) await play(atATime, 1);
       const outcomes = await play(atATime, ROUNDS);
       const [cpu] = cpus();
       console.log(

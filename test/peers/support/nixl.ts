@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { peerPath } from './peers.js';
 
-/** NIXL rests between two looks; see `nixl/sitecustomize.py`. */
+/** NIXL for an engine of this machine: it rests, and needs no GPU; see `nixl/sitecustomize.py`. */
 const ADAPTED = fileURLToPath(new URL('nixl', import.meta.url));
 
 /** Variables for an engine that exchanges KV blocks over NIXL, through the machine's memory. */

@@ -18,6 +18,7 @@ import {
 import { type StartedRoutingSidecar, startRoutingSidecar } from './routing-sidecars.js';
 import { run } from './run.js';
 import { scratchFolder } from './scratch.js';
+import type { SglangPairEngine } from './sglang-pair.js';
 import { tinyModel } from './tiny-model.js';
 import { until } from './until.js';
 import { type PairEngine, type PairEngineOptions, startPairEngine } from './vllm-pair.js';
@@ -57,9 +58,10 @@ export interface PairStream {
   leave(): Promise<void>;
 }
 
-/** Real vLLM engines of a tiny model, named by their role and a number, a sidecar beside each, and one frontend, or an Endpoint Picker with an Envoy. */
+/** Real engines of a tiny model, named by their role and a number, a sidecar beside each, and one frontend, or an Endpoint Picker with an Envoy. */
 export class PairFleet {
   readonly #engines = new Map<string, PairEngine>();
+  readonly #others = new Map<string, SglangPairEngine>();
   /** Engines that do not say which half of a request they compute: only their development endpoints do. */
   readonly #silent = new Set<string>();
   readonly #sidecars = new Map<string, Served>();
@@ -107,16 +109,26 @@ export class PairFleet {
     this.#engines.set(name, await startPairEngine({ ...options, ...again, model, role }));
   }
 
+  /** An SGLang that was started elsewhere; it ends with the fleet. */
+  adopt(name: string, engine: SglangPairEngine): void {
+    this.#others.set(name, engine);
+  }
+
   /** Makes a fleet of these engines; each gets a sidecar if it has none. */
   async serveWith(...names: readonly string[]): Promise<void> {
     for (const name of names) {
       if (this.#sidecars.has(name)) continue;
-      const { url, sideChannel, role } = this.engine(name);
-      const roleFlags = this.#silent.has(name) ? ['--role', role] : [];
-      const flags = ['--engine', url, '--side-channel', sideChannel, ...roleFlags];
-      this.#sidecars.set(name, await startSidecar(name, ...flags));
+      this.#sidecars.set(name, await startSidecar(name, ...this.#flagsOf(name)));
     }
     writeFileSync(this.#file, names.map((name) => `- 127.0.0.1:${this.sidecar(name).grpcPort}\n`).join(''));
+  }
+
+  #flagsOf(name: string): readonly string[] {
+    const other = this.#others.get(name);
+    if (other !== undefined) return ['--engine', other.url];
+    const { url, sideChannel, role } = this.engine(name);
+    const roleFlags = this.#silent.has(name) ? ['--role', role] : [];
+    return ['--engine', url, '--side-channel', sideChannel, ...roleFlags];
   }
 
   async startFrontend(): Promise<void> {
@@ -143,7 +155,8 @@ export class PairFleet {
   }
 
   async stop(): Promise<void> {
-    const all = [this.#envoy, this.#frontend, ...this.#sidecars.values(), ...this.#engines.values()];
+    const engines = [...this.#engines.values(), ...this.#others.values()];
+    const all = [this.#envoy, this.#frontend, ...this.#sidecars.values(), ...engines];
     await Promise.all([
       ...all.map((served) => served?.program.stop()),
       ...this.#routing.map((routing) => routing.stop()),

@@ -14,8 +14,12 @@ export interface SglangOptions {
   readonly tokens?: number;
   /** Ports to use again, of an engine that was stopped. */
   readonly ports?: SglangPorts;
+  /** Publishes KV events; default true. */
+  readonly publishesEvents?: boolean;
   /** Further flags of the server. */
   readonly flags?: readonly string[];
+  /** Further environment variables. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Where it listens. */
@@ -36,9 +40,16 @@ export interface Sglang<P extends RunningProgram = Program> {
 
 const START_LIMIT_MS = 400_000;
 
+const ENVIRONMENT = {
+  SGLANG_USE_CPU_ENGINE: '1',
+  HF_HUB_OFFLINE: '1',
+  TRANSFORMERS_OFFLINE: '1',
+  OMP_NUM_THREADS: '1',
+};
+
 /** Starts SGLang with HTTP and its native gRPC, and waits until it serves. It runs until `program.stop()`. */
 export async function startSglang(options: SglangOptions): Promise<Sglang> {
-  const { model, pageSize, tokens = 65_536, flags = [] } = options;
+  const { model, pageSize, tokens = 65_536, publishesEvents = true, flags = [], env = {} } = options;
   const ports = options.ports ?? {
     http: await freePort(),
     grpc: await freePort(),
@@ -60,10 +71,11 @@ export async function startSglang(options: SglangOptions): Promise<Sglang> {
       ...['--grammar-backend', 'none', '--load-format', 'dummy', '--disable-overlap-schedule'],
       // Without this the cache takes most of the machine's memory.
       ...['--max-total-tokens', String(tokens), '--page-size', String(pageSize)],
-      ...['--enable-metrics', '--enable-cache-report', '--kv-events-config', JSON.stringify(events)],
+      ...['--enable-metrics', '--enable-cache-report'],
+      ...(publishesEvents ? ['--kv-events-config', JSON.stringify(events)] : []),
       ...flags,
     ],
-    env: { SGLANG_USE_CPU_ENGINE: '1', HF_HUB_OFFLINE: '1', TRANSFORMERS_OFFLINE: '1', OMP_NUM_THREADS: '1' },
+    env: { ...ENVIRONMENT, ...env },
   });
   const url = `http://127.0.0.1:${ports.http}`;
   try {

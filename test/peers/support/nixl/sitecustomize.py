@@ -1,7 +1,8 @@
-"""Engines with NIXL on a machine with few cores. Python loads this by itself where its folder is in PYTHONPATH.
+"""Engines with NIXL on a machine with few cores and no GPU. Python loads this by itself where its folder is in PYTHONPATH.
 
 - NIXL's Python package asks for no pause between two looks of its progress thread (`pthrDelay = 0`), which keeps a core busy
   for each engine, with or without transfers: here it rests.
+- SGLang registers its KV cache as memory of a GPU wherever it is, which UCX refuses for memory of the host: here it is that.
 - vLLM's worker sleeps until it is woken for a step. Where steps come by the thousand, as while KV blocks wait to be fetched,
   that call may be lost, and the worker looks again after 5 s (`SHM_READER_RECHECK_INTERVAL_MS`): here it looks sooner.
 """
@@ -34,6 +35,13 @@ def adapt_nixl(module):
 
     bindings = module.nixlBind
     module.nixlBind = Bindings()
+    begin = module.nixl_agent.__init__
+
+    def init(self, *args, **kwargs):
+        begin(self, *args, **kwargs)
+        self.nixl_mems["VRAM"] = self.nixl_mems["DRAM"]
+
+    module.nixl_agent.__init__ = init
 
 
 def adapt_vllm(module):

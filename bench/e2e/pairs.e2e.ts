@@ -79,7 +79,7 @@ describe.skipIf(lacks('vllm', 'nixl', 'vllm-router'))(
         ]),
       ]);
       // Until V8 and the engines' kernels are warm.
-      await play(1, 1);
+      await play(Math.max(...AT_A_TIME), 1);
     });
     afterAll(async () => {
       for (const program of own) await program.stop();

@@ -74,6 +74,29 @@ export const LOG_KINDS: readonly LogKind[] = [
     ],
   },
   {
+    name: "decisions as JSON of tracing's own form, with fields in fields",
+    lines: (at) => [
+      `{"timestamp":"${isoOf(at)}","level":"INFO","fields":{"message":"Selected worker","router_mode":"kv","request_id":"${idOf(at)}","worker_id":${workerOf(at)},"worker_type":"decode","dp_rank":0,"logit":9.5,"effective_cached_blocks":${scattered(at) % 9}.0,"total_kv_blocks":"Some(24064)"},"target":"dynamo_kv_router::scheduling::selector"}`,
+    ],
+  },
+  {
+    name: "decisions as JSON, in Docker's JSON",
+    lines: (at) => {
+      const log = `{"time":"${isoOf(at)}","level":"INFO","target":"dynamo_kv_router::scheduling::selector","message":"Selected worker","router_mode":"kv","request_id":"${idOf(at)}","worker_id":${workerOf(at)},"worker_type":"decode","dp_rank":0,"logit":9.5,"effective_cached_blocks":${scattered(at) % 9}.0,"total_kv_blocks":"Some(24064)"}\n`;
+      return [JSON.stringify({ log, stream: 'stdout', time: isoOf(at) })];
+    },
+  },
+  {
+    name: 'decisions alone, with colours',
+    lines: (at) => [
+      `\u001b[2m${isoOf(at)}\u001b[0m \u001b[32m INFO\u001b[0m \u001b[2mdynamo_llm::kv_router::scheduler\u001b[0m\u001b[2m:\u001b[0m ${selected(at).slice(selected(at).indexOf('Selected'))}`,
+    ],
+  },
+  {
+    name: 'decisions alone, as a container runtime keeps them',
+    lines: (at) => dynamo(at, [selected(at)]).map((log) => `${isoOf(at)} stdout F ${log}`),
+  },
+  {
     name: "decisions alone, in Docker's JSON",
     lines: (at) =>
       dynamo(at, [selected(at)]).map((log) =>

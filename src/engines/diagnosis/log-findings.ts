@@ -62,6 +62,12 @@ export interface Decision {
   readonly worker: string;
   readonly cachedBlocks: number | undefined;
   readonly treeSize: number | undefined;
+  /**
+   * What the router took for the load of the chosen worker with the request on it, in its own blocks: Dynamo's
+   * `logit`, a weight times what is to be computed plus all that running sequences hold
+   * (`lib/kv-router/src/scheduling/selector.rs`), and so no less than what they hold.
+   */
+  readonly loadBlocks?: number | undefined;
 }
 
 /** Where rules put what they find in one log. All of it is bounded, whatever the log has. */

@@ -24,6 +24,8 @@ export type SettingName =
   | 'router_snapshot_threshold'
   | 'event_transport'
   | 'host_cache_bytes'
+  | 'kv_event_buffer_events'
+  | 'offload_min_priority'
   | 'eviction_policy'
   | 'frontend_replicas'
   | 'publishes_kv_events'

@@ -84,7 +84,8 @@ function readNewer(
   const worker = fieldNamed('worker_id');
   if (worker === undefined) return;
   const cachedBlocks = numberOf(fieldNamed('effective_cached_blocks'));
-  const decision = { worker, cachedBlocks, treeSize: undefined };
+  const loadBlocks = numberOf(fieldNamed('logit'));
+  const decision = { worker, cachedBlocks, treeSize: undefined, loadBlocks };
   tally.addDecision(cachedBlocks === undefined ? 'blind' : 'selected', line, decision);
   const totalBlocks = fieldNamed('total_kv_blocks');
   if (totalBlocks !== undefined) addTotalBlocks(line, tally, worker, numberOf(digitsBehind(totalBlocks, '')));
@@ -102,6 +103,7 @@ function readOlder(line: LogLine, tally: LogFindings, from: number): void {
     worker,
     cachedBlocks,
     treeSize,
+    loadBlocks: numberBehind(text, 'logit: ', from),
   });
   addTotalBlocks(line, tally, worker, numberBehind(text, 'total blocks: ', at));
 }

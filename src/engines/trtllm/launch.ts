@@ -38,6 +38,8 @@ export const TRTLLM_LAUNCH: EngineLaunch = {
     'kv_cache_config.max_tokens': { name: 'kv_cache_tokens' },
     'kv_cache_config.max_gpu_total_bytes': { name: 'kv_cache_bytes' },
     'kv_cache_config.host_cache_size': { name: 'host_cache_bytes' },
+    'kv_cache_config.event_buffer_max_size': { name: 'kv_event_buffer_events' },
+    'kv_cache_config.secondary_offload_min_priority': { name: 'offload_min_priority' },
     radix_eviction_policy: { name: 'eviction_policy' },
     'kv_cache_config.dtype': { name: 'kv_cache_dtype' },
   },

@@ -6,6 +6,9 @@ import { addPythonSettings, addPythonSize, pythonValue } from '../diagnosis/pyth
 const ARGUMENTS = {
   enable_block_reuse: 'prefix_caching',
   free_gpu_memory_fraction: 'free_gpu_memory_fraction',
+  host_cache_size: 'host_cache_bytes',
+  event_buffer_max_size: 'kv_event_buffer_events',
+  secondary_offload_min_priority: 'offload_min_priority',
   max_batch_size: 'max_batch_size',
   max_seq_len: 'max_model_len',
   tensor_parallel_size: 'tensor_parallel_size',
@@ -59,6 +62,11 @@ export const TENSORRT_RULES: readonly LogRule[] = [
     const publishes = buffer === undefined ? undefined : String(buffer > 0);
     const about = 'event_buffer_max_size';
     tally.addSetting(line, 'publishes_kv_events', { side: 'worker', value: publishes, about });
+  }),
+  // "iter = 5559, …, num_scheduled_requests: 3, states = {'num_ctx_requests': 2, …}", once in each iteration.
+  rule('num_scheduled_requests: ', (line, tally) => {
+    const runningRequests = numberOf(digitsBehind(line.text, 'num_scheduled_requests: '));
+    if (runningRequests !== undefined) tally.addEngineReading(line, { runningRequests });
   }),
   rule('TensorRT-LLM version: ', (line, tally) => {
     const version = /TensorRT-LLM version: ([\w.+-]{1,60})/.exec(line.text)?.[1];

@@ -13,6 +13,11 @@ const NAMES: readonly string[] = [
   'request_success_total',
   'time_to_first_token_seconds_sum',
   'time_to_first_token_seconds_count',
+  // Of dynamo.trtllm from 1.6 on, beside the engine's own.
+  'kv_event_buffer_capacity',
+  'kv_event_drain_batch_size_sum',
+  'kv_event_drain_batch_size_count',
+  'kv_event_id_gap_events_total',
 ];
 
 /** Which of the two it is depends on the release. */
@@ -27,10 +32,12 @@ export const TRTLLM_PAGES: EnginePages = {
       for (const sample of found.of(`${prefix}kv_cache_tokens_per_block`))
         found.addSize(sample, positiveNumberOf(sample.valueText));
       addGauge(found, `${prefix}kv_cache_max_blocks`, 'total_kv_blocks');
+      addGauge(found, `${prefix}kv_event_buffer_capacity`, 'kv_event_buffer_events');
     }
   },
   hitGauges: withPrefixes('kv_cache_hit_rate'),
   cacheUsage: withPrefixes('kv_cache_utilization'),
+  droppedEvents: withPrefixes('kv_event_id_gap_events_total'),
   running: withPrefixes('num_requests_running'),
   waiting: withPrefixes('num_requests_waiting'),
 };

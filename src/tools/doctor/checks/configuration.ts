@@ -78,9 +78,10 @@ function routerIndex({ measurements }: Asked): Reply {
   const reads = settings('router_uses_events').find(({ value }) => !isFalse(value));
   const ttl = settingText(measurements, 'router_ttl_seconds');
   const tree = settingText(measurements, 'router_max_tree_size');
+  const prune = settingText(measurements, 'router_prune_target_ratio');
   const snapshot = settingText(measurements, 'router_snapshot_threshold');
   const sync = settingText(measurements, 'router_replica_sync');
-  const wasSet = [ttl, tree, snapshot, sync].some((one) => one !== undefined);
+  const wasSet = [ttl, tree, prune, snapshot, sync].some((one) => one !== undefined);
   if (!seen.router) return missing('No router was seen: add its manifests, its log or its metrics.');
   if (!wasSet && guesses === undefined && reads === undefined)
     return missing(
@@ -91,9 +92,10 @@ function routerIndex({ measurements }: Asked): Reply {
       ? `it reads KV events, and then keeps blocks until their worker drops them: a time-to-live (${ttl?.text ?? 'not set'}) and a largest tree (${tree?.text ?? 'not set'}) only count for a router that does not read events`
       : `it does not read KV events and forgets a block ${ttl === undefined ? 'after its default of 120' : `after ${ttl.text}`} seconds; largest tree ${tree?.text ?? 'not set'}`,
     `synchronisation between frontends ${sync?.text ?? 'not set, which is off'}`,
+    ...(prune === undefined ? [] : [`a tree that is full is pruned to ${prune.text} of its size`]),
     ...(snapshot === undefined ? [] : [`snapshot threshold ${snapshot.text}`]),
     'events are pushed as they happen; there is no interval to set',
   ];
-  const origin = (guesses ?? reads)?.origin ?? (ttl ?? tree ?? sync ?? snapshot)?.origin;
+  const origin = (guesses ?? reads)?.origin ?? (ttl ?? tree ?? prune ?? sync ?? snapshot)?.origin;
   return answered(`${parts.join('; ')}.`, origin);
 }

@@ -1,11 +1,22 @@
+import { countOf } from '../../../core/text/lists.js';
+import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
 import { loadOf, memoryOptions, tightest } from '../fixes/memory.js';
 import { knownEngines } from '../fixes/tuning.js';
 import { percent } from '../measurements/cache-hits.js';
+import type { Measurements } from '../measurements/measurements.js';
 import { bytesText, countText } from '../report/figures.js';
 import { type Asked, answered, type Check, missing, type Reply, settingText } from './check.js';
+import { answerLowConcurrency, answerRealLoad, loadText } from './real-load.js';
 
 const MODEL_AND_GPUS =
   'add --model-config config.json of the model and --gpu-memory with the output of nvidia-smi (or its DCGM metrics)';
+
+/** What decides about eviction beside the engine's own policy, and how it is named in a sentence. */
+const EVICTION_SETTINGS: readonly (readonly [SettingName, string])[] = [
+  ['eviction_policy', 'policy'],
+  ['host_cache_bytes', 'host cache in bytes'],
+  ['offload_min_priority', 'lowest priority that the host cache takes'],
+];
 
 /** Whether the cache is large enough for what runs. */
 export const MEMORY_CHECKS: readonly Check[] = [
@@ -34,8 +45,9 @@ export const MEMORY_CHECKS: readonly Check[] = [
           'No GPU was seen: add --gpu-memory with the output of nvidia-smi from a worker, or DCGM metrics.',
         );
       const shares = used.map(({ usedBytes = 0, totalBytes }) => usedBytes / totalBytes);
+      const [least, most] = [percent(Math.min(...shares)), percent(Math.max(...shares))];
       return answered(
-        `${percent(Math.min(...shares))} to ${percent(Math.max(...shares))} of ${bytesText(first.totalBytes)}, over ${used.length} GPUs.`,
+        `${least === most ? least : `${least} to ${most}`} of ${bytesText(first.totalBytes)}, over ${countOf(used.length, 'GPU')}.`,
         first.origin,
       );
     },
@@ -51,19 +63,22 @@ export const MEMORY_CHECKS: readonly Check[] = [
     },
   },
   { id: 'kv_capacity', asks: 'How many blocks and tokens does the cache hold?', answer: capacity },
-  { id: 'real_load', asks: 'How many sequences really run, and how long are they?', answer: realLoad },
+  { id: 'real_load', asks: 'How many sequences really run, and how long are they?', answer: answerRealLoad },
   { id: 'batch_size', asks: 'Is the largest batch too large for the cache?', answer: batch },
   {
     id: 'eviction_policy',
     asks: 'Which blocks do engines drop first, and can that be chosen?',
     answer({ measurements }) {
-      const set = settingText(measurements, 'eviction_policy');
+      const set = EVICTION_SETTINGS.flatMap(([name, words]) => {
+        const found = settingText(measurements, name);
+        return found === undefined ? [] : [{ text: `${words} ${found.text}`, origin: found.origin }];
+      });
       const policies = knownEngines(measurements.seen).map(({ tuning }) => tuning.eviction);
       if (policies.length === 0)
         return missing('No engine was seen: add the log or the metrics of a worker, or the manifests.');
       return answered(
-        `${policies.join('. ')}${set === undefined ? '' : `. Set here: ${set.text}`}.`,
-        set?.origin,
+        `${policies.join('. ')}. ${set.length === 0 ? 'Nothing of it was seen to be set' : `Set here: ${set.map(({ text }) => text).join(', ')}`}.`,
+        set[0]?.origin,
       );
     },
   },
@@ -79,19 +94,40 @@ export const MEMORY_CHECKS: readonly Check[] = [
   },
   {
     id: 'low_concurrency_test',
-    asks: 'Does the index settle at a concurrency of 1?',
-    answer: () =>
-      missing(
-        'It has to be tried: the doctor sends nothing. The fix "Send two equal prompts" has the commands and what they show.',
-      ),
+    asks: 'Does the index settle at a concurrency of 1 or 2?',
+    answer: answerLowConcurrency,
   },
 ];
 
-function capacity({ measurements: { memory } }: Asked): Reply {
+/** What an engine reports by itself. The number of blocks is that of the smallest worker. */
+function reportedCapacity({ runtimeSettings, sizes }: Measurements): Reply | undefined {
+  const [tokens] = runtimeSettings('kv_cache_tokens');
+  if (tokens !== undefined) return answered(`${countText(Number(tokens.value))} tokens.`, tokens.origin);
+  const blocks = runtimeSettings('total_kv_blocks').filter(({ value }) => Number(value) > 0);
+  const [least] = [...blocks].sort((one, other) => Number(one.value) - Number(other.value));
+  const engines = new Set(
+    sizes.rows.filter(({ side }) => side === 'worker').map(({ tokensPerBlock }) => tokensPerBlock),
+  );
+  const [size] = engines;
+  if (least === undefined) return undefined;
+  const count = Number(least.value);
+  return answered(
+    engines.size === 1 && size !== undefined
+      ? `${countText(count)} blocks of ${size} tokens, ${countText(count * size)} tokens where all layers keep them alike.`
+      : `${countText(count)} blocks.`,
+    least.origin,
+  );
+}
+
+function capacity({ measurements }: Asked): Reply {
+  const { memory } = measurements;
   const tight = tightest(memory);
   if (tight?.capacityTokens === undefined)
-    return missing(
-      `The capacity cannot be computed: ${MODEL_AND_GPUS}, or the log or metrics of an engine, which report it.`,
+    return (
+      reportedCapacity(measurements) ??
+      missing(
+        `The capacity cannot be computed: ${MODEL_AND_GPUS}, or the log or metrics of an engine, which report it.`,
+      )
     );
   const { capacityTokens, bytesPerBlock, bytesPerToken } = tight;
   const blocks =
@@ -99,27 +135,6 @@ function capacity({ measurements: { memory } }: Asked): Reply {
       ? ''
       : `${countText((capacityTokens * bytesPerToken) / bytesPerBlock)} blocks, `;
   return answered(`${blocks}${countText(capacityTokens)} tokens.`, tight.steps.at(-1)?.origins[0]);
-}
-
-function realLoad({ measurements: { concurrency }, traffic }: Asked): Reply {
-  const { sequenceTokens } = traffic;
-  const parts = [
-    ...(concurrency === undefined
-      ? []
-      : [
-          `${countText(concurrency.running)} running${concurrency.waiting === undefined ? '' : ` and ${countText(concurrency.waiting)} waiting`}${concurrency.isMean ? ' on the mean' : ' when it was measured'}`,
-        ]),
-    ...(sequenceTokens === undefined ? [] : [`${countText(sequenceTokens.value)} tokens each on the mean`]),
-  ];
-  const lacking = [
-    ...(concurrency === undefined ? ['how many run'] : []),
-    ...(sequenceTokens === undefined ? ['how long they are'] : []),
-  ];
-  const how =
-    'add --metrics http://FRONTEND:8000/metrics or --metrics http://ENGINE:PORT/metrics while requests come, or the log of an engine';
-  if (parts.length === 0) return missing(`It was not seen ${lacking.join(' and ')}: ${how}.`);
-  const rest = lacking.length === 0 ? '' : ` It was not seen ${lacking.join(' and ')}: ${how}.`;
-  return answered(`${parts.join(', ')}.${rest}`, concurrency?.origin ?? sequenceTokens?.origin);
 }
 
 function batch({ measurements }: Asked): Reply {
@@ -134,9 +149,10 @@ function batch({ measurements }: Asked): Reply {
     return missing(
       `The largest batch is ${limit.text}; what it needs cannot be computed: ${MODEL_AND_GPUS}.`,
     );
+  const routed = load > 0.5 ? loadText(measurements) : undefined;
   const most = tight.largestBatch === undefined ? '' : `; half of the cache is free at ${tight.largestBatch}`;
   return answered(
-    `${load > 0.5 ? 'Yes' : 'No'}: ${limit.text} sequences at their longest need ${Math.round(load * 100)} % of the cache${most}.`,
+    `${load > 0.5 ? 'Yes' : 'No'}: ${limit.text} sequences at their longest need ${Math.round(load * 100)} % of the cache${most}.${routed === undefined ? '' : ` So much was not routed: ${routed.text}.`}`,
     limit.origin,
   );
 }

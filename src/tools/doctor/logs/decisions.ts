@@ -4,7 +4,7 @@ import type { Origin } from '../evidence.js';
 import { BoundedCounts } from './bounded-counts.js';
 import type { DecisionTally } from './log-summary.js';
 import { RateBuckets } from './rate-buckets.js';
-import { SpreadTally } from './spreads.js';
+import { GaugeTally, SpreadTally } from './spreads.js';
 
 const MAX_WORKERS = 64;
 /** Requests whose other line has not come yet. */
@@ -13,6 +13,7 @@ const MAX_OPEN_REQUESTS = 4_096;
 class KindTally {
   readonly byWorker = new BoundedCounts(MAX_WORKERS);
   readonly rate = new RateBuckets();
+  readonly load = new GaugeTally();
   readonly first: LogLine;
   last: LogLine;
   count = 0;
@@ -44,7 +45,7 @@ export class Decisions {
   #promptTokens = 0;
   #engineCachedTokens = 0;
 
-  add(kind: DecisionKind, line: LogLine, { worker, cachedBlocks, treeSize }: Decision): void {
+  add(kind: DecisionKind, line: LogLine, { worker, cachedBlocks, treeSize, loadBlocks }: Decision): void {
     let tally = this.#kinds.get(kind);
     if (tally === undefined) {
       tally = new KindTally(line);
@@ -53,6 +54,7 @@ export class Decisions {
     tally.count += 1;
     tally.last = line;
     tally.byWorker.add(worker);
+    tally.load.add(loadBlocks);
     tally.rate.add(line.ms, cachedBlocks ?? 0);
     if (cachedBlocks === 0) tally.withoutCache += 1;
     tally.cachedBlocks += cachedBlocks ?? 0;
@@ -90,6 +92,7 @@ export class Decisions {
       withoutCache: tally.withoutCache,
       cachedBlocks: tally.cachedBlocks,
       largestTreeSize: this.#largestTreeSize,
+      loadBlocks: tally.load.gauge,
       byWorker: tally.byWorker.counts,
       rate: tally.rate.counts,
       cachedRate: tally.rate.sums,

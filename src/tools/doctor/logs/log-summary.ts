@@ -40,6 +40,8 @@ export interface DecisionTally {
   readonly cachedBlocks: number;
   /** The largest "tree size" that was reported; undefined when it never was. */
   readonly largestTreeSize: number | undefined;
+  /** What routers took for the load of chosen workers, in their own blocks: what is to be computed and what is held. */
+  readonly loadBlocks: Gauge | undefined;
   readonly byWorker: ReadonlyMap<string, number>;
   readonly rate: RateSeries;
   /** Cached blocks in the same buckets. */

@@ -11,6 +11,8 @@ export const KV_ACCORD_PAGES: EnginePages = {
     'engine_up',
     'gate_open',
     'index_blocks',
+    'kv_event_lag_seconds_sum',
+    'kv_event_lag_seconds_count',
     'kv_events_total',
     'kv_gaps_total',
     'kv_subscriptions',

@@ -1,3 +1,5 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -19,19 +21,28 @@ interface Check {
   readonly missing: string | null;
 }
 
+interface Change {
+  readonly says: string;
+  readonly why: string;
+  readonly disturbs: string;
+  readonly commands: readonly string[];
+}
+
 interface Report {
   readonly headline: string;
   readonly advice: string;
   readonly checks: readonly Check[];
-  readonly options: readonly {
-    readonly says: string;
-    readonly why: string;
-    readonly commands: readonly string[];
-  }[];
+  readonly options: readonly Change[];
   readonly assessments: readonly {
     readonly cause: string;
-    readonly fixes: readonly { readonly says: string }[];
+    readonly fixes: readonly Change[];
   }[];
+}
+
+function temporaryFolder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'kv-accord-doctor-'));
+  open.add(() => rmSync(path, { recursive: true, force: true }));
+  return path;
 }
 
 async function reportOf(...args: readonly string[]): Promise<Report> {
@@ -60,14 +71,26 @@ const TASKS: readonly (readonly [task: string, id: string, answer: RegExp])[] = 
   ],
   ['1: prefix caching and reuse', 'prefix_caching', /true by default/],
   ['1: the model and its footprint', 'model_footprint', /Llama-3\.3-70B-Instruct: 32\.9 GiB on each GPU/],
-  ['1: memory of the GPUs', 'gpu_memory', /90\.\d % of 79\.6 GiB|% to .* over \d+ GPUs/],
-  ['2: how stores and evictions are sent', 'event_transport', /missing: .*--logs.*DYN_EVENT_PLANE/],
-  ['2: backlog', 'event_backlog', /missing: .*--metrics http:\/\/FRONTEND:8000\/metrics/],
-  ['2: latency', 'event_latency', /missing: No program reports it/],
+  ['1: memory of the GPUs', 'gpu_memory', /^90\.7 % of 79\.6 GiB, over 8 GPUs\.$/],
+  [
+    '2: how stores and evictions are sent',
+    'event_transport',
+    /^Pushed by workers as it happens, never polled.*ZMQ from 1\.6 on; before, NATS with discovery by etcd.*DYN_EVENT_PLANE/,
+  ],
+  [
+    '2: backlog',
+    'event_backlog',
+    /^No line of a gap or a lost event in 15 lines.*--metrics http:\/\/FRONTEND:8000\/metrics/,
+  ],
+  [
+    '2: latency',
+    'event_latency',
+    /missing: No program of Dynamo or an engine reports it.*kv_event_lag_seconds/,
+  ],
   [
     '2: evictions against stores',
     'eviction_rate',
-    /2 of removals against 3 of stores; removals do not outnumber/,
+    /2 of removals \(13\.8 a minute\) against 3 of stores \(20\.7 a minute\); removals do not outnumber/,
   ],
   [
     '2: mismatch of size or hash',
@@ -79,24 +102,28 @@ const TASKS: readonly (readonly [task: string, id: string, answer: RegExp])[] = 
   [
     '3: real concurrency and mean length',
     'real_load',
-    /missing: .*how many run and how long they are.*--metrics/,
+    /^by the router's own sums \(logit\) a chosen worker had 202 blocks at most.*at most 6,464 tokens of 32 a block, 1\.2 % of its cache.*how many run and how long they are.*--metrics/,
   ],
   [
     '3: batch against the cache',
     'batch_size',
-    /^Yes: 64 sequences at their longest need 402 % of the cache; half of the cache is free at 7/,
+    /^Yes: 64 sequences at their longest need 402 % of the cache; half of the cache is free at 7\. So much was not routed: .*202 blocks/,
   ],
   [
     '4: eviction policy',
     'eviction_policy',
-    /TensorRT-LLM drops blocks of low priority first.*kv_cache_retention_config/,
+    /TensorRT-LLM drops blocks of low priority first.*kv_cache_retention_config.*Nothing of it was seen to be set/,
   ],
   [
     '4: less pressure, more memory, host cache, ranked',
     'memory_options',
     /1\) .*--max-batch-size 7.*2\) .*free_gpu_memory_fraction.*3\) .*host_cache_size/,
   ],
-  ['4: low concurrency', 'low_concurrency_test', /missing: It has to be tried: .*Send two equal prompts/],
+  [
+    '4: low concurrency',
+    'low_concurrency_test',
+    /missing: It has to be tried: .*Send one or two requests at a time.*Send two equal prompts/,
+  ],
 ];
 
 describe('the investigation, question by question', () => {
@@ -131,9 +158,88 @@ describe('the investigation, question by question', () => {
       expect(answer).toBeNull();
       // The input by its flag, or why no input helps.
       expect(missing, id).toMatch(
-        /--(?:logs|metrics|manifests|gpu-memory|model-config)|the (?:log|metrics|manifests)|its (?:manifests|log)|No program reports|has to be tried/,
+        /--(?:logs|metrics|manifests|gpu-memory|model-config)|the (?:log|metrics|manifests)|its (?:manifests|log)|No program of Dynamo or an engine reports|has to be tried/,
       );
     }
+  });
+
+  it('changes nothing, and says of each change what it restarts', async () => {
+    const { assessments, options } = await reportOf(...LOGS, ...MANIFESTS, ...MEMORY);
+    const changes = [...assessments.flatMap(({ fixes }) => fixes), ...options];
+    expect(changes.length).toBeGreaterThan(5);
+    for (const { says, disturbs, commands } of changes) {
+      expect(disturbs, says).toMatch(/^(?:nothing|[a-z_]+)$/);
+      // What applies something is left to the operator.
+      for (const command of commands)
+        expect(command, says).not.toMatch(
+          /kubectl (?:apply|delete|rollout|scale|edit|patch|set)|helm (?:up|in)/,
+        );
+    }
+  });
+
+  it('reads the memory of GPUs from DCGM as from nvidia-smi, on a page or in a file', async () => {
+    const smi = replyOf(await reportOf(...LOGS, ...MANIFESTS, ...MEMORY), 'kv_capacity');
+    const dcgm = join(CASE, 'dcgm.txt');
+    const model = ['--model-config', join(CASE, 'config.json')];
+    for (const source of [
+      ['--metrics', dcgm],
+      ['--gpu-memory', dcgm],
+    ]) {
+      const report = await reportOf(...LOGS, ...MANIFESTS, ...model, ...source);
+      expect(replyOf(report, 'gpu_memory')).toBe('90.7 % of 79.6 GiB, over 8 GPUs.');
+      expect(replyOf(report, 'kv_capacity')).toBe(smi);
+    }
+  });
+
+  it("reads real concurrency, eviction and the event buffer from a worker's log", async () => {
+    const report = await reportOf(...LOGS, ...MANIFESTS, '--logs', join(CASE, 'worker-1.log'));
+    expect(replyOf(report, 'real_load')).toMatch(/^5 running on the mean/);
+    expect(replyOf(report, 'eviction_policy')).toMatch(
+      /Set here: host cache in bytes 34359738368, lowest priority that the host cache takes 35/,
+    );
+    expect(replyOf(report, 'engine_block_size')).toMatch(/32 in use/);
+    expect(replyOf(report, 'kv_capacity')).toMatch(
+      /15,010 blocks of 32 tokens, 480,320 tokens where all layers/,
+    );
+  });
+
+  it("reads the same from the engine's file, and how full its event buffer is from the page of its worker", async () => {
+    const report = await reportOf(
+      ...[...LOGS, ...MANIFESTS, '--engine-config', join(CASE, 'engine.yaml')],
+      ...['--metrics', join(CASE, 'worker-metrics.txt')],
+    );
+    expect(replyOf(report, 'eviction_policy')).toMatch(/Set here: host cache in bytes 34359738368/);
+    expect(replyOf(report, 'event_backlog')).toMatch(
+      /^None seen: 0 events dropped by publishers, 43 events in the engine's buffer on the mean when it is emptied \(room for 1024\)/,
+    );
+    expect(replyOf(report, 'real_load')).toMatch(/^5 running when it was measured/);
+  });
+
+  it("names the router's settings and its transport where the deployment sets them", async () => {
+    const report = await reportOf(...LOGS, '--manifests', join(CASE, 'deploy-set'));
+    expect(replyOf(report, 'router_index_settings')).toMatch(
+      /time-to-live \(120\) and a largest tree \(1048576\).*synchronisation between frontends true; a tree that is full is pruned to 0\.8 of its size; snapshot threshold 1000000/,
+    );
+    expect(replyOf(report, 'event_transport')).toMatch(/^Pushed by nats/);
+  });
+
+  it('sees a test with one request at a time in the logs of that time', async () => {
+    const report = await reportOf(
+      ...['--logs', join(CASE, 'one-at-a-time.log'), '--logs', join(CASE, 'one-at-a-time-worker.log')],
+    );
+    expect(replyOf(report, 'low_concurrency_test')).toBe(
+      'No: with 1 running the router found 0.0 % in 6 decisions.',
+    );
+  });
+
+  it("reads the latency of events from kv-accord's own page", async () => {
+    const page = join(temporaryFolder(), 'metrics.txt');
+    writeFileSync(
+      page,
+      'kv_accord_build_info{version="1"} 1\nkv_accord_kv_event_lag_seconds_sum 0.5\nkv_accord_kv_event_lag_seconds_count 200\n',
+    );
+    const report = await reportOf(...LOGS, '--metrics', page);
+    expect(replyOf(report, 'event_latency')).toMatch(/^2\.5 ms on the mean of 200 batches/);
   });
 
   it('reads transport, load and length where a log or a page has them', async () => {

@@ -275,6 +275,7 @@ function frontendLog(): LogSummary {
       withoutCache: 1_204,
       cachedBlocks: 0,
       largestTreeSize: 0,
+      loadBlocks: undefined,
       byWorker: new Map([
         ['7702713015953616', 644],
         ['4467334888485367', 560],

@@ -99,6 +99,7 @@ export function decisionsOf(changes: Partial<DecisionTally> = {}): DecisionTally
     withoutCache: 40,
     cachedBlocks: 0,
     largestTreeSize: undefined,
+    loadBlocks: undefined,
     byWorker: new Map([
       ['1', 20],
       ['2', 20],

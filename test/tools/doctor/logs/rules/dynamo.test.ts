@@ -15,6 +15,7 @@ describe('the log of a Dynamo frontend', () => {
       withoutCache: 10,
       cachedBlocks: 0,
       largestTreeSize: 0,
+      loadBlocks: { count: 10, max: 201.594, last: 146.219 },
       byWorker: new Map([
         ['7702713015953616', 5],
         ['4467334888485367', 5],

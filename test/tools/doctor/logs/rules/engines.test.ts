@@ -177,6 +177,7 @@ describe('the log of TensorRT-LLM', () => {
     expect(settingsOf(summary)).toEqual([
       'prefix_caching=false',
       'free_gpu_memory_fraction=0.85',
+      'kv_event_buffer_events=0',
       'max_batch_size=128',
       'publishes_kv_events=false',
     ]);

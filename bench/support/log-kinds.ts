@@ -70,7 +70,7 @@ export const LOG_KINDS: readonly LogKind[] = [
   {
     name: 'decisions as JSON (Dynamo 1.6)',
     lines: (at) => [
-      `{"time":"${isoOf(at)}","level":"INFO","target":"dynamo_kv_router::scheduling::selector","message":"Selected worker","router_mode":"kv","request_id":"${idOf(at)}","worker_id":${workerOf(at)},"worker_type":"decode","dp_rank":0,"logit":9.5,"effective_cached_blocks":${scattered(at) % 9}.0,"host_pinned_blocks":0,"disk_blocks":0,"total_kv_blocks":"Some(24064)"}`,
+      `{"time":"${isoOf(at)}","level":"INFO","file":"/opt/dynamo/lib/kv-router/src/scheduling/selector.rs","line":369,"target":"dynamo_kv_router::scheduling::selector","message":"Selected worker","router_mode":"kv","request_id":"${idOf(at)}","worker_id":${workerOf(at)},"worker_type":"decode","dp_rank":0,"logit":9.5,"effective_cached_blocks":${scattered(at) % 9}.0,"host_pinned_blocks":0,"disk_blocks":0,"total_kv_blocks":"Some(24064)"}`,
     ],
   },
   {
@@ -82,7 +82,7 @@ export const LOG_KINDS: readonly LogKind[] = [
   {
     name: "decisions as JSON, in Docker's JSON",
     lines: (at) => {
-      const log = `{"time":"${isoOf(at)}","level":"INFO","target":"dynamo_kv_router::scheduling::selector","message":"Selected worker","router_mode":"kv","request_id":"${idOf(at)}","worker_id":${workerOf(at)},"worker_type":"decode","dp_rank":0,"logit":9.5,"effective_cached_blocks":${scattered(at) % 9}.0,"total_kv_blocks":"Some(24064)"}\n`;
+      const log = `{"time":"${isoOf(at)}","level":"INFO","file":"/opt/dynamo/lib/kv-router/src/scheduling/selector.rs","line":369,"target":"dynamo_kv_router::scheduling::selector","message":"Selected worker","router_mode":"kv","request_id":"${idOf(at)}","worker_id":${workerOf(at)},"worker_type":"decode","dp_rank":0,"logit":9.5,"effective_cached_blocks":${scattered(at) % 9}.0,"total_kv_blocks":"Some(24064)"}\n`;
       return [JSON.stringify({ log, stream: 'stdout', time: isoOf(at) })];
     },
   },

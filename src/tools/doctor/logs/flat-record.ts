@@ -16,10 +16,12 @@ const MOST_DIGITS = 20;
 
 const MESSAGES = ['message', 'msg'];
 const TIMES = ['time', 'timestamp', 'ts'];
-/** Fields of the same meaning in rarer forms of records, and those that hold a line of another program. */
-const OF_PARSER = ['event', 'log_message', 'asctime', '@timestamp', 'log', 'MESSAGE', 'line', 'textPayload'];
+/** Fields of the same meaning in rarer forms of records. */
+const OF_PARSER = ['event', 'log_message', 'asctime', '@timestamp'];
+/** Fields that hold a line of another program where they are a text; as a number, `line` is that of Dynamo's source. */
+const INNER_LINES = ['log', 'MESSAGE', 'line', 'textPayload'];
 
-type Role = 'field' | 'message' | 'time' | 'parser';
+type Role = 'field' | 'message' | 'time' | 'inner' | 'parser';
 
 /** The names that have another role than a field, by their lengths: most names have none of these lengths, or begin otherwise. */
 const ROLES: readonly (readonly (readonly [string, Role])[])[] = Array.from({ length: 16 }, (_, length) =>
@@ -27,6 +29,7 @@ const ROLES: readonly (readonly (readonly [string, Role])[])[] = Array.from({ le
     [
       ['message', MESSAGES],
       ['time', TIMES],
+      ['inner', INNER_LINES],
       ['parser', OF_PARSER],
     ] as const
   ).flatMap(([role, names]) =>
@@ -153,6 +156,7 @@ function scan(json: string): boolean {
     let end: number;
     let next: number;
     if (json.charCodeAt(start) === QUOTE) {
+      if (role === 'inner') return false;
       start += 1;
       end = json.indexOf('"', start);
       if (end === -1 || end - start >= MAX_VALUE_CHARS) return false;

@@ -114,6 +114,13 @@ describe('a record that is read in one pass', () => {
     expect(found).toBeGreaterThan(100);
   });
 
+  it('takes the number of a line of a source for a field', () => {
+    const json =
+      '{"time":"2026-11-24T00:29:52.222850Z","level":"INFO","file":"selector.rs","line":369,"message":"Selected worker","worker_id":7}';
+    expect(flatRecord(json)?.text).toBe('Selected worker level=INFO file=selector.rs line=369 worker_id=7');
+    expect(flatRecord(json)?.field('line')).toBe('369');
+  });
+
   it.each([
     ['{"msg":"m worker_id=1","worker_id":2}', '1'],
     ['{"msg":"m","a worker_id":1,"worker_id":2}', '1'],

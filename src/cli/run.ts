@@ -11,6 +11,7 @@ import type { OpenKeys } from '../edge/platform/streams/terminal-keys.js';
 import type { Command } from './command.js';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE } from './exit-codes.js';
 import { parseCommandLine, type Request, tableOf } from './program.js';
+import { checkListens } from './settings/check-listens.js';
 import { checkTls, type commonSettings } from './settings/common-settings.js';
 import type { ConfigFile } from './settings/config-file.js';
 import { readDynamoEnvironment } from './settings/dynamo-environment.js';
@@ -123,6 +124,7 @@ async function runCommand(
     modules.stdout.write(text);
   }
   checkTls(settings, typed.reject);
+  checkListens(resolved.entries, resolved.reject);
   description.check?.(settings, typed.reject);
   if (settings.printConfig) return EXIT_OK;
   checkOperands(command, operands);

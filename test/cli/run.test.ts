@@ -285,6 +285,28 @@ describe('what is wrong is printed in one line with code 2', () => {
     ).toBe(0);
   });
 
+  test('two settings do not listen in one place', async () => {
+    const ports = ['--listen', '127.0.0.1:7000', '--http-listen'];
+    const argv = (...more: string[]) => [
+      'epp',
+      '--workers',
+      '127.0.0.1:1',
+      '--print-config',
+      ...ports,
+      ...more,
+    ];
+    for (const [same, shown] of [
+      ['127.0.0.1:7000', '127.0.0.1:7000'],
+      ['0.0.0.0:7000', '0.0.0.0:7000'],
+    ] as const)
+      expect(await cli(argv(same, '--insecure'), { commands: realCommands })).toMatchObject({
+        code: 2,
+        stderr: `kv-accord epp: --http-listen "${shown}" (on the command line): must be another address than that of --listen, 127.0.0.1:7000\n`,
+      });
+    for (const other of ['127.0.0.1:0', '127.0.0.2:7000', 'unix:/tmp/x'])
+      expect((await cli(argv(other), { commands: realCommands })).code).toBe(0);
+  });
+
   test('the way to the fleet is exactly one', async () => {
     const commands = realCommands;
     const refused = async (...argv: string[]): Promise<string> => {

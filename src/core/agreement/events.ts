@@ -33,6 +33,8 @@ export type AgreementEvent =
       readonly members: readonly ListedMember[];
       readonly expected?: ExpectedMembers | undefined;
     }
+  /** Discovery says why its list is empty or old; undefined: nothing is wrong with it. It decides nothing, and is shown. */
+  | { readonly type: 'discovery'; readonly problem: string | undefined }
   /** A sidecar sent a report. */
   | { readonly type: 'report'; readonly target: string; readonly report: WorkerReport }
   /** A sidecar sent something that is not believed. */

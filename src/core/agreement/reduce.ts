@@ -37,6 +37,10 @@ function apply(
     case 'listed':
       takeListing(state, event, nowMs, effects);
       break;
+    case 'discovery':
+      if (state.discoveryProblem !== event.problem) state.version += 1;
+      state.discoveryProblem = event.problem;
+      break;
     case 'report':
       takeReport(state, event.target, event.report, nowMs, effects);
       break;

@@ -144,7 +144,9 @@ function expectedWorkersOf({ options, expected }: AgreementState): FleetView['ex
 function whyNoGroup(state: AgreementState): Reason[] {
   if (state.members.size === 0) {
     const isExpected = state.options.minWorkers === 'auto' && (state.expected?.count ?? 0) > 0;
-    const text = `discovery lists no workers${isExpected ? `; ${expectationText(state)}` : ''}`;
+    const { discoveryProblem: problem } = state;
+    const why = problem === undefined ? '' : `: ${problem}`;
+    const text = `discovery lists no workers${why}${isExpected ? `; ${expectationText(state)}` : ''}`;
     return [{ code: 'no_workers', text }];
   }
   return [waitingFor([...state.members.values()], state.members.size)];

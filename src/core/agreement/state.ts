@@ -134,6 +134,8 @@ export interface AgreementState {
   unscheduled: number;
   /** A1 under `auto`: what discovery last expected; undefined while it has not said. */
   expected: ExpectedMembers | undefined;
+  /** Why the list of discovery is empty or old; undefined where nothing is wrong with it. */
+  discoveryProblem: string | undefined;
   /** When discovery last listed a new worker; undefined before the first listing. */
   lastNewMemberMs: number | undefined;
   /** Lost members, longest lost first: the grace time is the same for all, so the order holds. */
@@ -161,6 +163,7 @@ export function createAgreement(options: AgreementOptions): AgreementState {
     unassigned: 0,
     unscheduled: 0,
     expected: undefined,
+    discoveryProblem: undefined,
     lastNewMemberMs: undefined,
     lost: new Set(),
     turnedAway: new Set(),

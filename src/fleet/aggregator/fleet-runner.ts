@@ -138,6 +138,11 @@ export class FleetRunner {
     this.#isListed = true;
   }
 
+  /** Discovery says why its list is empty or old; undefined: nothing is wrong with it. */
+  discoveryProblem(problem: string | undefined): void {
+    this.#dispatch({ type: 'discovery', problem });
+  }
+
   /** A sidecar sent a report; what breaks a bound is refused here. Whether it was kept. */
   reported(target: string, report: CapabilityReport): boolean {
     if (!this.#state.members.has(target)) return false; // a session that outlived its listing

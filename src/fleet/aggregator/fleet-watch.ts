@@ -42,6 +42,8 @@ export class FleetWatch implements AgreementSource {
   readonly #stop = new AbortController();
   /** Why discovery failed last; undefined while its last round went well. */
   #discoveryProblem: string | undefined;
+  /** In the turn in which a problem was reported: an empty list that comes with it is its consequence. */
+  #isReporting = false;
   /** Whether the last round of discovery went well. */
   #isListing = false;
   /** What was said of discovery since its last list: several sources may fail in turn. */
@@ -154,6 +156,8 @@ export class FleetWatch implements AgreementSource {
   #listed(endpoints: readonly Endpoint[], expected: ExpectedWorkers | undefined): void {
     this.#isListing = true;
     this.#discoveryProblem = undefined;
+    // A problem of a list is reported just before it.
+    if (endpoints.length > 0 || !this.#isReporting) this.runner.discoveryProblem(undefined);
     this.#loggedProblems.clear();
     const own = new Set(this.#companions.flatMap(({ targets }) => targets));
     const held = new Map([...this.#discovered].map(([target, { instanceId }]) => [target, instanceId]));
@@ -179,6 +183,11 @@ export class FleetWatch implements AgreementSource {
   #discoveryFailed(error: Error): void {
     // Logged when it is new: a name that does not resolve fails every few seconds.
     this.#discoveryProblem = error.message;
+    this.runner.discoveryProblem(error.message);
+    this.#isReporting = true;
+    queueMicrotask(() => {
+      this.#isReporting = false;
+    });
     if (this.#loggedProblems.has(error.message) || this.#loggedProblems.size >= MAX_LOGGED_PROBLEMS) return;
     this.#loggedProblems.add(error.message);
     this.#modules.logger.warn({ source: this.#modules.source.name }, `Discovery: ${error.message}`);

@@ -43,6 +43,45 @@ it('a member that has no address yet is waited for with its reason, and the expe
   expect(clock.pendingTimers).toBe(0);
 });
 
+it('an empty list is said with what discovery reported of it, until a round goes well', async () => {
+  const clock = new FakeClock();
+  let list: (endpoints: readonly Endpoint[]) => void = () => undefined;
+  let fail: (error: Error) => void = () => undefined;
+  const watch = new FleetWatch(DEFAULT_AGREEMENT_OPTIONS, {
+    clock,
+    logger: new RecordingLogger(),
+    random: systemRandom,
+    dialer: new RpcDialer({}, { clock, security: createPlaintextSecurity() }),
+    source: {
+      name: 'by hand',
+      isStatic: false,
+      run: (signal, onList, onError) => {
+        [list, fail] = [onList, onError];
+        return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      },
+    },
+  });
+  const reasons = async (): Promise<string[]> => {
+    await clock.advanceMs(50);
+    return watch.runner.view.reasons.map(({ text }) => text);
+  };
+  watch.start();
+  fail(new Error('there is no pool'));
+  list([]);
+  expect(await reasons()).toEqual(['discovery lists no workers: there is no pool']);
+  list([]);
+  expect(await reasons()).toEqual(['discovery lists no workers']);
+  fail(new Error('the server does not answer'));
+  expect(await reasons()).toEqual(['discovery lists no workers: the server does not answer']);
+  fail(new Error('it still does not'));
+  list([{ target: 'worker-1', pending: 'its pod is Pending' }]);
+  expect(await reasons()).toEqual(['waiting for 1 of 1 worker: worker-1 (its pod is Pending)']);
+  list([]);
+  expect(await reasons()).toEqual(['discovery lists no workers']);
+  await watch.close();
+  expect(clock.pendingTimers).toBe(0);
+});
+
 it('a pod that is created again under its name is asked again, also where it is listed without a gap', async () => {
   const clock = new FakeClock();
   let list: (endpoints: readonly Endpoint[]) => void = () => undefined;

@@ -113,12 +113,12 @@ describe.skipIf(lacks('envoy', 'vllm', 'nixl'))('real pairs of vLLM engines behi
     await fleet.engine('prefill-1').program.kill();
     const statuses: number[] = [];
     await fleet.until('requests to be answered again', async () => {
-      const t = performance.now();
-      const { status, text } = await fleet.ask({ prompt: fleet.newPrompt() });
-      statuses.push(status);
-      console.log(status, Math.round(performance.now() - t), status === 200 ? '' : text);
+      statuses.push((await fleet.ask({ prompt: fleet.newPrompt() })).status);
       return statuses.slice(-IN_A_ROW).filter((each) => each === 200).length === IN_A_ROW;
     });
+    // What its routing sidecar answers, until the pair is set aside or the engine is known to be gone.
+    const failed = statuses.filter((status) => status !== 200);
+    expect(failed).toEqual(Array(Math.min(failed.length, 3)).fill(502));
     await untilIdle();
     const before = await receivedTokens(fleet.engine('decode-0'));
     expect((await fleet.ask({ prompt: fleet.newPrompt() })).status).toBe(200);
@@ -127,11 +127,6 @@ describe.skipIf(lacks('envoy', 'vllm', 'nixl'))('real pairs of vLLM engines behi
 
   it('are refused with the part that is missing once the last prefill engine was killed', async () => {
     await fleet.engine('prefill-0').program.kill();
-    for (let at = 0; at < 3; at += 1) {
-      const t = performance.now();
-      const { status, text } = await fleet.ask({ prompt: fleet.newPrompt() });
-      console.log(status, Math.round(performance.now() - t), text);
-    }
     await fleet.untilRefused(/prefill: (0 of \d workers? can be used|no worker has reported)/i);
     await untilIdle();
   });

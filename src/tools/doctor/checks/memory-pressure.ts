@@ -23,10 +23,22 @@ export const MEMORY_CHECKS: readonly Check[] = [
   {
     id: 'model_footprint',
     asks: 'Which model is served, and how much of a GPU do its weights take?',
-    answer({ measurements: { memory, evidence } }) {
+    answer({ measurements: { memory, evidence, settings } }) {
       const [model] = evidence.models;
       const step = memory.flatMap(({ steps }) => steps).find(({ says }) => says.startsWith('Weights take'));
       const named = evidence.settings.find(({ name }) => name === 'model')?.value ?? model?.name;
+      if (step === undefined && model?.weightBytes !== undefined) {
+        const widths = new Set(settings('tensor_parallel_size').map(({ value }) => Number(value)));
+        const [gpus = 1] = widths;
+        const each =
+          widths.size === 1 && gpus > 1
+            ? `, ${bytesText(model.weightBytes / gpus)} on each of ${gpus} GPUs`
+            : '';
+        return answered(
+          `${named ?? 'The model'}: ${bytesText(model.weightBytes)} in all${each}.`,
+          model.weightOrigin ?? model.origin,
+        );
+      }
       if (step === undefined)
         return missing(
           `${named === undefined ? 'No model was seen' : `${named} is served; its size was not seen`}: ${MODEL_AND_GPUS}.`,

@@ -1,4 +1,5 @@
 import { countOf } from '../../../core/text/lists.js';
+import { capitalised } from '../causes/routing-clues.js';
 import type { Origin } from '../evidence.js';
 import { tightest } from '../fixes/memory.js';
 import { percent } from '../measurements/cache-hits.js';
@@ -35,7 +36,7 @@ export function answerRealLoad({ measurements, traffic }: Asked): Reply {
   const rest = lacking.length === 0 ? '' : `It was not seen ${lacking.join(' and ')}: ${HOW}.`;
   if (parts.length === 0) return missing(rest);
   const origin = concurrency?.origin ?? sequenceTokens?.origin ?? load?.origin;
-  return answered([`${parts.join(', ')}.`, ...(rest === '' ? [] : [rest])].join(' '), origin);
+  return answered([`${capitalised(parts.join(', '))}.`, ...(rest === '' ? [] : [rest])].join(' '), origin);
 }
 
 /**

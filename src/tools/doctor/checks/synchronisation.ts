@@ -1,5 +1,5 @@
 import { countOf } from '../../../core/text/lists.js';
-import { allStores, missingShare } from '../causes/routing-clues.js';
+import { allStores, capitalised, missingShare } from '../causes/routing-clues.js';
 import type { Origin } from '../evidence.js';
 import { percent } from '../measurements/cache-hits.js';
 import { courseOf, type SignalSum } from '../measurements/log-sums.js';
@@ -195,5 +195,5 @@ function agreement({ measurements }: Asked): Reply {
     ...(hit === undefined ? [] : [`the router found ${percent(hit.share)}${names}`]),
     ...(share === undefined ? [] : [`${percent(share)} of stores lacked their parents`]),
   ];
-  return answered(`${parts.join('; ')}.`, hit?.origin ?? sizes.agreed?.origins[0]);
+  return answered(`${capitalised(parts.join('; '))}.`, hit?.origin ?? sizes.agreed?.origins[0]);
 }

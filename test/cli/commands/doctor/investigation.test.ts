@@ -102,7 +102,7 @@ const TASKS: readonly (readonly [task: string, id: string, answer: RegExp])[] = 
   [
     '3: real concurrency and mean length',
     'real_load',
-    /^by the router's own sums \(logit\) a chosen worker had 202 blocks at most.*at most 6,464 tokens of 32 a block, 1\.2 % of its cache.*how many run and how long they are.*--metrics/,
+    /^By the router's own sums \(logit\) a chosen worker had 202 blocks at most.*at most 6,464 tokens of 32 a block, 1\.2 % of its cache.*how many run and how long they are.*--metrics/,
   ],
   [
     '3: batch against the cache',
@@ -213,6 +213,17 @@ describe('the investigation, question by question', () => {
       /^None seen: 0 events dropped by publishers, 43 events in the engine's buffer on the mean when it is emptied \(room for 1024\)/,
     );
     expect(replyOf(report, 'real_load')).toMatch(/^5 running when it was measured/);
+  });
+
+  it('names the weights of the model also where an engine reports its capacity by itself', async () => {
+    const report = await reportOf(...LOGS, ...MANIFESTS, ...MEMORY, '--logs', join(CASE, 'worker-1.log'));
+    expect(replyOf(report, 'model_footprint')).toMatch(
+      /Llama-3\.3-70B-Instruct: (?:131\.4 GiB in all, )?32\.9 GiB on each (?:of 4 GPUs|GPU)/,
+    );
+    expect(report.checks.filter(({ answer }) => answer === null).map(({ id }) => id)).toEqual([
+      'event_latency',
+      'low_concurrency_test',
+    ]);
   });
 
   it("names the router's settings and its transport where the deployment sets them", async () => {

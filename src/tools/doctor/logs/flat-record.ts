@@ -7,6 +7,8 @@ const POINT = 46;
 const ZERO = 48;
 const COLON = 58;
 const SPACE = 32;
+const OPENING_BRACE = 123;
+const CLOSING_BRACE = 125;
 
 /** Fields and characters of a value up to which a record is read here. */
 const MAX_FIELDS = 64;
@@ -45,7 +47,8 @@ const nameStarts = new Uint32Array(MAX_FIELDS);
 const nameEnds = new Uint32Array(MAX_FIELDS);
 const valueStarts = new Uint32Array(MAX_FIELDS);
 const valueEnds = new Uint32Array(MAX_FIELDS);
-const scanned = { json: '', count: 0, message: NONE, time: NONE };
+/** Those of `fields`, the object that tracing's own formatter puts message and fields into, are from `innerFrom` until `innerUntil`. */
+const scanned = { json: '', count: 0, message: NONE, time: NONE, innerFrom: 0, innerUntil: 0 };
 
 /**
  * A record of names and plain values, as most lines of JSON are. What was asked for is read from its text: most lines
@@ -105,14 +108,13 @@ export class FlatRecord implements LogRecord {
   #asText(): string {
     this.#scanAgain();
     const json = this.#json;
-    let text = valueAt(json, scanned.message);
-    for (let at = 0; at < scanned.count; at += 1) {
-      if (at === scanned.message || at === scanned.time) continue;
-      const value = fieldText(json, at);
-      if (value === undefined) continue;
-      text += ` ${json.slice(nameStarts[at], nameEnds[at])}=${/\s/.test(value) ? `"${value}"` : value}`;
-    }
-    return text;
+    const { count, innerFrom, innerUntil } = scanned;
+    return [
+      valueAt(json, scanned.message),
+      fieldsText(json, 0, innerFrom),
+      fieldsText(json, innerUntil, count),
+      fieldsText(json, innerFrom, innerUntil),
+    ].join('');
   }
 
   #scanAgain(): void {
@@ -122,14 +124,16 @@ export class FlatRecord implements LogRecord {
 
 /**
  * Reads the records that most lines of JSON are in one pass: names and plain
- * values. Undefined for what it leaves to a parser: escapes, lists and objects,
- * exponents, names that come twice or are numbers, a record without a message,
+ * values. Undefined for what it leaves to a parser: escapes, lists and objects
+ * other than one of `fields`, exponents, names that come twice or are numbers, a record without a message,
  * fields that hold another line, long values, and what is no JSON. A control
  * character within a text, which JSON forbids, is read as it stands.
  */
 export function flatRecord(json: string): FlatRecord | undefined {
   // Where there is one of these there may be an escape, an object or a list.
-  if (json.includes('\\') || json.includes('{', 1) || json.includes('[')) return undefined;
+  if (json.includes('\\') || json.includes('[')) return undefined;
+  const inner = json.indexOf('{', 1);
+  if (inner !== -1 && json.includes('{', inner + 1)) return undefined;
   return scan(json) ? new FlatRecord(json) : undefined;
 }
 
@@ -138,10 +142,15 @@ function scan(json: string): boolean {
   scanned.json = '';
   scanned.message = NONE;
   scanned.time = NONE;
+  scanned.innerFrom = 0;
+  scanned.innerUntil = 0;
+  let isInner = false;
+  let hasInner = false;
   /** A bit for each length and first character of the names before: without it, a name is new. */
   let known = 0;
   let at = 1;
-  for (let count = 0; count < MAX_FIELDS; count += 1) {
+  let count = 0;
+  while (count < MAX_FIELDS) {
     if (json.charCodeAt(at) !== QUOTE) return false;
     const nameStart = at + 1;
     const nameEnd = json.indexOf('"', nameStart);
@@ -153,6 +162,16 @@ function scan(json: string): boolean {
     if (role === 'parser') return false;
     let start = nameEnd + 2;
     if (json.charCodeAt(start) === SPACE) start += 1;
+    const isFields = !isInner && nameEnd - nameStart === 6 && json.startsWith('fields', nameStart);
+    if (isFields && hasInner) return false;
+    if (json.charCodeAt(start) === OPENING_BRACE) {
+      if (!isFields || isTaken(json, nameStart, nameEnd, count)) return false;
+      isInner = true;
+      hasInner = true;
+      scanned.innerFrom = count;
+      at = start + 1;
+      continue;
+    }
     let end: number;
     let next: number;
     if (json.charCodeAt(start) === QUOTE) {
@@ -178,11 +197,17 @@ function scan(json: string): boolean {
     nameEnds[count] = nameEnd;
     valueStarts[count] = start;
     valueEnds[count] = end;
+    count += 1;
+    if (isInner && json.charCodeAt(next) === CLOSING_BRACE) {
+      isInner = false;
+      scanned.innerUntil = count;
+      next += 1;
+    }
     const sign = json.charCodeAt(next);
-    if (sign === 125) {
-      if (scanned.message === NONE || next !== json.length - 1) return false;
+    if (sign === CLOSING_BRACE) {
+      if (scanned.message === NONE || isInner || next !== json.length - 1) return false;
       scanned.json = json;
-      scanned.count = count + 1;
+      scanned.count = count;
       return true;
     }
     if (sign !== 44) return false;
@@ -233,6 +258,18 @@ function fieldText(json: string, at: number): string | undefined {
   const first = value.charCodeAt(0);
   if (first >= COLON) return value === 'null' ? undefined : value;
   return first === MINUS || value.includes('.') ? String(Number(value)) : value;
+}
+
+/** Fields from one place until another, each with a space before it. */
+function fieldsText(json: string, from: number, until: number): string {
+  let text = '';
+  for (let at = from; at < until; at += 1) {
+    if (at === scanned.message || at === scanned.time) continue;
+    const value = fieldText(json, at);
+    if (value === undefined) continue;
+    text += ` ${json.slice(nameStarts[at], nameEnds[at])}=${/\s/.test(value) ? `"${value}"` : value}`;
+  }
+  return text;
 }
 
 /** Up to the first sign that ends a value without quotation marks, as `fieldOf` has it. */

@@ -85,6 +85,38 @@ describe('a record that is read in one pass', () => {
     expect(read).toBeGreaterThan(100);
   });
 
+  it("is what a parser makes of tracing's own form, with fields in an object", () => {
+    let read = 0;
+    const outer = fc.array(fc.tuple(name, value), { maxLength: 2 });
+    const small = fc
+      .array(fc.tuple(name, value), { maxLength: 4 })
+      .map((pairs) => [...pairs, ['message', 'm'] as const]);
+    fc.assert(
+      fc.property(outer, small, outer, fc.constantFrom('', ' '), (before, pairs, behind, between) => {
+        const written3 = (more: readonly (readonly [string, string])[]): string =>
+          `{${[
+            ...before.map(([key, one]) => [key, JSON.stringify(one)] as const),
+            ['fields', written(pairs, between)] as const,
+            ...behind.map(([key, one]) => [key, JSON.stringify(one)] as const),
+            ...more,
+          ]
+            .map(([key, one]) => `${JSON.stringify(key)}:${between}${one}`)
+            .join(`,${between}`)}}`;
+        const json = written3([]);
+        const parsed = cleanLine(written3([['an object', '{}']]), CONTEXT);
+        const quick = cleanLine(json, CONTEXT);
+        const flat = flatRecord(json);
+        if (flat === undefined) return;
+        read += 1;
+        expect({ text: quick.text, ms: quick.ms }).toEqual({ text: parsed.text, ms: parsed.ms });
+        for (const [key] of [...before, ...pairs, ...behind].filter(([one]) => one !== ''))
+          expect(flat.field(key), key).toBe(fieldOf(parsed.text, key));
+      }),
+      { numRuns: 6_000 },
+    );
+    expect(read).toBeGreaterThan(100);
+  });
+
   it('keeps the digits of an id of 64 bits', () => {
     const json =
       '{"ts":1781099812.4359953,"msg":"Selected worker","worker_id":14890345699382878635,"logit":9.50}';
@@ -153,6 +185,11 @@ describe('a record that is read in one pass', () => {
     ['something behind it', '{"msg":"a"} {'],
     ['a cut', '{"msg":"a","b":"c'],
     ['nothing', '{}'],
+    ['an object of another name', '{"msg":"a","span":{"b":1}}'],
+    ['fields without any', '{"msg":"a","fields":{}}'],
+    ['fields that do not end', '{"msg":"a","fields":{"b":1}'],
+    ['fields that come twice', '{"fields":{"msg":"a"},"fields":"b"}'],
+    ['fields that end twice', '{"msg":"a","b":1}}'],
   ])('leaves %s to the parser', (_, json) => {
     expect(flatRecord(json)).toBeUndefined();
   });

@@ -58,7 +58,7 @@ const BETTER: readonly Signal[] = [
 ];
 
 /** The first error of a log whose program ended, or would have; undefined where there is none or another sign says more. */
-export function endingError(
+function endingError(
   measurements: Measurements,
 ): { readonly sentence: string | undefined; readonly kind: ErrorKind | undefined } | undefined {
   const ended = measurements.signal('program_ended');

@@ -1,6 +1,9 @@
 import { type Document, isMap, isScalar, type Node, parseAllDocuments, visit } from 'yaml';
 import { findYamlExcess, YAML_EXCESS } from '../../edge/platform/data/yaml-bounds.js';
 
+/** How a problem ends that is a key which one mapping has twice. */
+export const IS_TWICE = 'is there twice';
+
 /** Largest manifest that is read: a cluster's object is at most 1.5 MiB in etcd, and files hold a few. */
 export const MAX_FILE_BYTES: number = 16 * 1024 * 1024;
 
@@ -115,7 +118,7 @@ function faultOf(document: Document.Parsed): { readonly at: number; readonly mes
         if (isScalar(key) && name !== '<<' && keys.has(name)) {
           fault = {
             at: startOf(key),
-            message: `The key ${JSON.stringify(String(name).slice(0, 100))} is there twice`,
+            message: `The key ${JSON.stringify(String(name).slice(0, 100))} ${IS_TWICE}`,
           };
           return visit.BREAK;
         }

@@ -1,10 +1,12 @@
-/** Marks of templates: Helm and Go, Jinja, ERB, Terraform, and names in capitals that something fills in. */
-const TEMPLATE =
-  /\{\{|\{%|<%|%\{|\$\{[A-Za-z_]+\}|<[A-Z][A-Z_-]{2,}>|\b__[A-Z_]+__\b|:\s*\{[A-Za-z][\w-]*\}[^\s,}]/;
+/** Marks of templates that YAML cannot be read with: Helm and Go, Jinja, ERB, Terraform. In quotes they are text. */
+const BREAKING = /^[^"'#\n]{0,2000}?(?:\{\{|\{%|<%|%\{)/m;
 
-/** Whether a text is a template that makes a manifest, and none itself. */
-export function isTemplateText(text: string): boolean {
-  return TEMPLATE.test(text);
+/** What something fills in, and YAML reads as text unless it stands where the fault is: names in capitals, and names in braces. */
+const PLACEHOLDER = /\{\{|\$\{[A-Za-z_]+\}|<[A-Z][A-Z_-]{2,}>|\b__[A-Z_]+__\b|:\s*\{[A-Za-z][\w-]*\}[^\s,}]/;
+
+/** Whether a text that cannot be read as YAML is a template that makes a manifest. `around` are the lines in which it cannot be read. */
+export function isTemplateText(text: string, around: string): boolean {
+  return BREAKING.test(text) || PLACEHOLDER.test(around);
 }
 
 /** What makes manifests of a template: its name in messages, and how they are had. */

@@ -57,7 +57,13 @@ export function injectManifests(
       const source = readSourceFile(file, removeBlocks(text));
       const [problem] = source.problems;
       if (problem !== undefined) {
-        const why = isTemplateText(text)
+        const why = isTemplateText(
+          text,
+          text
+            .split('\n')
+            .slice(Math.max(0, problem.line - 2), problem.line)
+            .join('\n'),
+        )
           ? `is ${['a template', templateKindOf(text, file).name].join(' ').trim()}, not YAML: run inject on what it makes`
           : `is no YAML: ${problem.message}`;
         throw new InjectRefusal(problem.line, why);

@@ -81,7 +81,12 @@ function mergeLists(existing: YAMLSeq, patch: YAMLSeq, mergeKey: string, isKnown
       removed.add(found);
     } else if (isMap(item)) named.push(mergedValue('', undefined, item as YAMLMap, isKnown));
   }
-  existing.items = [...named, ...existing.items.filter((item) => !removed.has(item))];
+  // Of two items with one key, as JSON patches add them, one stays.
+  const isLast = (item: unknown): boolean => {
+    const key = keyValue(item, mergeKey);
+    return key === undefined || byKey.get(key) === item;
+  };
+  existing.items = [...named, ...existing.items.filter((item) => !removed.has(item) && isLast(item))];
   return existing;
 }
 

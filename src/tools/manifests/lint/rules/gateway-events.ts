@@ -23,7 +23,7 @@ export function silentBeforeGateways(
       noPrefixCaching !== undefined || listener === undefined
         ? []
         : [
-            findingAt(rule, launch.at, {
+            findingAt(rule, silenceAt(launch), {
               message: `${nameOf(launch)} publishes no KV events, and ${listener.program} knows only what they say`,
               ...cureOf(launch),
               related: [{ span: listener.at, says: `${listener.program} reads KV events` }],
@@ -35,6 +35,11 @@ export function silentBeforeGateways(
       : workers.flatMap(({ launch }) => otherTopic(rule, launch, listener))),
     ...fleet.gateways.flatMap((launch) => disaggregated(rule, launch)),
   ];
+}
+
+/** Where a worker says that it publishes nothing; where it says nothing of it, the worker itself. */
+export function silenceAt(launch: Launch): Span {
+  return flagOf(launch, '--kv-events-config')?.span ?? launch.at;
 }
 
 /** Workers that keep nothing before the one router of others that looks for what they keep. */

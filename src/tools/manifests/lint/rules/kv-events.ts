@@ -8,7 +8,7 @@ import { addArguments } from '../fixes/fixes.js';
 import { isAtLeast } from '../launches/dynamo-version.js';
 import { type Launch, nameOf } from '../launches/launch.js';
 import { flagOf, settingOf } from '../launches/settings.js';
-import { cacheless, cachelessBeforeGateways, silentBeforeGateways } from './gateway-events.js';
+import { cacheless, cachelessBeforeGateways, silenceAt, silentBeforeGateways } from './gateway-events.js';
 
 const offRule: Rule = {
   id: 'kv-events-off',
@@ -39,7 +39,7 @@ function checkWorker(worker: WorkerFacts, listener: Launch): readonly Finding[] 
     return [];
   }
   return [
-    findingAt(offRule, launch.at, {
+    findingAt(offRule, silenceAt(launch), {
       // From 1.4 on workers say in their card whether they publish, and leaving it out is documented.
       ...(launch.version !== undefined && isAtLeast(launch.version, 1, 4)
         ? { severity: 'warning' as const }

@@ -1,4 +1,4 @@
-import type { SourceFile } from '../../source-file.js';
+import { IS_TWICE, type SourceFile } from '../../source-file.js';
 import { isTemplateText, templateKindOf } from '../../template-text.js';
 import type { Finding, Rule, Severity } from '../findings/finding.js';
 import { namesProgram } from '../text/text-kinds.js';
@@ -48,12 +48,13 @@ export function findUnreadable(
   const documents = new Set<string>();
   for (const problem of file.problems.slice(0, MAX_PROBLEMS)) {
     const text = documentAround(file.text, problem.line);
-    const isTemplate = isTemplateText(text);
+    const isTemplate = isTemplateText(text, linesAround(file.text, problem.line));
     // One word about a template is enough: what follows is the same.
     if (isTemplate && documents.has(text)) continue;
     documents.add(text);
     const severity = severityOf(text, isTemplate, isNamed);
-    if (severity !== undefined) findings.push(findingOf(file.file, problem, text, severity));
+    if (severity !== undefined)
+      findings.push(findingOf(file.file, problem, severity, isTemplate ? text : undefined));
     else
       leftOut.push({
         file: file.file,
@@ -83,11 +84,12 @@ function isWorkload(text: string): boolean {
 function findingOf(
   file: string,
   { line, column, message }: SourceFile['problems'][number],
-  text: string,
   severity: Severity,
+  template: string | undefined,
 ): Finding {
-  const isTemplate = isTemplateText(text);
-  const kind = isTemplate ? templateKindOf(text, file) : undefined;
+  const kind = template === undefined ? undefined : templateKindOf(template, file);
+  // Seen with kubectl 1.35.
+  const isTwice = kind === undefined && message.endsWith(IS_TWICE);
   return {
     ruleId: unreadable.id,
     severity,
@@ -95,9 +97,23 @@ function findingOf(
     line,
     column,
     message: kind === undefined ? message : `this is ${['a template', kind.name].join(' ').trim()}, not YAML`,
-    consequence: unreadable.explanation,
-    advice: kind?.advice ?? 'Write the document so that kubectl apply --dry-run=client reads it.',
+    consequence: isTwice
+      ? 'kubectl takes the last of them and drops the others without a word, and Kustomize refuses the file. What it says was not looked at.'
+      : unreadable.explanation,
+    advice:
+      kind?.advice ??
+      (isTwice
+        ? 'Leave one of them, with what both should say.'
+        : 'Write the document so that kubectl apply --dry-run=client reads it.'),
   };
+}
+
+/** A line, and the one before it: the parser often stops behind what it cannot read. */
+function linesAround(text: string, line: number): string {
+  return text
+    .split('\n')
+    .slice(Math.max(0, line - 2), line)
+    .join('\n');
 }
 
 /** The document that a line is in: a line `---` never stands inside of one. */

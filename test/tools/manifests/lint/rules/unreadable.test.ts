@@ -24,6 +24,13 @@ describe('YAML that cannot be read', () => {
     expect(found({ 'a.yaml': text })).toEqual([]);
   });
 
+  it('is an error of its own where names to be filled in stand elsewhere', () => {
+    const broken = '  name: a\n   labels: {}\n';
+    expect(
+      found({ 'a.yaml': `kind: Pod\nmetadata:\n${broken}spec:\n  image: <YOUR_IMAGE>\n  x: "{{ .x }}"\n` }),
+    ).toEqual(['unreadable a.yaml:3 error']);
+  });
+
   it('is left out where it is no workload, and said to be', () => {
     const files = {
       'values.yaml': 'a: {{ .Values.a }}\nkind: Service\n',

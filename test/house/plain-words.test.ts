@@ -8,6 +8,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Words of `docs/glossary.md` that are avoided, with those that stand in their place. */
 const AVOIDED: readonly (readonly [RegExp, string])[] = [
   [/\b(told|tells)\b/i, 'reported, said, discovered'],
+  [/\btell[A-Z]|#tell\b/, 'report, log, notify'],
   [/\banew\b/i, 'again'],
   [/\bmend(s|ed|ing)?\b/i, 'fix, correct'],
   [/\bwhoever\b/i, 'anyone who'],

@@ -470,7 +470,7 @@ describe('who follows an aggregator', () => {
       watchAgreement: (call: ServerWritableStream<WatchAgreementRequest, Buffer>) => {
         const next = messages[said];
         said += 1;
-        changes.tell();
+        changes.notify();
         if (next !== undefined) call.write(next, () => call.end());
       },
     });

@@ -69,7 +69,7 @@ export class AggregatorHarness {
     this.aggregator = made.aggregator;
     this.indexing = made.indexing();
     this.routing = made.routing();
-    this.aggregator.fleet.runner.listen({ onView: () => this.changes.tell() });
+    this.aggregator.fleet.runner.listen({ onView: () => this.changes.notify() });
   }
 
   static async start(

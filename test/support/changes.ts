@@ -3,7 +3,7 @@ export class Changes {
   readonly #waiting = new Set<() => void>();
 
   /** Something happened. */
-  tell(): void {
+  notify(): void {
     for (const look of [...this.#waiting]) look();
   }
 

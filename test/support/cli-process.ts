@@ -12,7 +12,7 @@ class WatchedText extends TextRecorder {
 
   override write(text: string): void {
     super.write(text);
-    this.changes.tell();
+    this.changes.notify();
   }
 
   /** Resolves as soon as the text is as asked. */

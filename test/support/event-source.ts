@@ -48,6 +48,6 @@ export class ViewClient {
       if (next === undefined) throw new Error('a delta does not follow');
       this.document = next;
     }
-    this.#changes.tell();
+    this.#changes.notify();
   }
 }

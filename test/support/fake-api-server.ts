@@ -208,7 +208,7 @@ current-context: x
     this.#say(() => {
       if (!this.intercept(request, response)) this.#answer(request, response);
     });
-    this.changes.tell();
+    this.changes.notify();
   }
 
   #answer({ path, query, authorization }: SeenRequest, response: ServerResponse): void {
@@ -247,7 +247,7 @@ current-context: x
     this.#watches.add(watch);
     response.on('close', () => {
       this.#watches.delete(watch);
-      this.changes.tell();
+      this.changes.notify();
     });
   }
 }

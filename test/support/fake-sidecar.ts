@@ -235,7 +235,7 @@ export class FakeSidecar {
     socket.once('close', () => {
       this.#sockets.delete(socket);
       this.#parked.delete(socket);
-      this.changes.tell();
+      this.changes.notify();
     });
     if (this.mode === 'hang_up') socket.destroy();
     else if (this.mode === 'black_hole') {
@@ -244,10 +244,10 @@ export class FakeSidecar {
       this.#parked.set(socket, said);
       socket.on('data', (bytes) => {
         said.push(bytes);
-        this.changes.tell();
+        this.changes.notify();
       });
     } else this.#inject(socket);
-    this.changes.tell();
+    this.changes.notify();
   }
 
   #subscribe(call: Subscription): void {
@@ -256,33 +256,33 @@ export class FakeSidecar {
     if (kvEvents === undefined) {
       const details = 'The server does not implement the method /kvaccord.v1.KvEvents/Subscribe';
       call.emit('error', { code: status.UNIMPLEMENTED, details, metadata: new Metadata() });
-      this.changes.tell();
+      this.changes.notify();
       return;
     }
     this.#subscriptions.add(call);
     const leave = (): void => {
       this.#subscriptions.delete(call);
-      this.changes.tell();
+      this.changes.notify();
     };
     call.once('cancelled', leave);
     call.once('close', leave);
     for (const response of kvEvents(call.request)) {
       call.write(Buffer.from(SubscribeResponse.encode(response).finish()));
     }
-    this.changes.tell();
+    this.changes.notify();
   }
 
   #watch(call: Watch): void {
     this.requests.push(call.request);
     if (this.mode === 'refuse') {
       call.emit('error', { ...this.refusal, metadata: new Metadata() });
-      this.changes.tell();
+      this.changes.notify();
       return;
     }
     this.#watches.add(call);
     const leave = (): void => {
       this.#watches.delete(call);
-      this.changes.tell();
+      this.changes.notify();
     };
     call.once('cancelled', leave);
     call.once('close', leave);
@@ -296,7 +296,7 @@ export class FakeSidecar {
           : encode({ payload: { $case: 'report', value: this.#report }, offerAsked: this.isOfferAsked }),
       );
     }
-    this.changes.tell();
+    this.changes.notify();
   }
 }
 

@@ -33,14 +33,14 @@ export class Program {
     });
     this.child.stdout?.on('data', (bytes: Buffer) => {
       this.stdout += bytes.toString();
-      this.changes.tell();
+      this.changes.notify();
     });
     this.child.stderr?.on('data', (bytes: Buffer) => {
       this.stderr += bytes.toString();
-      this.changes.tell();
+      this.changes.notify();
     });
     // Not at its exit: what it wrote last may still be on its way.
-    this.child.once('close', () => this.changes.tell());
+    this.child.once('close', () => this.changes.notify());
   }
 
   get hasEnded(): boolean {

@@ -54,7 +54,7 @@ export class SessionRecorder implements SessionListener {
   onConnected(target: string, channel: RpcChannel): void {
     this.channels.set(target, channel);
     this.connections.push(`connected ${target}`);
-    this.changes.tell();
+    this.changes.notify();
   }
 
   onOfferAsked(target: string): void {
@@ -64,11 +64,11 @@ export class SessionRecorder implements SessionListener {
   onDisconnected(target: string): void {
     this.channels.delete(target);
     this.connections.push(`disconnected ${target}`);
-    this.changes.tell();
+    this.changes.notify();
   }
 
   #record(event: string): void {
     this.events.push(event);
-    this.changes.tell();
+    this.changes.notify();
   }
 }

@@ -26,7 +26,7 @@ export class Terminal {
     });
     this.child.stdout?.on('data', (bytes: Buffer) => {
       this.text += bytes.toString();
-      this.changes.tell();
+      this.changes.notify();
     });
     open.add(() => void this.child.kill('SIGKILL'));
   }

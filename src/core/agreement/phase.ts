@@ -158,7 +158,7 @@ function comeToAgree(state: AgreementState, group: Group, nowMs: number, effects
       }
       return;
     case 'conflict':
-      tellConflict(state, group, decision, nowMs, effects);
+      logConflict(state, group, decision, nowMs, effects);
       return;
     case 'agreed': {
       if (before.state === 'conflict') conflictOver(group, effects);
@@ -181,7 +181,7 @@ function comeToAgree(state: AgreementState, group: Group, nowMs: number, effects
  * workers have stood still for the settle time, because the first is written
  * when two have spoken and does not name who joined them.
  */
-function tellConflict(
+function logConflict(
   state: AgreementState,
   group: Group,
   decision: Decision & { readonly state: 'conflict' },
@@ -189,7 +189,7 @@ function tellConflict(
   effects: AgreementEffect[],
 ): void {
   const { substance, valueGroups } = decision;
-  const tell = (isRepeated: boolean): void => {
+  const log = (isRepeated: boolean): void => {
     enter(state, group, {
       state: 'conflict',
       substance,
@@ -203,7 +203,7 @@ function tellConflict(
   };
   const { phase } = group;
   if (phase.state !== 'conflict' || phase.substance !== substance) {
-    tell(false);
+    log(false);
     return;
   }
   if (phase.isRepeated) return;
@@ -212,7 +212,7 @@ function tellConflict(
     repeatAtMs = valueGroups === phase.loggedValueGroups ? undefined : nowMs + state.options.settleMs;
     group.phase = { ...phase, valueGroups, repeatAtMs };
   }
-  if (repeatAtMs !== undefined && nowMs >= repeatAtMs) tell(true);
+  if (repeatAtMs !== undefined && nowMs >= repeatAtMs) log(true);
 }
 
 function conflictOver(group: Group, effects: AgreementEffect[]): void {

@@ -86,7 +86,7 @@ export async function createLogger(options: LoggerOptions, modules: LoggerModule
   const logger = isPretty
     ? wrap(pino(pinoOptions, await prettyStream(options, destination)), onOneLine, withoutControls)
     : wrap(pino(pinoOptions, { write: (line) => destination.write(printableJson(line)) }), (text) => text);
-  if (modules.destination === undefined) errorOutput.tellLostTo((lost) => warnOfLoss(logger, lost));
+  if (modules.destination === undefined) errorOutput.reportLostTo((lost) => warnOfLoss(logger, lost));
   return logger;
 }
 

@@ -154,7 +154,7 @@ export class FleetRunner {
     }
     this.#reports.set(target, CapabilityReport.encode(report).finish());
     this.#dispatch({ type: 'report', target, report: read });
-    this.#tell((listener) => listener.onReport?.(target, report));
+    this.#notify((listener) => listener.onReport?.(target, report));
     return true;
   }
 
@@ -286,7 +286,7 @@ export class FleetRunner {
         effect.message,
       );
     }
-    this.#tell((listener) => listener.onEffect?.(effect));
+    this.#notify((listener) => listener.onEffect?.(effect));
   }
 
   #prepare(): void {
@@ -299,14 +299,14 @@ export class FleetRunner {
       this.#fault('agreement', error);
       return; // the answers stay those that were prepared last
     }
-    this.#tell((listener) => listener.onView?.(this.#view));
+    this.#notify((listener) => listener.onView?.(this.#view));
   }
 
   /** One listener that fails keeps nothing from the others, and no worker's report ends the process by it. */
-  #tell(tell: (listener: FleetListener) => void): void {
+  #notify(call: (listener: FleetListener) => void): void {
     for (const listener of [...this.#listeners]) {
       try {
-        tell(listener);
+        call(listener);
       } catch (error) {
         this.#fault('listener', error);
       }

@@ -165,13 +165,13 @@ export class FleetWatch implements AgreementSource {
     const brought = [...own].map((target) => ({ target, draining: matched.get(target)?.draining === true }));
     this.runner.listed([...brought, ...rest], expected);
     for (const { target, pending } of rest) if (pending !== undefined) this.runner.broken(target, pending);
-    for (const target of own) this.#tellCompanions(target, matched.get(target)?.discovered);
+    for (const target of own) this.#notifyCompanions(target, matched.get(target)?.discovered);
     for (const problem of problems) this.#discoveryFailed(new Error(problem));
     this.#pool.setEndpoints(rest);
     this.#sidecarlessMembers.setEndpoints(rest);
   }
 
-  #tellCompanions(target: string, discovered: DiscoveredWorker | undefined): void {
+  #notifyCompanions(target: string, discovered: DiscoveredWorker | undefined): void {
     if (this.#discovered.get(target) === discovered) return;
     if (discovered === undefined) this.#discovered.delete(target);
     else this.#discovered.set(target, discovered);

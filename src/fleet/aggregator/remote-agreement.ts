@@ -194,7 +194,7 @@ export class RemoteAgreement implements AgreementSource {
     // Who is missing may change word by word; that any worker is missing is logged once.
     if (isFirst) this.#modules.logger.warn({ code: 'partial' }, `The aggregator says that ${partialReason}`);
     this.#partialReason = partialReason;
-    this.#tell();
+    this.#notify();
   }
 
   #fail(problem: string): void {
@@ -202,7 +202,7 @@ export class RemoteAgreement implements AgreementSource {
     if (problem !== this.#loggedProblem)
       this.#modules.logger.warn({}, `Cannot follow the aggregator: ${problem}`);
     this.#loggedProblem = problem;
-    this.#tellSafely();
+    this.#notifySafely();
   }
 
   #refuse(refusal: string): void {
@@ -212,13 +212,13 @@ export class RemoteAgreement implements AgreementSource {
     }
     this.#problem = refusal;
     this.#refusal = refusal;
-    this.#tellSafely();
+    this.#notifySafely();
   }
 
   /** Beside a stream there is no caller to catch what a watcher throws: the aggregator is dialled again all the same. */
-  #tellSafely(): void {
+  #notifySafely(): void {
     try {
-      this.#tell();
+      this.#notify();
     } catch (error) {
       this.#modules.logger.error(
         { error },
@@ -227,7 +227,7 @@ export class RemoteAgreement implements AgreementSource {
     }
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const watcher of [...this.#watchers]) watcher();
   }
 }

@@ -88,7 +88,7 @@ export class EpochIndex implements GroupIndex {
   readonly #followed = new Map<string, Followed>();
   /** Workers of which something else may be known than was reported. */
   readonly #changed = new Set<string>();
-  readonly #telling: QueuedTask = { step: () => this.#tellOne() };
+  readonly #reporting: QueuedTask = { step: () => this.#reportOne() };
   readonly #sweeping: QueuedTask = { step: () => this.#index.sweep() };
 
   constructor(options: EpochIndexOptions, modules: EpochIndexModules) {
@@ -99,8 +99,8 @@ export class EpochIndex implements GroupIndex {
     this.#modules = modules;
     this.#mismatches = new MismatchReporter({
       clock,
-      onFirst: () => queue.add(this.#telling),
-      tell: (target, instanceId, width, count) => listener.mismatchedEvents(target, instanceId, width, count),
+      onFirst: () => queue.add(this.#reporting),
+      report: (target, instanceId, width, count) => listener.mismatchedEvents(target, instanceId, width, count),
     });
     this.#index = new FleetIndex(options, {
       tally,
@@ -221,7 +221,7 @@ export class EpochIndex implements GroupIndex {
     this.#followed.clear();
     this.#mismatches.close();
     this.#modules.queue.delete(this.#sweeping);
-    this.#modules.queue.delete(this.#telling);
+    this.#modules.queue.delete(this.#reporting);
   }
 
   #follow(target: string, { instanceId, isWatched, rehashTo }: Wanted): void {
@@ -260,7 +260,7 @@ export class EpochIndex implements GroupIndex {
   /** What is known of a worker may be something else than was reported. */
   #change(target: string): void {
     this.#changed.add(target);
-    this.#modules.queue.add(this.#telling);
+    this.#modules.queue.add(this.#reporting);
   }
 
   #unfollow(target: string, follower: WorkerFollower): void {
@@ -273,8 +273,8 @@ export class EpochIndex implements GroupIndex {
   }
 
   /** Reports one worker to the agreement, where there is news. */
-  #tellOne(): boolean {
-    if (this.#mismatches.tellFirst()) return true;
+  #reportOne(): boolean {
+    if (this.#mismatches.reportFirst()) return true;
     const [target] = this.#changed;
     if (target === undefined) return false;
     this.#changed.delete(target);

@@ -13,9 +13,9 @@ interface Mismatched {
 
 export interface MismatchReporterModules {
   readonly clock: Clock;
-  /** `tellFirst` has something to report. */
+  /** `reportFirst` has something to report. */
   onFirst(): void;
-  tell(target: string, instanceId: string, tokensPerBlock: number, count: number): void;
+  report(target: string, instanceId: string, tokensPerBlock: number, count: number): void;
 }
 
 /**
@@ -40,7 +40,7 @@ export class MismatchReporter {
     if (known?.instanceId === instanceId) {
       known.tokensPerBlock = tokensPerBlock;
       known.count += 1;
-      this.#timer ??= this.#modules.clock.setTimer(SUM_INTERVAL_MS, () => this.#tellSums());
+      this.#timer ??= this.#modules.clock.setTimer(SUM_INTERVAL_MS, () => this.#reportSums());
       return;
     }
     const first = { target, instanceId, tokensPerBlock, count: 1 };
@@ -50,10 +50,10 @@ export class MismatchReporter {
   }
 
   /** Reports one that was the first of its instance; false when there is none. */
-  tellFirst(): boolean {
+  reportFirst(): boolean {
     const first = this.#first.shift();
     if (first === undefined) return false;
-    this.#tellSum(first);
+    this.#report(first);
     return true;
   }
 
@@ -70,14 +70,14 @@ export class MismatchReporter {
     this.#timer = undefined;
   }
 
-  #tellSums(): void {
+  #reportSums(): void {
     this.#timer = undefined;
-    for (const known of [...this.#workers.values()]) this.#tellSum(known);
+    for (const known of [...this.#workers.values()]) this.#report(known);
   }
 
-  #tellSum(known: Mismatched): void {
+  #report(known: Mismatched): void {
     const { target, count, instanceId, tokensPerBlock } = known;
     known.count = 0;
-    if (count > 0) this.#modules.tell(target, instanceId, tokensPerBlock, count);
+    if (count > 0) this.#modules.report(target, instanceId, tokensPerBlock, count);
   }
 }

@@ -27,17 +27,17 @@ export class DecisionLog {
   }
 
   /** What each candidate would cost. */
-  tellCandidates(costs: readonly CandidateCost[]): void {
+  candidates(costs: readonly CandidateCost[]): void {
     for (const cost of costs) this.#logger.debug({}, formulaText(cost));
   }
 
   /** What its engine reported of it. */
-  tellResult(result: Result): void {
+  result(result: Result): void {
     if (this.detail === 'candidates') this.#logger.debug({}, resultText(result));
   }
 
   /** Who was chosen. */
-  tellChosen(prediction: Prediction, { candidate, logit }: CandidateCost, routerMode: RouterMode): void {
+  chosen(prediction: Prediction, { candidate, logit }: CandidateCost, routerMode: RouterMode): void {
     if (this.detail === 'none') return;
     const { decision, bestBlocks, lostReason, inFlightBlocks } = prediction;
     const { cachedBlocks, promptBlocks, routingMode, pair, unsplit } = decision;

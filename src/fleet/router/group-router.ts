@@ -263,7 +263,7 @@ export class GroupRouter {
     const costs = this.#router.explain(prompt, excluded);
     const { sessionHash } = request;
     const decided = this.#router.decide(prompt, excluded, { lacking, barred, sessionHash });
-    if (this.#modules.log.detail === 'candidates') this.#modules.log.tellCandidates(costs);
+    if (this.#modules.log.detail === 'candidates') this.#modules.log.candidates(costs);
     return { decision: this.#predict(open, request, decided).decision, costs };
   }
 
@@ -347,7 +347,7 @@ export class GroupRouter {
     const { log } = this.#modules;
     const { excluded, lacking, barred } = this.#excludedFor(request);
     const prompt = this.#promptOf(open, request);
-    if (log.detail === 'candidates') log.tellCandidates(this.#router.explain(prompt, excluded));
+    if (log.detail === 'candidates') log.candidates(this.#router.explain(prompt, excluded));
     const reservation = this.#router.reserve(prompt, excluded, {
       lacking,
       barred,
@@ -380,7 +380,7 @@ export class GroupRouter {
       const { target, rank } = prediction.decision;
       this.#router.trust(target, rank, result.trust);
     }
-    if (result !== undefined) this.#modules.log.tellResult(result);
+    if (result !== undefined) this.#modules.log.result(result);
     return result;
   }
 
@@ -426,7 +426,7 @@ export class GroupRouter {
       const { decision } = prediction;
       this.tally.countDecision(decision.routingMode);
       this.tally.pairs.countDecision(decision);
-      this.#modules.log.tellChosen(prediction, decided.cost, this.#options.mode);
+      this.#modules.log.chosen(prediction, decided.cost, this.#options.mode);
     }
     return prediction;
   }

@@ -18,16 +18,16 @@ class Played implements EventStreamRoute {
 
   open(client: StreamClient): () => void {
     this.clients.push(client);
-    this.changes.tell();
+    this.changes.notify();
     return () => {
       this.left += 1;
-      this.changes.tell();
+      this.changes.notify();
     };
   }
 
   drained(client: StreamClient): void {
     this.drains.push(client);
-    this.changes.tell();
+    this.changes.notify();
   }
 }
 
@@ -117,7 +117,7 @@ describe('a stream of server-sent events', () => {
     const changes = new Changes();
     socket.on('data', (bytes: Buffer) => {
       text += bytes.toString();
-      changes.tell();
+      changes.notify();
     });
     socket.resume();
     await changes.until(() => text.includes('retry: 2000'));

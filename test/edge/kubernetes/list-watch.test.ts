@@ -49,11 +49,11 @@ class Following {
     made.#end = listWatch.run(made.#stop.signal, {
       onSet: (objects) => {
         made.sets.push([...objects].sort());
-        made.#changes.tell();
+        made.#changes.notify();
       },
       onError: (error) => {
         made.errors.push(`${error.code}: ${error.message}`);
-        made.#changes.tell();
+        made.#changes.notify();
       },
     });
     open.add(async () => {

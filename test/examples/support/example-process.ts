@@ -31,14 +31,14 @@ export class ExampleProcess {
     for (const name of ['stdout', 'stderr'] as const) {
       child[name].setEncoding('utf8').on('data', (text: string) => {
         this[name] += text;
-        this.#changes.tell();
+        this.#changes.notify();
       });
     }
     this.ended = new Promise((resolve, reject) => {
       child.once('error', reject);
       child.once('close', (code) => {
         resolve({ code, stdout: this.stdout, stderr: this.stderr });
-        this.#changes.tell();
+        this.#changes.notify();
       });
     });
     onTestFinished(async () => {

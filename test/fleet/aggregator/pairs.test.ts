@@ -160,7 +160,7 @@ describe('the pairs of an aggregator', () => {
     stream.on('error', () => undefined);
     stream.on('data', ({ payload }: { payload?: { $case: string; value: PairChanges } }) => {
       if (payload?.$case === 'changes') seen.push(payload.value);
-      changes.tell();
+      changes.notify();
     });
     await changes.until(() => seen.some(({ isComplete }) => isComplete));
     expect(seen[0]).toMatchObject({

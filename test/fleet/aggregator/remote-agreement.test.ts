@@ -46,12 +46,12 @@ class FakeAggregator {
         made.watches.add(watch);
         const leave = (): void => {
           made.watches.delete(watch);
-          made.changes.tell();
+          made.changes.notify();
         };
         watch.once('cancelled', leave);
         watch.once('close', leave);
         made.greet(watch);
-        made.changes.tell();
+        made.changes.notify();
       },
     });
     const port = await new Promise<number>((resolve, reject) =>
@@ -97,7 +97,7 @@ class Stage {
     this.remote = new RemoteAgreement({ address: at, group }, { clock, logger, random, dialer });
     this.remote.watch(() => {
       this.calls += 1;
-      this.changes.tell();
+      this.changes.notify();
     });
     this.remote.start();
     open.add(async () => {

@@ -125,8 +125,8 @@ describe('a name that two groups claim', () => {
 
   it('is logged once, and once more when it comes back', () => {
     const logger = new RecordingLogger();
-    const tell = conflictLogger(logger);
-    for (const each of [claimed(1, 1), claimed(1, 1), claimed(0, 1), claimed(1, 1)]) tell(each);
+    const log = conflictLogger(logger);
+    for (const each of [claimed(1, 1), claimed(1, 1), claimed(0, 1), claimed(1, 1)]) log(each);
     expect(logger.lines.map(({ level, fields }) => [level, fields['code']])).toEqual([
       ['error', 'model_name_conflict'],
       ['error', 'model_name_conflict'],

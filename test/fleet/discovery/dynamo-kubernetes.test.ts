@@ -30,7 +30,7 @@ class FakeApi implements KubernetesApi {
   }
 
   async *watch({ path, signal }: ApiRequest): AsyncIterable<unknown> {
-    signal.addEventListener('abort', () => this.#changes.tell(), { once: true });
+    signal.addEventListener('abort', () => this.#changes.notify(), { once: true });
     while (!signal.aborted) {
       const event = this.#events.get(path)?.shift();
       if (event !== undefined) yield event;
@@ -42,7 +42,7 @@ class FakeApi implements KubernetesApi {
 
   send(path: string, type: string, object: object): void {
     this.#events.set(path, [...(this.#events.get(path) ?? []), { type, object }]);
-    this.#changes.tell();
+    this.#changes.notify();
   }
 }
 

@@ -33,11 +33,11 @@ export function runSource(source: DiscoverySource): RunningSource {
     (endpoints) => {
       given.push(endpoints);
       lists.push(endpoints.map(describeEndpoint));
-      changes.tell();
+      changes.notify();
     },
     (error) => {
       errors.push(error.message);
-      changes.tell();
+      changes.notify();
     },
   );
   const made: RunningSource = {

@@ -42,7 +42,7 @@ async function reading(): Promise<{
       random: systemRandom,
       logger: new RecordingLogger(),
       createEngineReader: (modules) => new EngineEventReader({}, modules),
-      onReport: () => changes.tell(),
+      onReport: () => changes.notify(),
     },
   );
   open.add(() => worker.close());

@@ -7,8 +7,8 @@ function make(): { reporter: MismatchReporter; clock: FakeClock; reported: strin
   const reported: string[] = [];
   const reporter = new MismatchReporter({
     clock,
-    onFirst: () => clock.setTimer(0, () => reporter.tellFirst()),
-    tell: (target, instanceId, width, count) => reported.push(`${target} ${instanceId} ${width} ${count}`),
+    onFirst: () => clock.setTimer(0, () => reporter.reportFirst()),
+    report: (target, instanceId, width, count) => reported.push(`${target} ${instanceId} ${width} ${count}`),
   });
   return { reporter, clock, reported };
 }

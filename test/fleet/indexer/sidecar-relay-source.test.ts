@@ -53,11 +53,11 @@ async function subscribe(
         for (let next = reads ? reader.next() : undefined; next !== undefined; next = reader.next()) {
           messages.push(next);
         }
-        changes.tell();
+        changes.notify();
       },
       onBroken: (broken) => {
         breaks.push(broken);
-        changes.tell();
+        changes.notify();
       },
     },
     rehashTo,

@@ -40,17 +40,17 @@ export class SimulatedWorker {
 
   store(rank: number, tier: Tier, hashes: readonly number[]): void {
     for (const hash of hashes) this.ranks[rank]?.add(`${tier} ${hash}`);
-    this.#tell(rank, [{ type: 'stored', tier, tokensPerBlock: this.width, sequenceHashes: pack(hashes) }]);
+    this.#report(rank, [{ type: 'stored', tier, tokensPerBlock: this.width, sequenceHashes: pack(hashes) }]);
   }
 
   remove(rank: number, tier: Tier, hashes: readonly number[]): void {
     for (const hash of hashes) this.ranks[rank]?.delete(`${tier} ${hash}`);
-    this.#tell(rank, [{ type: 'removed', tier, sequenceHashes: pack(hashes) }]);
+    this.#report(rank, [{ type: 'removed', tier, sequenceHashes: pack(hashes) }]);
   }
 
   clear(rank: number): void {
     this.ranks[rank]?.clear();
-    this.#tell(rank, [{ type: 'cleared' }]);
+    this.#report(rank, [{ type: 'cleared' }]);
   }
 
   /** The engine restarts, with nothing. */
@@ -125,7 +125,7 @@ export class SimulatedWorker {
     };
   }
 
-  #tell(rank: number, changes: readonly BlockChange[]): void {
+  #report(rank: number, changes: readonly BlockChange[]): void {
     this.#sequence += 1;
     this.#history.push({ type: 'changes', sequence: this.#sequence, rank, changes });
     if (this.#history.length > HISTORY) this.#history.shift();

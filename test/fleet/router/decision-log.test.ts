@@ -48,7 +48,7 @@ describe('the log of decisions', () => {
 
   it('says at info who was chosen', () => {
     const logger = new RecordingLogger();
-    new DecisionLog({ group: 'tiny', detail: 'chosen' }, { logger }).tellChosen(
+    new DecisionLog({ group: 'tiny', detail: 'chosen' }, { logger }).chosen(
       makePrediction({ decision }),
       cost(),
       'kv',
@@ -65,7 +65,7 @@ describe('the log of decisions', () => {
   it('says what is on its way there, and what was held elsewhere', () => {
     const logger = new RecordingLogger();
     const prediction = makePrediction({ decision, inFlightBlocks: 20, bestBlocks: 40, lostReason: 'load' });
-    new DecisionLog({ group: 'tiny', detail: 'chosen' }, { logger }).tellChosen(prediction, cost(), 'kv');
+    new DecisionLog({ group: 'tiny', detail: 'chosen' }, { logger }).chosen(prediction, cost(), 'kv');
     expect(logger.messages('info')).toEqual([
       'Selected worker: w-1 (worker_1) (cached_blocks: 15 of 116, on_their_way: 20, best: 40, lost to: load, mode: kv, exact, logit: 125.5)',
     ]);
@@ -77,7 +77,7 @@ describe('the log of decisions', () => {
     for (const cachedTokens of [64, 32, 96]) {
       const prediction = makePrediction({ decision: { rankCount: cachedTokens === 96 ? 2 : 1 } });
       const reported = { promptTokens: 100, cachedTokens };
-      log.tellResult({
+      log.result({
         prediction,
         reported,
         comparison: compare(prediction, reported),
@@ -95,7 +95,7 @@ describe('the log of decisions', () => {
 
   it('says nothing where nobody would read it', () => {
     const logger = new RecordingLogger();
-    new DecisionLog({ group: 'tiny', detail: 'none' }, { logger }).tellChosen(
+    new DecisionLog({ group: 'tiny', detail: 'none' }, { logger }).chosen(
       makePrediction({ decision }),
       cost(),
       'kv',

@@ -155,7 +155,7 @@ class Story {
         return;
       case 'wait':
         await this.clock.advanceMs(step.ms);
-        this.#tell(this.fleet.advance(step.ms));
+        this.#report(this.fleet.advance(step.ms));
         this.show();
         return;
       case 'view':
@@ -225,11 +225,11 @@ class Story {
   }
 
   #do(event: AgreementEvent): void {
-    this.#tell(this.fleet.do(event));
+    this.#report(this.fleet.do(event));
   }
 
   /** A gate that opens or shuts shows immediately, everything else when answers are next prepared. */
-  #tell(effects: ReturnType<TestFleet['do']>): void {
+  #report(effects: ReturnType<TestFleet['do']>): void {
     for (const effect of effects) for (const part of this.#parts) part.onEffect(effect);
     if (effects.some(({ type }) => type === 'gate' || type === 'log')) this.show();
   }

@@ -93,7 +93,7 @@ export class EngineLender {
     socket.on('error', () => undefined);
     createInterface({ input: socket }).once('line', (wish) => {
       const loan = this.#lend(wish, socket).catch((error: unknown) =>
-        tell(socket, { kind: 'refused', reason: String(error) }),
+        send(socket, { kind: 'refused', reason: String(error) }),
       );
       this.#loans.add(loan);
       void loan.then(() => this.#loans.delete(loan));
@@ -107,8 +107,8 @@ export class EngineLender {
     const { program, url, ports } = engine;
     const { name, logFile, keeperPid, pid } = program;
     if (keeperPid === undefined || pid === undefined) throw new Error(`${name} has ended`);
-    tell(socket, { kind: 'lent', name, logFile, keeperPid, pid, url, ports });
-    const ended = program.ended.then((status) => tell(socket, { kind: 'ended', status }));
+    send(socket, { kind: 'lent', name, logFile, keeperPid, pid, url, ports });
+    const ended = program.ended.then((status) => send(socket, { kind: 'ended', status }));
     if (!socket.destroyed) await Promise.race([closed, ended]);
     if (program.status === undefined) await this.#keep({ wish, engine });
   }
@@ -150,6 +150,6 @@ function startEngine(wish: EngineWish): Promise<Vllm | Sglang> {
   return startVllm({ ...options, model });
 }
 
-function tell(socket: Socket, line: LenderLine): void {
+function send(socket: Socket, line: LenderLine): void {
   if (!socket.destroyed) socket.write(`${JSON.stringify(line)}\n`);
 }

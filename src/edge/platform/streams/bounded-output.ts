@@ -77,7 +77,7 @@ export class BoundedOutput {
   }
 
   /** Calls `onLost` when a reader is back that missed lines, at most every 10 s; in place of the one before. */
-  tellLostTo(onLost: (lost: LostLines) => void): void {
+  reportLostTo(onLost: (lost: LostLines) => void): void {
     this.#onLost = onLost;
   }
 

@@ -87,7 +87,7 @@ export class KubernetesSource<T> implements DiscoverySource {
     if (expected === undefined) {
       const onSet = (objects: readonly T[]): void => {
         const { endpoints, problems } = membersOf(objects);
-        this.#tell([...problems, ...tooMany(endpoints)], onError);
+        this.#reportProblems([...problems, ...tooMany(endpoints)], onError);
         if (endpoints.length <= MAX_ENDPOINTS) onList(endpoints);
       };
       return listWatch.run(signal, { onSet, ...ends });
@@ -116,7 +116,7 @@ export class KubernetesSource<T> implements DiscoverySource {
       const members = await latest.next(clock, LOOK_AGAIN_MS, signal);
       if (members === undefined || signal.aborted) continue;
       if (members.endpoints.length > MAX_ENDPOINTS) {
-        this.#tell(tooMany(members.endpoints), onError);
+        this.#reportProblems(tooMany(members.endpoints), onError);
         continue;
       }
       const pause = sleep(clock, MIN_BETWEEN_MS, signal);
@@ -127,7 +127,7 @@ export class KubernetesSource<T> implements DiscoverySource {
       const { problems } = outcome ?? UNCOUNTED;
       if (outcome !== undefined) expected = inMembers(outcome.expected, members);
       const words = JSON.stringify(expected);
-      this.#tell([...members.problems, ...problems], onError);
+      this.#reportProblems([...members.problems, ...problems], onError);
       if (members !== listed || words !== reported) onList(members.endpoints, expected);
       listed = members;
       reported = words;
@@ -135,7 +135,7 @@ export class KubernetesSource<T> implements DiscoverySource {
     }
   }
 
-  #tell(problems: readonly string[], onError: (error: Error) => void): void {
+  #reportProblems(problems: readonly string[], onError: (error: Error) => void): void {
     for (const problem of problems) if (!this.#reported.has(problem)) onError(this.#fault(problem));
     this.#reported = new Set(problems);
   }

@@ -87,7 +87,7 @@ export class LookBack {
     if (prediction.view !== 'exact' || !this.#mayLook()) return;
     const stored = route.stored();
     const recorded = stored === undefined ? undefined : routed.recordStored(prediction, stored);
-    if (recorded?.hasTurned === true) this.#tellDoubt(routed, prediction.decision);
+    if (recorded?.hasTurned === true) this.#reportDoubt(routed, prediction.decision);
   }
 
   #judge(routed: GroupRouter, prediction: Prediction, reported: Reported, route: ActiveRoute): void {
@@ -138,11 +138,11 @@ export class LookBack {
   #record(routed: GroupRouter, prediction: Prediction, reported: Reported, amendment?: Amendment): void {
     const result = routed.record(prediction, reported, amendment);
     countEngineLoss(routed.tally.hits, prediction, reported, amendment);
-    if (result?.hasTurned === true) this.#tellDoubt(routed, prediction.decision);
+    if (result?.hasTurned === true) this.#reportDoubt(routed, prediction.decision);
   }
 
   /** Says that a worker's results contradict its view, or do so no longer. */
-  #tellDoubt({ books }: GroupRouter, { group, target, workerId, instanceId }: Decision): void {
+  #reportDoubt({ books }: GroupRouter, { group, target, workerId, instanceId }: Decision): void {
     const worker = workerName({ workerId, target });
     const fields = { group, worker_id: workerId, worker: target };
     const doubted = books.resultsOf(target).filter(({ isDoubted }) => isDoubted);

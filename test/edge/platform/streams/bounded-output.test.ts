@@ -41,7 +41,7 @@ function stage(capacityBytes: number, maxWaitingBytes = 100) {
   const pipe = new FakePipe(capacityBytes);
   const output = new BoundedOutput({ maxWaitingBytes }, { clock, sink: pipe });
   const lost: LostLines[] = [];
-  output.tellLostTo((one) => void lost.push(one));
+  output.reportLostTo((one) => void lost.push(one));
   const read = async (): Promise<void> => {
     pipe.unreadBytes = 0;
     await clock.advanceMs(50);

@@ -75,11 +75,11 @@ export class FakeEventReader implements EventReader {
 
   /** Informs every reader. */
   change(...changes: readonly BlockChange[]): void {
-    this.#tell({ type: 'changes', sequence: this.#sequence() + 1, rank: 0, changes, publishedAtMs: 1_000.5 });
+    this.#send({ type: 'changes', sequence: this.#sequence() + 1, rank: 0, changes, publishedAtMs: 1_000.5 });
   }
 
   say(status: RankStatus): void {
-    this.#tell({ type: 'rank_state', status });
+    this.#send({ type: 'rank_state', status });
   }
 
   open(position: RelayPosition | undefined, onReadable: () => void): RelayReader {
@@ -110,7 +110,7 @@ export class FakeEventReader implements EventReader {
     return this.#history.filter(({ type }) => type === 'changes').length;
   }
 
-  #tell(message: RelayMessage): void {
+  #send(message: RelayMessage): void {
     this.#history.push(message);
     for (const onReadable of this.#readers) onReadable();
   }

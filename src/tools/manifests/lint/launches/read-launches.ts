@@ -1,18 +1,18 @@
-import { ENGINES, engineOfWord } from '../../../../engines/catalogue/engines.js';
+import type { YAMLMap } from 'yaml';
+import { ENGINES } from '../../../../engines/catalogue/engines.js';
 import type { ContainerSite, PlacedText, PodSite } from '../../pod-site.js';
 import { YamlAccess } from '../../yaml-access.js';
-import { readConfigArgs } from '../config/config-args.js';
-import { readDisaggregatedText } from '../config/disaggregated-config.js';
 import { readShellCommands } from '../shell/shell-commands.js';
 import type { Word } from '../shell/words.js';
 import { type InnerText, locateScalar, scalarText, textOf, wholeText } from '../text/scalar-text.js';
 import type { Located, Span, TextSource } from '../text/span.js';
+import { withConfigFile } from './config-file.js';
 import { readContainerRun } from './container-run.js';
 import { dynamoVersionOf } from './dynamo-version.js';
+import { expand, wordOf } from './expand-variables.js';
 import type { Launch } from './launch.js';
 import { presetWords } from './preset-words.js';
 import { findProgram, type Program } from './programs.js';
-import { flagOf } from './settings.js';
 import { shellScript } from './shell-script.js';
 import { type Library, type Surroundings, treeFileAt, withWritten } from './surroundings.js';
 import { unchecked, uncheckedContainer } from './unchecked-launches.js';
@@ -31,8 +31,7 @@ export function readLaunches(file: TextSource, site: PodSite, library: Library):
       ? uncheckedContainer(file, site, container)
       : launches;
   });
-  const hasMain = site.containers.some(({ list, name }) => list === 'mainContainer' || name === 'main');
-  return site.kind === 'DynamoGraphDeployment' && !hasMain
+  return site.kind === 'DynamoGraphDeployment' && !site.containers.some(isMain)
     ? [...found, ...componentDefault(file, site, undefined, new Map(), false)]
     : found;
 }
@@ -108,13 +107,8 @@ function containerLaunches(
     const located =
       value === undefined ? configMaps.valueOf(access, node, asking) : locateScalar(file, value);
     known.set(name, located);
-    const [start = 0, end = 0] = node.range ?? [];
-    env.set(
-      name,
-      located === undefined
-        ? { value: undefined, span: { source: file, start, end, isExact: false }, mayBeMore: false }
-        : { value: expand(located.value, known), span: located.span, mayBeMore: false },
-    );
+    const expanded = located && { value: expand(located.value, known), span: located.span };
+    env.set(name, variableWord(file, node, expanded));
   }
   // A container without an image is one part of a patch, and its variables are merged with those of the whole.
   const isPatch = container.image === undefined && site.kind !== 'DynamoGraphDeployment';
@@ -134,9 +128,8 @@ function containerLaunches(
   const texts = [...container.command, ...container.args];
   const words = texts.map((text) => wordOf(file, text, known));
   const scripts = new Map(words.map((word, index) => [word, texts[index]]));
-  const isMain = container.list === 'mainContainer' || container.name === 'main';
   if (container.command.length === 0) {
-    if (site.kind === 'DynamoGraphDeployment' && isMain && !isCommand(words, surroundings)) {
+    if (site.kind === 'DynamoGraphDeployment' && isMain(container) && !isCommand(words, surroundings)) {
       return componentDefault(file, site, container, env, given.hasUnseen, words);
     }
     const preset = presetWords(file, site, container);
@@ -159,6 +152,22 @@ function containerLaunches(
     }
   }
   return commandLaunches(words, surroundings, 'items', 0, (word) => innerTextOf(file, scripts.get(word)));
+}
+
+/** Whether Dynamo's operator takes a container for the one that runs its component. */
+function isMain({ list, name }: ContainerSite): boolean {
+  return list === 'mainContainer' || name === 'main';
+}
+
+/** A variable of a container; its value is undefined where the manifest does not have it. */
+function variableWord(
+  source: TextSource,
+  { range }: YAMLMap,
+  located: Pick<Word, 'value' | 'span'> | undefined,
+): Word {
+  const [start = 0, end = 0] = range ?? [];
+  const unseen = { value: undefined, span: { source, start, end, isExact: false } };
+  return { ...(located ?? unseen), mayBeMore: false };
 }
 
 function isCommand(words: readonly Word[], surroundings: Surroundings): boolean {
@@ -206,13 +215,7 @@ function componentDefault(
   }
   const env = new Map(containerEnv);
   for (const { name, value, node } of container === undefined ? [...site.componentEnv].reverse() : []) {
-    const [start = 0, end = 0] = node.range ?? [];
-    env.set(
-      name,
-      value === undefined
-        ? { value: undefined, span: { source, start, end, isExact: false }, mayBeMore: false }
-        : { ...locateScalar(source, value), mayBeMore: false },
-    );
+    env.set(name, variableWord(source, node, value && locateScalar(source, value)));
   }
   const { start, end } = site.at;
   return [
@@ -232,36 +235,6 @@ function componentDefault(
       fileAt: () => undefined,
     },
   ];
-}
-
-/** A word of `command` or `args`; Kubernetes puts variables in for `$(NAME)`. */
-function wordOf(source: TextSource, text: PlacedText, env: ReadonlyMap<string, Located | undefined>): Word {
-  const { value, span } = locateScalar(source, text);
-  const expanded = expand(value, env);
-  if (expanded === value) return { value, span, mayBeMore: false };
-  if (expanded !== undefined) return { value: expanded, span: { ...span, isExact: false }, mayBeMore: false };
-  const unknown = value.indexOf('$(');
-  const known = { prefix: value.slice(0, unknown), suffix: value.slice(value.lastIndexOf(')') + 1) };
-  return { value: undefined, span: { ...span, isExact: false }, mayBeMore: false, known };
-}
-
-/** Longest text that variables are put into: arguments of a process end at 128 KiB each. */
-const MAX_EXPANDED_LENGTH = 128 * 1024;
-
-/** Undefined when a variable is named whose value is not in the manifest, and for what no process could be given. */
-function expand(text: string, env: ReadonlyMap<string, Located | undefined>): string | undefined {
-  let isKnown = true;
-  let length = text.length;
-  const result = text.replace(/\$\$|\$\(([A-Za-z_][\w.-]*)\)/g, (whole, name: string | undefined) => {
-    if (name === undefined || !env.has(name)) {
-      return whole === '$$' ? '$' : whole;
-    }
-    const value = env.get(name)?.value;
-    length += value?.length ?? 0;
-    isKnown &&= value !== undefined && length <= MAX_EXPANDED_LENGTH;
-    return isKnown ? (value ?? '') : '';
-  });
-  return isKnown ? result : undefined;
 }
 
 function scriptLaunches(script: InnerText, surroundings: Surroundings, depth: number): readonly Launch[] {
@@ -363,31 +336,4 @@ function commandLaunches(
   }
   const inner = commandLaunches(found.child, surroundings, argsAre, depth, innerText);
   return [launch, ...inner.map((one) => ({ ...one, isGated: true }))];
-}
-
-/** Some engines read their flags from a file too; those on the command line win. TensorRT-LLM's router reads nothing else. */
-function withConfigFile(launch: Launch): Launch {
-  if (launch.program === 'trtllm-serve disaggregated') return withServers(launch);
-  const flag = engineOfWord(launch.backend)?.launch?.flagsFileFlag;
-  const file = flag === undefined ? undefined : flagOf(launch, flag);
-  if (file === undefined) return launch;
-  const text = launch.fileAt(file);
-  const args = text === undefined ? undefined : readConfigArgs(text);
-  if (args === undefined) return { ...launch, hasUnseenArgs: true };
-  // The model of `vllm serve MODEL` stays in front.
-  const own = launch.args[0]?.value?.startsWith('-') === false ? 1 : 0;
-  return { ...launch, args: [...launch.args.slice(0, own), ...args, ...launch.args.slice(own)] };
-}
-
-function withServers(launch: Launch): Launch {
-  const file = flagOf(launch, '-c', '--config-file', '--config');
-  const text = file === undefined ? undefined : launch.fileAt(file);
-  const gateway = text === undefined ? undefined : readDisaggregatedText(text);
-  return gateway === undefined
-    ? {
-        ...launch,
-        role: 'unchecked',
-        unchecked: 'its configuration is a file that is not among these (--with FILE)',
-      }
-    : { ...launch, gateway };
 }

@@ -1,0 +1,38 @@
+import type { PlacedText } from '../../pod-site.js';
+import type { Word } from '../shell/words.js';
+import { locateScalar } from '../text/scalar-text.js';
+import type { Located, TextSource } from '../text/span.js';
+
+/** A word of `command` or `args`; Kubernetes puts variables in for `$(NAME)`. */
+export function wordOf(
+  source: TextSource,
+  text: PlacedText,
+  env: ReadonlyMap<string, Located | undefined>,
+): Word {
+  const { value, span } = locateScalar(source, text);
+  const expanded = expand(value, env);
+  if (expanded === value) return { value, span, mayBeMore: false };
+  if (expanded !== undefined) return { value: expanded, span: { ...span, isExact: false }, mayBeMore: false };
+  const unknown = value.indexOf('$(');
+  const known = { prefix: value.slice(0, unknown), suffix: value.slice(value.lastIndexOf(')') + 1) };
+  return { value: undefined, span: { ...span, isExact: false }, mayBeMore: false, known };
+}
+
+/** Longest text that variables are put into: arguments of a process end at 128 KiB each. */
+const MAX_EXPANDED_LENGTH = 128 * 1024;
+
+/** Undefined when a variable is named whose value is not in the manifest, and for what no process could be given. */
+export function expand(text: string, env: ReadonlyMap<string, Located | undefined>): string | undefined {
+  let isKnown = true;
+  let length = text.length;
+  const result = text.replace(/\$\$|\$\(([A-Za-z_][\w.-]*)\)/g, (whole, name: string | undefined) => {
+    if (name === undefined || !env.has(name)) {
+      return whole === '$$' ? '$' : whole;
+    }
+    const value = env.get(name)?.value;
+    length += value?.length ?? 0;
+    isKnown &&= value !== undefined && length <= MAX_EXPANDED_LENGTH;
+    return isKnown ? (value ?? '') : '';
+  });
+  return isKnown ? result : undefined;
+}

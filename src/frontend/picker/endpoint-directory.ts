@@ -24,7 +24,9 @@ export class EndpointDirectory {
   #catalogue: Catalogue = { models: [], groups: [], reasons: [] };
   #served: ServedRanks = new Map();
   #book = new EndpointBook(this.#catalogue, this.#served);
+  /** Addresses by the names of hosts. */
   readonly #addresses = new Map<string, string>();
+  /** Hosts whose look-up is under way. */
   readonly #asking = new Set<string>();
   /** Hosts whose last look-up failed, and was logged. */
   readonly #failed = new Set<string>();
@@ -64,7 +66,8 @@ export class EndpointDirectory {
         const host = baseUrl === undefined ? undefined : hostToResolve(baseUrl);
         if (host !== undefined && hosts.size < MAX_HOSTS) hosts.add(host);
       }
-    for (const host of this.#addresses.keys()) if (!hosts.has(host)) this.#addresses.delete(host);
+    for (const known of [this.#addresses, this.#failed])
+      for (const host of known.keys()) if (!hosts.has(host)) known.delete(host);
     for (const host of hosts) if (wants(host) && !this.#asking.has(host)) void this.#ask(host);
     if (hosts.size === 0 || this.#isClosed) return;
     this.#timer ??= this.#modules.clock.setTimer(LOOK_UP_EVERY_MS, () => {

@@ -61,4 +61,14 @@ describe('the endpoints of workers', () => {
     expect(logger.lines.filter(({ message }) => message.includes('nowhere')).length).toBe(1);
     made.close();
   });
+
+  it('are forgotten with their host, whose failure is logged again when it is back', async () => {
+    const { made, clock, logger } = directory({});
+    for (const url of ['http://nowhere:8000', 'http://10.0.0.1:8000', 'http://nowhere:8000']) {
+      made.update(catalogueOf(url), new Map());
+      await clock.advanceMs(0);
+    }
+    expect(logger.lines.filter(({ message }) => message.includes('nowhere')).length).toBe(2);
+    made.close();
+  });
 });

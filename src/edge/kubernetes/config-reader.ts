@@ -1,11 +1,12 @@
+import type { JsonObject } from '../platform/data/json-object.js';
 import { KubernetesError } from './kubernetes-error.js';
-import { asRecord, type JsonRecord } from './read-json.js';
+import { asRecord } from './read-json.js';
 
 /** One object of a configuration file, with its place in it for messages. */
 export class ConfigReader {
   /** `/home/ann/.kube/config: users[ann].user`. */
   readonly place: string;
-  readonly #record: JsonRecord;
+  readonly #record: JsonObject;
 
   constructor(value: unknown, place: string) {
     const record = asRecord(value);

@@ -1,11 +1,8 @@
-/** A JSON object whose fields were not checked yet. */
-export type JsonRecord = Readonly<Record<string, unknown>>;
+import { isJsonObject, type JsonObject } from '../platform/data/json-object.js';
 
 /** `value` when it is an object, else undefined. */
-export function asRecord(value: unknown): JsonRecord | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as JsonRecord)
-    : undefined;
+export function asRecord(value: unknown): JsonObject | undefined {
+  return isJsonObject(value) ? value : undefined;
 }
 
 /** What stands at a path of field names; undefined where there is none. */

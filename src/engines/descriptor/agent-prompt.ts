@@ -1,10 +1,6 @@
-/** Small readers for the bodies of OpenAI's Responses and Anthropic's Messages. */
-import { isJsonObject, type JsonObject } from '../facts/json-object.js';
+import { isGiven, isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 
-/** A field that says something: pydantic takes null for absent where a field may be left out. */
-export function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null;
-}
+/** Small readers for the bodies of OpenAI's Responses and Anthropic's Messages. */
 
 /** A list of objects; undefined where it is none. */
 export function objectsIn(value: unknown): readonly JsonObject[] | undefined {

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../facts/json-object.js';
+import { isJsonObject } from '../../edge/platform/data/json-object.js';
 import { given } from './token-endpoint.js';
 
 /** The variables that vLLM gives to a template beside messages and tools. */

@@ -1,6 +1,6 @@
 import { excerpt } from '../../edge/platform/probe-error.js';
 import { EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
-import { parseJsonObject } from '../facts/json-object.js';
+import { parseJsonObject } from '../facts/parse-json-object.js';
 import { type EngineProbe, ProbeError, type ProbeModules, type ProbeTarget } from '../probing/probe.js';
 import { concerns } from '../probing/probe-origin.js';
 import { fromFileError, readSourceFile } from '../probing/read-source-file.js';

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../edge/platform/data/json-object.js';
 import { ProbeError } from '../../edge/platform/probe-error.js';
 import {
   BlockSizeKind,
@@ -9,7 +10,6 @@ import {
   TransferRole,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { FactSheet, type SourceFacts } from '../facts/fact-sheet.js';
-import type { JsonObject } from '../facts/json-object.js';
 import { JsonReader } from '../facts/json-reader.js';
 import { sideChannelAddress } from '../probing/side-channel-address.js';
 

@@ -1,6 +1,6 @@
 import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
+import type { JsonObject } from '../../edge/platform/data/json-object.js';
 import { EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
-import type { JsonObject } from '../facts/json-object.js';
 import { type ModelCardOptions, readModelCard } from './model-card.js';
 
 /**

@@ -1,8 +1,9 @@
+import { isJsonObject } from '../../edge/platform/data/json-object.js';
 import { askedUrl } from '../../edge/platform/net/http-get.js';
 import { excerpt } from '../../edge/platform/probe-error.js';
 import { EngineKind, EngineState, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { FactSheet } from '../facts/fact-sheet.js';
-import { isJsonObject, parseJsonObject } from '../facts/json-object.js';
+import { parseJsonObject } from '../facts/parse-json-object.js';
 import { MAX_METRICS_BYTES, readMetrics } from '../facts/prometheus-text.js';
 import { ask } from '../probing/ask.js';
 import { requireKind } from '../probing/identify-engine.js';

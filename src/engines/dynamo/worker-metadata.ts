@@ -1,7 +1,7 @@
 import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
 import { hasUnprintable } from '../../core/text/printable.js';
+import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import { excerpt, ProbeError } from '../../edge/platform/probe-error.js';
-import { isJsonObject, type JsonObject } from '../facts/json-object.js';
 import { readCardPlace } from './card-place.js';
 import { readRegisteredWorker } from './registered-worker.js';
 

@@ -1,6 +1,6 @@
+import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import { asJson, showValue } from '../../edge/platform/probe-error.js';
 import type { FactSheet } from './fact-sheet.js';
-import { isJsonObject, type JsonObject } from './json-object.js';
 
 /** Longest text that is taken for a name, a path or an address. */
 const MAX_TEXT_CHARS = 1_024;

@@ -1,6 +1,7 @@
 import { type Fact, type FactFields, fieldFact } from '../../core/contract/facts.js';
 import { engineRoleName } from '../../core/contract/names.js';
 import { isTokensPerBlock } from '../../core/contract/tokens-per-block.js';
+import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import { nearestName } from '../../edge/platform/data/nearest-name.js';
 import { excerpt, showValue } from '../../edge/platform/probe-error.js';
 import {
@@ -16,7 +17,6 @@ import {
   TransferMode,
   TransferRole,
 } from '../../gen/kvaccord/v1/capabilities.js';
-import { isJsonObject, type JsonObject } from '../facts/json-object.js';
 import { MAX_LIST_LENGTH } from '../facts/json-reader.js';
 import { parseYamlObject } from './parse-yaml.js';
 import { ProbeError } from './probe.js';

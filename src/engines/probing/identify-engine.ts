@@ -1,8 +1,8 @@
 import { parseJson } from '../../edge/platform/data/bounded-json.js';
+import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import { askedUrl } from '../../edge/platform/net/http-get.js';
 import { excerpt } from '../../edge/platform/probe-error.js';
 import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
-import { isJsonObject, type JsonObject } from '../facts/json-object.js';
 import { readMetrics } from '../facts/prometheus-text.js';
 import { explainRefusedKey } from './ask.js';
 import { type HttpAnswer, ProbeError, type ProbeModules, type ProbeTarget } from './probe.js';

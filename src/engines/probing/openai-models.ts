@@ -6,8 +6,8 @@ import {
   ServingAddress_Protocol,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { FactSheet } from '../facts/fact-sheet.js';
-import { parseJsonObject } from '../facts/json-object.js';
 import { JsonReader } from '../facts/json-reader.js';
+import { parseJsonObject } from '../facts/parse-json-object.js';
 import { ask } from './ask.js';
 import { identifyEngine } from './identify-engine.js';
 import { type EngineProbe, ProbeError } from './probe.js';

@@ -1,5 +1,5 @@
+import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import { excerpt } from '../../edge/platform/probe-error.js';
-import { isJsonObject, type JsonObject } from '../facts/json-object.js';
 import { ProbeError } from './probe.js';
 
 /** Largest YAML or JSON file that is read: a configuration has some hundred lines. */

@@ -1,5 +1,5 @@
+import type { JsonObject } from '../../edge/platform/data/json-object.js';
 import type { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
-import type { JsonObject } from '../facts/json-object.js';
 
 /** A path that is harmless on every engine, and how its answer shows this engine. */
 export interface RecognisingPath {

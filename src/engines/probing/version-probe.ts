@@ -1,6 +1,6 @@
 import { type EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
-import { parseJsonObject } from '../facts/json-object.js';
 import { JsonReader } from '../facts/json-reader.js';
+import { parseJsonObject } from '../facts/parse-json-object.js';
 import { httpProbe } from './http-probe.js';
 import type { EngineProbe } from './probe.js';
 

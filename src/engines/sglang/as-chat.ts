@@ -1,6 +1,6 @@
-import { isGiven, objectsIn, textsOf, toolCallOf } from '../descriptor/agent-prompt.js';
+import { isGiven, isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
+import { objectsIn, textsOf, toolCallOf } from '../descriptor/agent-prompt.js';
 import type { AgentRequest, ChatRequest } from '../descriptor/token-endpoint.js';
-import { isJsonObject, type JsonObject } from '../facts/json-object.js';
 import { responsesBody } from './responses-as-chat.js';
 
 /**

@@ -1,8 +1,8 @@
 import { SglangServiceService } from '../../gen/engines/sglang/sglang.js';
 import { EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { FactSheet } from '../facts/fact-sheet.js';
-import { parseJsonObject } from '../facts/json-object.js';
 import { JsonReader } from '../facts/json-reader.js';
+import { parseJsonObject } from '../facts/parse-json-object.js';
 import { engineHost } from '../probing/event-endpoint.js';
 import type { EngineProbe } from '../probing/probe.js';
 import { grpcOrigin } from '../probing/probe-origin.js';

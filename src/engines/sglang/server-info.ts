@@ -1,8 +1,8 @@
 import { askedUrl } from '../../edge/platform/net/http-get.js';
 import { EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { FactSheet } from '../facts/fact-sheet.js';
-import { parseJsonObject } from '../facts/json-object.js';
 import { JsonReader } from '../facts/json-reader.js';
+import { parseJsonObject } from '../facts/parse-json-object.js';
 import { ask } from '../probing/ask.js';
 import { engineHost } from '../probing/event-endpoint.js';
 import { requireKind } from '../probing/identify-engine.js';

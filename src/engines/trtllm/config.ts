@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../edge/platform/data/json-object.js';
 import {
   BlockSizeKind,
   EngineKind,
@@ -5,7 +6,6 @@ import {
   type KvEventSource,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { FactSheet } from '../facts/fact-sheet.js';
-import type { JsonObject } from '../facts/json-object.js';
 import { JsonReader, MAX_LIST_LENGTH } from '../facts/json-reader.js';
 import { dialable, engineHost } from '../probing/event-endpoint.js';
 import { MAX_YAML_BYTES, parseYamlObject } from '../probing/parse-yaml.js';

@@ -1,7 +1,7 @@
 import { EngineKind, EvidenceSource, type KvEventSource } from '../../gen/kvaccord/v1/capabilities.js';
 import type { FactSheet } from '../facts/fact-sheet.js';
-import { parseJsonObject } from '../facts/json-object.js';
 import { JsonReader } from '../facts/json-reader.js';
+import { parseJsonObject } from '../facts/parse-json-object.js';
 import { dialable, engineHost, vllmPublisherConnects } from '../probing/event-endpoint.js';
 import { httpProbe } from '../probing/http-probe.js';
 import type { EngineProbe } from '../probing/probe.js';

@@ -1,6 +1,6 @@
 import type { MediaItem } from '../../core/blocks/media-identity.js';
+import { isJsonObject } from '../../edge/platform/data/json-object.js';
 import { readAnswerField } from '../descriptor/token-answer.js';
-import { isJsonObject } from '../facts/json-object.js';
 
 /**
  * The media of a rendered request, by `MultiModalFeatures` of vLLM 0.32

@@ -1,6 +1,6 @@
-import { isGiven, objectsIn } from '../descriptor/agent-prompt.js';
+import { isGiven, isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
+import { objectsIn } from '../descriptor/agent-prompt.js';
 import { given } from '../descriptor/token-endpoint.js';
-import { isJsonObject, type JsonObject } from '../facts/json-object.js';
 
 /** Fields that bring in what does not stand in the body, or cut it. */
 const OTHER_SOURCES = ['conversation', 'previous_input_messages', 'previous_response_id', 'prompt'];

@@ -8,7 +8,7 @@ import { type CardPlace, readCardFileName } from '../../engines/dynamo/card-plac
 import { cardsFolder, MAX_CARD_BYTES } from '../../engines/dynamo/cards-folder.js';
 import { LEASE_MS, LeaseWatch } from '../../engines/dynamo/lease-watch.js';
 import { readRegisteredWorker } from '../../engines/dynamo/registered-worker.js';
-import { parseJsonObject } from '../../engines/facts/json-object.js';
+import { parseJsonObject } from '../../engines/facts/parse-json-object.js';
 import { DiscoveryError } from './discovery-error.js';
 import { MAX_ENDPOINTS } from './limits.js';
 import type { DiscoverySource, Endpoint } from './source.js';

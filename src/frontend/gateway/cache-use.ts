@@ -1,3 +1,4 @@
+import { isGiven } from '../../edge/platform/data/json-object.js';
 import type { CacheUse } from '../../fleet/router/routing.js';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -21,8 +22,4 @@ export function cacheUseOf(body: Body): CacheUse {
 function wantsLogprobs(body: Body): boolean {
   const { logprobs, top_logprobs: top } = body;
   return typeof logprobs === 'number' || logprobs === true || isGiven(top);
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { isJsonObject } from '../../edge/platform/data/json-object.js';
 import { JsonScan } from '../../edge/platform/data/json-scan.js';
 import type { PromptKind } from '../../engines/descriptor/token-endpoint.js';
 import { OpenAiError } from '../errors/openai-error.js';
@@ -182,13 +183,13 @@ export function parseBody(body: ReadBody, kind?: PromptKind): AskedBody {
     throw new OpenAiError(400, 'The request has no body: a JSON object is expected.');
   const { value, isCut } = parseBytes(body);
   if (isCut && value === undefined) throw new OpenAiError(400, EXCESS.too_many_values);
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
+  if (!isJsonObject(value))
     throw new OpenAiError(400, `The body must be a JSON object, not ${nameOf(value)}.`);
-  const { model, cache_salt: cacheSalt } = value as Record<string, unknown>;
+  const { model, cache_salt: cacheSalt } = value;
   return {
     model: checkedModel(model),
     cacheSalt: typeof cacheSalt === 'string' ? cacheSalt : '',
-    value: value as Record<string, unknown>,
+    value,
     isCut,
     raw: body,
     losesNumbers: () =>

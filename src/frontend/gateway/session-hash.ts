@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { isJsonObject } from '../../edge/platform/data/json-object.js';
 
 /** Where the name of a session is read: in a header, in a field of the body, or nowhere. */
 export type SessionAffinity = 'header' | 'user' | 'off';
@@ -51,12 +52,10 @@ function nameInHeaders(headers: IncomingHttpHeaders): string | undefined {
 }
 
 function nameInBody(body: unknown): string | undefined {
-  if (typeof body !== 'object' || body === null) return undefined;
-  const fields = body as Readonly<Record<string, unknown>>;
-  for (const field of FIELDS) if (isName(fields[field])) return fields[field];
-  const { metadata } = fields;
-  if (typeof metadata !== 'object' || metadata === null) return undefined;
-  const { user_id: userId } = metadata as { readonly user_id?: unknown };
+  if (!isJsonObject(body)) return undefined;
+  for (const field of FIELDS) if (isName(body[field])) return body[field];
+  const { metadata } = body;
+  const userId = isJsonObject(metadata) ? metadata['user_id'] : undefined;
   return isName(userId) ? userId : undefined;
 }
 

@@ -1,4 +1,5 @@
 import type { TransferProtocol } from '../../core/contract/connector-rules.js';
+import { isGiven } from '../../edge/platform/data/json-object.js';
 import type { Api } from '../apis/api.js';
 import { spliceObject } from '../json/splice-object.js';
 import type { SplitBodies } from '../proxy/proxied-request.js';
@@ -73,8 +74,4 @@ function prefillFields(path: Api['path']): readonly string[] {
 function isOnePrompt(prompt: unknown): boolean {
   if (typeof prompt === 'string' || prompt instanceof Uint32Array) return true;
   return Array.isArray(prompt) && prompt.length > 0 && typeof prompt[0] === 'number';
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }

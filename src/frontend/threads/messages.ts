@@ -1,4 +1,5 @@
 import type { HttpAnswer } from '../../edge/http/answer.js';
+import { isJsonObject } from '../../edge/platform/data/json-object.js';
 import type { MetricSnapshot, MetricsSnapshot } from './metrics-snapshot.js';
 
 /*
@@ -56,7 +57,7 @@ export function readReport(message: unknown): ProcessReport | undefined {
 }
 
 function isReport(message: unknown): message is ProcessReport {
-  if (!isFields(message)) return false;
+  if (!isJsonObject(message)) return false;
   switch (message['type']) {
     case 'listening':
       return isText(message['address']);
@@ -76,7 +77,7 @@ function isSnapshot(value: unknown): value is MetricsSnapshot {
 }
 
 function isMetric(value: unknown): boolean {
-  if (!isFields(value)) return false;
+  if (!isJsonObject(value)) return false;
   const { name, help, type, values } = value as Record<keyof MetricSnapshot, unknown>;
   return (
     typeof name === 'string' &&
@@ -90,20 +91,16 @@ function isMetric(value: unknown): boolean {
 }
 
 function isSeries(series: unknown): boolean {
-  if (!isFields(series)) return false;
+  if (!isJsonObject(series)) return false;
   const { value, labels, metricName } = series;
   return (
     typeof value === 'number' &&
-    isFields(labels) &&
+    isJsonObject(labels) &&
     Object.entries(labels).every(
       ([name, label]) => LABEL_NAME.test(name) && (isText(label) || typeof label === 'number'),
     ) &&
     (metricName === undefined || (typeof metricName === 'string' && METRIC_NAME.test(metricName)))
   );
-}
-
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isText(value: unknown): value is string {

@@ -1,5 +1,5 @@
+import { isGiven, isJsonObject } from '../../edge/platform/data/json-object.js';
 import { losesNumber } from '../json/number-loss.js';
-import { isGiven, isRecord } from './read-prompt.js';
 
 /**
  * What a template is given as a message's content: one text, or parts of it.
@@ -32,8 +32,8 @@ export function templateTools(tools: unknown): Json[] | undefined {
   if (!Array.isArray(tools)) return undefined;
   const made: Json[] = [];
   for (const tool of tools) {
-    const definition = isRecord(tool) ? tool['function'] : undefined;
-    if (!isRecord(definition) || !isExact(definition)) return undefined;
+    const definition = isJsonObject(tool) ? tool['function'] : undefined;
+    if (!isJsonObject(definition) || !isExact(definition)) return undefined;
     const { name, description = null, parameters = null, strict, defer_loading: deferred } = definition;
     if (isGiven(deferred) || isGiven((tool as Json)['defer_loading'])) return undefined;
     made.push({
@@ -53,7 +53,7 @@ export function isExact(value: unknown): boolean {
   if (typeof value === 'number')
     return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
   if (Array.isArray(value)) return value.every(isExact);
-  if (!isRecord(value)) return true;
+  if (!isJsonObject(value)) return true;
   return Object.entries(value).every(([key, item]) => !/^\d+$/.test(key) && isExact(item));
 }
 
@@ -108,13 +108,13 @@ function contentOf(message: Json, role: string, format: ContentFormat): unknown 
 }
 
 function isPlainText(part: unknown): boolean {
-  return typeof part === 'string' || (isRecord(part) && part['type'] === 'text');
+  return typeof part === 'string' || (isJsonObject(part) && part['type'] === 'text');
 }
 
 /** Undefined for what has no text, or more fields than a template is known to be given. */
 function textOf(part: unknown): string | undefined {
   if (typeof part === 'string') return part;
-  if (!isRecord(part)) return undefined;
+  if (!isJsonObject(part)) return undefined;
   const type = part['type'] as string;
   const field = type === 'refusal' || type === 'thinking' ? type : 'text';
   const text = part[field];
@@ -126,9 +126,9 @@ function textOf(part: unknown): string | undefined {
 function toolCalls(calls: readonly unknown[]): Json[] | undefined {
   const made: Json[] = [];
   for (const call of calls) {
-    if (!isRecord(call) || (call['type'] ?? 'function') !== 'function') return undefined;
+    if (!isJsonObject(call) || (call['type'] ?? 'function') !== 'function') return undefined;
     const { function: called, id } = call;
-    if (!isRecord(called)) return undefined;
+    if (!isJsonObject(called)) return undefined;
     const args = argumentsOf(called['arguments']);
     if (args === undefined) return undefined;
     made.push({
@@ -143,7 +143,7 @@ function toolCalls(calls: readonly unknown[]): Json[] | undefined {
 function argumentsOf(value: unknown): Json | undefined {
   if (!isGiven(value) || value === '') return {};
   if (typeof value !== 'string')
-    return isRecord(value) && isExact(value) && !hasNumbers(value) ? value : undefined;
+    return isJsonObject(value) && isExact(value) && !hasNumbers(value) ? value : undefined;
   const bytes = Buffer.from(value);
   if (losesNumber(bytes, 0, bytes.length)) return undefined;
   let parsed: unknown;
@@ -152,6 +152,6 @@ function argumentsOf(value: unknown): Json | undefined {
   } catch {
     return {};
   }
-  if (!isRecord(parsed)) return {};
+  if (!isJsonObject(parsed)) return {};
   return isExact(parsed) ? parsed : undefined;
 }

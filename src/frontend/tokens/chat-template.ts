@@ -1,3 +1,4 @@
+import { isGiven, isJsonObject } from '../../edge/platform/data/json-object.js';
 import { templateKwargs } from '../../engines/descriptor/template-kwargs.js';
 import { type ContentFormat, isExact, templateMessages, templateTools } from './chat-messages.js';
 import { contentFormatOf } from './content-format.js';
@@ -5,7 +6,6 @@ import { InexactError } from './jinja/errors.js';
 import { ChatTemplate } from './jinja/template.js';
 import { strip } from './jinja/text.js';
 import { UNSURE } from './jinja/values.js';
-import { isGiven, isRecord } from './read-prompt.js';
 
 /** The text that a chat becomes, or why there is none. */
 export type Rendered =
@@ -145,7 +145,7 @@ function renderContinued(
 
 function kwargsOf(body: Readonly<Record<string, unknown>>): Record<string, unknown> | undefined {
   const given = body['chat_template_kwargs'];
-  if (isGiven(given) && !isRecord(given)) return undefined;
+  if (isGiven(given) && !isJsonObject(given)) return undefined;
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(templateKwargs(body))) {
     if (RESERVED_KWARGS.has(name) || !isExact(value)) return undefined;

@@ -2,13 +2,19 @@ import { LRUCache } from 'lru-cache';
 import { type MediaItem, mediaProblem } from '../../core/blocks/media-identity.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { Clock } from '../../edge/platform/clock.js';
+import { isJsonObject } from '../../edge/platform/data/json-object.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { withDeadline } from '../../edge/platform/time/deadline.js';
 import { engineOfOwner } from '../../engines/catalogue/engines.js';
 import type { EngineDescriptor } from '../../engines/descriptor/engine-descriptor.js';
 import { readTokenAnswer } from '../../engines/descriptor/token-answer.js';
-import type { AgentRequest, ChatRequest, TokenEndpoint } from '../../engines/descriptor/token-endpoint.js';
+import type {
+  AgentRequest,
+  ChatRequest,
+  PromptRequest,
+  TokenEndpoint,
+} from '../../engines/descriptor/token-endpoint.js';
 import { OTHER } from '../../engines/other/descriptor.js';
 import type { CatalogueGroup, CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
 import { EngineHttp } from '../engine-access/engine-http.js';
@@ -16,7 +22,6 @@ import type { MayHaveKeys } from '../engine-access/key-hosts.js';
 import { parseEngineAnswer } from '../json/engine-answer.js';
 import { EngineHealth } from './engine-health.js';
 import type { NoTokensReason, PromptTokens, RawBody } from './prompt-tokens.js';
-import { isRecord, type TextPrompt } from './read-prompt.js';
 import { TokenQuery } from './token-query.js';
 
 /** Bounds of asking engines. */
@@ -102,7 +107,7 @@ export class EngineTokenizer {
 
   /** Never rejects; comes back at the latest when `signal` aborts. `raw`: the text of all of `prompt.body`, where that is known. */
   async tokensOf(
-    prompt: TextPrompt,
+    prompt: PromptRequest,
     model: string,
     group: CatalogueGroup,
     signal: AbortSignal,
@@ -135,7 +140,7 @@ export class EngineTokenizer {
   /** Asks this one worker, and remembers nothing of the answer. Never rejects. */
   askWorker(
     worker: CatalogueWorker,
-    prompt: TextPrompt,
+    prompt: PromptRequest,
     model: string,
     signal: AbortSignal,
   ): Promise<PromptTokens> {
@@ -279,8 +284,8 @@ export class EngineTokenizer {
     const answered = await this.#http.ask(url, ask, signal);
     if (answered.status >= 500) throw new Error(`${url.href} answered ${answered.status}`);
     const models = answered.read(parseEngineAnswer);
-    const list = isRecord(models) && Array.isArray(models['data']) ? models['data'] : [];
-    const owners = list.map((model) => (isRecord(model) ? model['owned_by'] : undefined));
+    const list = isJsonObject(models) && Array.isArray(models['data']) ? models['data'] : [];
+    const owners = list.map((model) => (isJsonObject(model) ? model['owned_by'] : undefined));
     return owners.map(engineOfOwner).find((engine) => engine !== undefined) ?? OTHER;
   }
 }
@@ -296,15 +301,15 @@ function isKnown(answer: PromptTokens): answer is KnownTokens {
 }
 
 /** Whether a prompt is one of an API that engines make a chat of. */
-export function isAgents(prompt: TextPrompt): prompt is AgentRequest {
+export function isAgents(prompt: PromptRequest): prompt is AgentRequest {
   return prompt.kind === 'messages' || prompt.kind === 'responses';
 }
 
 /** Whether 404 is said of the model, not of the address. */
 function isOfModel(body: Buffer): boolean {
   const answer = parseEngineAnswer(body);
-  const error = isRecord(answer) ? answer['error'] : undefined;
-  return isRecord(error) && error['param'] === 'model';
+  const error = isJsonObject(answer) ? answer['error'] : undefined;
+  return isJsonObject(error) && error['param'] === 'model';
 }
 
 /** An answer that came, and is none: it may be the prompt's fault. */

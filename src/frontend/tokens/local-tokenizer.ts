@@ -7,9 +7,9 @@ import {
   threadUrl,
 } from '../../edge/platform/processes/thread.js';
 import { onAbort } from '../../edge/platform/time/on-abort.js';
-import { whatMatters } from '../../engines/descriptor/token-endpoint.js';
+import { type PromptRequest, whatMatters } from '../../engines/descriptor/token-endpoint.js';
 import type { NoTokensReason, PromptTokens } from './prompt-tokens.js';
-import type { PromptLimits, TextPrompt } from './read-prompt.js';
+import type { PromptLimits } from './read-prompt.js';
 import { readTokenizerFolder, TokenizerFolderError } from './tokenizer-folder.js';
 import type { TokenizingData, TokenizingJob, TokenizingMessage } from './tokenizing.js';
 
@@ -107,7 +107,7 @@ export class LocalTokenizer {
   }
 
   /** Never rejects; comes back at the latest when `signal` aborts. */
-  tokensOf(prompt: TextPrompt, signal: AbortSignal): Promise<PromptTokens> {
+  tokensOf(prompt: PromptRequest, signal: AbortSignal): Promise<PromptTokens> {
     const job = jobOf(prompt);
     if (job === undefined) return Promise.resolve(none('no_tokenizer'));
     if (signal.aborted || this.#isClosed || this.#waiting.length >= this.#options.maxWaiting)
@@ -228,7 +228,7 @@ export class LocalTokenizer {
 }
 
 /** Undefined for what an engine may make something else of. */
-function jobOf(prompt: TextPrompt): TokenizingJob | undefined {
+function jobOf(prompt: PromptRequest): TokenizingJob | undefined {
   if (!prompt.isPlain || prompt.media !== undefined) return undefined;
   if (prompt.kind === 'chat') return { kind: 'chat', body: whatMatters(prompt) };
   if (prompt.kind !== 'completion') return undefined;

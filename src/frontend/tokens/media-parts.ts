@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../edge/platform/data/json-object.js';
 import type { AgentRequest, ChatRequest, MediaUse } from '../../engines/descriptor/token-endpoint.js';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -65,7 +66,7 @@ function isChatMedia(part: Body): boolean {
 
 function collect(list: readonly unknown[], isMedia: (part: Body) => boolean, found: Body[]): void {
   for (const item of list) {
-    if (!isObject(item)) continue;
+    if (!isJsonObject(item)) continue;
     if (isMedia(item)) found.push(item);
     else for (const inner of listsOf(item)) collect(inner, isMedia, found);
   }
@@ -77,7 +78,7 @@ function isInline(part: Body, depth: number): boolean {
   return Object.entries(part).every(([field, value]) => {
     if (typeof value === 'string')
       return LINK_FIELDS.has(field) ? /^data:/i.test(value) : !/^[a-z][a-z\d+.-]*:\/\//i.test(value);
-    return !isObject(value) || isInline(value, depth + 1);
+    return !isJsonObject(value) || isInline(value, depth + 1);
   });
 }
 
@@ -94,7 +95,7 @@ export function withWord<P extends ChatRequest | AgentRequest>(prompt: P, word: 
   const text: Body = { type: kind === 'responses' ? 'input_text' : 'text', text: word };
   let isFirst = true;
   const replace = (list: readonly unknown[]): unknown[] =>
-    list.map((item) => (!isObject(item) ? item : isMedia(item) ? text : within(item)));
+    list.map((item) => (!isJsonObject(item) ? item : isMedia(item) ? text : within(item)));
   const within = (item: Body): Body => {
     const changed: Record<string, unknown> = { ...item };
     for (const field of LIST_FIELDS) {
@@ -107,7 +108,7 @@ export function withWord<P extends ChatRequest | AgentRequest>(prompt: P, word: 
   };
   const replaceTurns = (turns: readonly unknown[]): unknown[] =>
     turns.map((turn) => {
-      if (!isObject(turn) || !hasMedia([turn], isMedia)) return turn;
+      if (!isJsonObject(turn) || !hasMedia([turn], isMedia)) return turn;
       const replaced = isMedia(turn) ? { role: 'user', content: [text] } : within(turn);
       isFirst = false;
       return replaced;
@@ -133,8 +134,4 @@ const LIST_FIELDS: readonly string[] = ['content', 'output'];
 
 function listsOf(item: Body): readonly (readonly unknown[])[] {
   return LIST_FIELDS.map((field) => item[field]).filter((value) => Array.isArray(value));
-}
-
-function isObject(value: unknown): value is Body {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

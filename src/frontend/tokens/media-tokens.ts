@@ -1,9 +1,9 @@
+import type { PromptRequest } from '../../engines/descriptor/token-endpoint.js';
 import { withWord } from './media-parts.js';
 import type { PromptTokens } from './prompt-tokens.js';
-import type { TextPrompt } from './read-prompt.js';
 
 /** A conversation with images, sounds or videos in it. */
-export type MediaPrompt = Exclude<TextPrompt, { readonly kind: 'completion' }>;
+export type MediaPrompt = Exclude<PromptRequest, { readonly kind: 'completion' }>;
 
 /** How the tokens of a prompt are had. */
 export interface MediaTokensModules {
@@ -14,7 +14,7 @@ export interface MediaTokensModules {
 }
 
 /** Whether media stand in a prompt. */
-export function hasMedia(prompt: TextPrompt): prompt is MediaPrompt {
+export function hasMedia(prompt: PromptRequest): prompt is MediaPrompt {
   return prompt.media !== undefined;
 }
 

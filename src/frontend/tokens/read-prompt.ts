@@ -1,4 +1,5 @@
-import type { AgentRequest, ChatRequest } from '../../engines/descriptor/token-endpoint.js';
+import { isGiven, isJsonObject } from '../../edge/platform/data/json-object.js';
+import type { AgentRequest, ChatRequest, PromptRequest } from '../../engines/descriptor/token-endpoint.js';
 import { mediaUseOf } from './media-parts.js';
 import type { NoTokensReason, Prompt } from './prompt-tokens.js';
 
@@ -22,22 +23,11 @@ const MAX_TOKEN_ID = 2 ** 32 - 1;
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** What stands in a prompt, before anything is made of it. */
+/** What stands in a prompt, before anything is made of it: nothing that can be used, token ids, or what a tokenizer has to turn into them. */
 export type ReadPrompt =
   | { readonly kind: 'none'; readonly reason: NoTokensReason }
   | { readonly kind: 'tokens'; readonly tokens: Uint32Array }
-  | {
-      readonly kind: 'completion';
-      readonly text: string;
-      readonly body: Body;
-      readonly isPlain: boolean;
-      readonly media?: never;
-    }
-  | ChatRequest
-  | AgentRequest;
-
-/** A prompt that a tokenizer has to turn into tokens. */
-export type TextPrompt = Exclude<ReadPrompt, { readonly kind: 'none' | 'tokens' }>;
+  | PromptRequest;
 
 /** Looks at a prompt from outside. Never throws, whatever it is. */
 export function readPrompt(prompt: Prompt, limits: PromptLimits): ReadPrompt {
@@ -55,7 +45,7 @@ function readAgentPrompt(kind: AgentRequest['kind'], body: Body, { maxChars }: P
   const turns = kind === 'messages' ? body['messages'] : body['input'];
   if (!isWithin(body, maxChars)) return none('too_long');
   if (kind === 'responses' && typeof turns === 'string') return { kind, body, isPlain: isPlain(body) };
-  if (!Array.isArray(turns) || turns.length === 0 || !turns.every(isRecord)) return none('bad_prompt');
+  if (!Array.isArray(turns) || turns.length === 0 || !turns.every(isJsonObject)) return none('bad_prompt');
   return { kind, body, isPlain: isPlain(body), ...mediaOf(kind, turns) };
 }
 
@@ -69,16 +59,6 @@ function readTokenIds(values: readonly unknown[]): Uint32Array | undefined {
     tokens[i] = value as number;
   }
   return tokens;
-}
-
-/** Whether a value is an object of JSON. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Whether a field of JSON says something: engines take null for absent. */
-export function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }
 
 function readCompletion(body: Body, limits: PromptLimits): ReadPrompt {
@@ -116,7 +96,7 @@ function readChat(body: Body, { maxChars }: PromptLimits): ReadPrompt {
   const messages = body['messages'];
   if (!Array.isArray(messages) || messages.length === 0) return none('bad_prompt');
   for (const message of messages) {
-    if (!isRecord(message) || typeof message['role'] !== 'string') return none('bad_prompt');
+    if (!isJsonObject(message) || typeof message['role'] !== 'string') return none('bad_prompt');
     if (!isContent(message['content'])) return none('bad_prompt');
   }
   const rendered = [messages, body['tools'], body['documents'], body['chat_template_kwargs']];
@@ -146,13 +126,14 @@ function mediaOf(
 function isPlain(body: Body): boolean {
   const transfer = body['kv_transfer_params'];
   return (
-    !(isRecord(transfer) && isGiven(transfer['prompt_token_ids'])) && !isGiven(body['truncate_prompt_tokens'])
+    !(isJsonObject(transfer) && isGiven(transfer['prompt_token_ids'])) &&
+    !isGiven(body['truncate_prompt_tokens'])
   );
 }
 
 function isContent(content: unknown): boolean {
   if (!isGiven(content) || typeof content === 'string') return true;
-  return Array.isArray(content) && content.every((part) => typeof part === 'string' || isRecord(part));
+  return Array.isArray(content) && content.every((part) => typeof part === 'string' || isJsonObject(part));
 }
 
 function none(reason: NoTokensReason): ReadPrompt {

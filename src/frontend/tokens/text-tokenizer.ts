@@ -1,7 +1,7 @@
 import { Tokenizer } from '@huggingface/tokenizers';
 import { LRUCache } from 'lru-cache';
+import { isJsonObject } from '../../edge/platform/data/json-object.js';
 import { InexactError } from './jinja/errors.js';
-import { isRecord } from './read-prompt.js';
 
 /** What a remembered piece costs beside its text and its tokens. */
 const ENTRY_BYTES = 128;
@@ -61,12 +61,17 @@ export class TextTokenizer {
     },
   ) {
     const { tokenizer, config } = files;
-    if (!isRecord(tokenizer)) throw new Error('it is no JSON object');
-    const added = Array.isArray(tokenizer['added_tokens']) ? tokenizer['added_tokens'].filter(isRecord) : [];
+    if (!isJsonObject(tokenizer)) throw new Error('it is no JSON object');
+    const added = Array.isArray(tokenizer['added_tokens'])
+      ? tokenizer['added_tokens'].filter(isJsonObject)
+      : [];
     const single = added.find((token) => token['single_word'] === true);
     if (single !== undefined)
       throw new Error(`its added token "${single['content']}" is a single_word, which is not supported`);
-    this.#tokenizer = new Tokenizer({ ...tokenizer, added_tokens: added }, isRecord(config) ? config : {});
+    this.#tokenizer = new Tokenizer(
+      { ...tokenizer, added_tokens: added },
+      isJsonObject(config) ? config : {},
+    );
     this.#unsureId = unsureIdOf(tokenizer['model']);
     const unnormalised = unnormalisedOf(tokenizer, added);
     this.#boundaryTokens = new Set(
@@ -172,13 +177,13 @@ function unnormalisedOf(
 
 /** A `Unigram` with `byte_fallback` takes bytes for what it does not know, which the library does not. */
 function unsureIdOf(model: unknown): unknown {
-  const isUnsure = isRecord(model) && model['type'] === 'Unigram' && model['byte_fallback'] === true;
+  const isUnsure = isJsonObject(model) && model['type'] === 'Unigram' && model['byte_fallback'] === true;
   return isUnsure ? model['unk_id'] : undefined;
 }
 
 /** A `Metaspace` may put a blank before the first piece of a text alone. */
 function dependsOnPlace(preTokenizer: unknown): boolean {
-  if (!isRecord(preTokenizer)) return false;
+  if (!isJsonObject(preTokenizer)) return false;
   if (preTokenizer['type'] === 'Metaspace') return preTokenizer['prepend_scheme'] === 'first';
   const inner = preTokenizer['pretokenizers'];
   return Array.isArray(inner) && inner.some(dependsOnPlace);
@@ -187,16 +192,16 @@ function dependsOnPlace(preTokenizer: unknown): boolean {
 /** How many tokens a post-processor puts before a text; undefined where it may do something else. */
 function tokensBefore(postProcessor: unknown): number | undefined {
   if (postProcessor === null || postProcessor === undefined) return 0;
-  if (!isRecord(postProcessor)) return undefined;
+  if (!isJsonObject(postProcessor)) return undefined;
   const { type, single, processors } = postProcessor;
   // It changes the offsets of tokens alone.
   if (type === 'ByteLevel') return 0;
   if (type === 'Sequence' && Array.isArray(processors)) {
-    const others = processors.filter((one) => !(isRecord(one) && one['type'] === 'ByteLevel'));
+    const others = processors.filter((one) => !(isJsonObject(one) && one['type'] === 'ByteLevel'));
     return others.length > 1 ? undefined : tokensBefore(others[0]);
   }
   if (type !== 'TemplateProcessing' || !Array.isArray(single)) return undefined;
-  const isText = (item: unknown): boolean => isRecord(item) && 'Sequence' in item;
+  const isText = (item: unknown): boolean => isJsonObject(item) && 'Sequence' in item;
   return single.filter(isText).length === 1 ? single.findIndex(isText) : undefined;
 }
 

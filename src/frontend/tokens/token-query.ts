@@ -8,18 +8,17 @@ import {
 import type { CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
 import { spliceObject } from '../json/splice-object.js';
 import type { RawBody } from './prompt-tokens.js';
-import type { TextPrompt } from './read-prompt.js';
 
 /** A prompt that engines are asked about, as JSON: that of a long one takes as long as asking, so it is made once. */
 export class TokenQuery {
-  readonly prompt: TextPrompt;
+  readonly prompt: PromptRequest;
   /** The name of the model that it is asked under. */
   readonly model: string;
   readonly #raw: RawBody | undefined;
   #whole: Buffer | undefined;
 
   /** `raw`: the text of all of `prompt.body`, where that is known. */
-  constructor(prompt: TextPrompt, model: string, raw?: RawBody) {
+  constructor(prompt: PromptRequest, model: string, raw?: RawBody) {
     this.prompt = prompt;
     this.model = model;
     this.#raw = raw;

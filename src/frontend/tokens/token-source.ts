@@ -1,5 +1,6 @@
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import type { PromptRequest } from '../../engines/descriptor/token-endpoint.js';
 import type { CatalogueGroup } from '../../fleet/catalogue/catalogue.js';
 import { isOnSidecarsHost, type MayHaveKeys } from '../engine-access/key-hosts.js';
 import { CheckedGroups } from './checked-groups.js';
@@ -11,7 +12,7 @@ import {
 } from './local-tokenizer.js';
 import { hasMedia, tokensWithMedia } from './media-tokens.js';
 import type { NoTokensReason, Prompt, PromptTokens, TokenSource } from './prompt-tokens.js';
-import { DEFAULT_PROMPT_LIMITS, readPrompt, type TextPrompt } from './read-prompt.js';
+import { DEFAULT_PROMPT_LIMITS, readPrompt } from './read-prompt.js';
 import { checkTokenizer } from './tokenizer-check.js';
 
 /** Where tokens come from. */
@@ -82,7 +83,7 @@ class EngineTokens implements TokenSource {
     const read = readPrompt(prompt, DEFAULT_PROMPT_LIMITS);
     if (read.kind === 'none') return { tokens: undefined, reason: read.reason };
     if (read.kind === 'tokens') return { tokens: read.tokens };
-    const ask = (asked: TextPrompt): Promise<PromptTokens> =>
+    const ask = (asked: PromptRequest): Promise<PromptTokens> =>
       // With a word in place of its media it is another text.
       this.#engine.tokensOf(asked, model, group, signal, asked.body === prompt.body ? prompt.raw : undefined);
     return hasMedia(read) ? tokensWithMedia(read, { render: ask, text: ask }) : ask(read);
@@ -121,15 +122,16 @@ class CheckedLocalTokens implements TokenSource {
     const read = readPrompt(prompt, DEFAULT_PROMPT_LIMITS);
     if (read.kind === 'none') return { tokens: undefined, reason: read.reason };
     if (read.kind === 'tokens') return { tokens: read.tokens };
-    const ask = (asked: TextPrompt): Promise<PromptTokens> => this.#textTokens(asked, model, group, signal);
+    const ask = (asked: PromptRequest): Promise<PromptTokens> =>
+      this.#textTokens(asked, model, group, signal);
     if (!hasMedia(read)) return ask(read);
-    const render = (asked: TextPrompt): Promise<PromptTokens> =>
+    const render = (asked: PromptRequest): Promise<PromptTokens> =>
       this.#engine.tokensOf(asked, model, group, signal);
     return tokensWithMedia(read, { render, text: ask });
   }
 
   async #textTokens(
-    read: TextPrompt,
+    read: PromptRequest,
     model: string,
     group: CatalogueGroup,
     signal: AbortSignal,

@@ -1,8 +1,9 @@
 import { firstDifferentToken, PROBE_PROMPTS } from '../../core/contract/token-probes.js';
+import type { PromptRequest } from '../../engines/descriptor/token-endpoint.js';
 import type { CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
 import type { EngineTokenizer } from './engine-tokenizer.js';
 import type { LocalTokenizer } from './local-tokenizer.js';
-import { DEFAULT_PROMPT_LIMITS, readPrompt, type TextPrompt } from './read-prompt.js';
+import { DEFAULT_PROMPT_LIMITS, readPrompt } from './read-prompt.js';
 
 /** What became of comparing the tokens made here with an engine's. */
 export type CheckResult =
@@ -40,7 +41,7 @@ export async function checkTokenizer(
     const prompt = readPrompt(
       { kind: 'messages' in body ? 'chat' : 'completion', body },
       DEFAULT_PROMPT_LIMITS,
-    ) as TextPrompt;
+    ) as PromptRequest;
     const engines = await engine.askWorker(worker, prompt, model, signal);
     if (engines.reason === 'no_tokenizer') return { kind: 'unknown' };
     if (engines.reason === 'failed' || engines.reason === 'timeout') return { kind: 'failed' };

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { parseJson } from '../../edge/platform/data/bounded-json.js';
+import { isJsonObject } from '../../edge/platform/data/json-object.js';
 import { explainSystemError, readTextFile } from '../../edge/platform/files/file.js';
-import { isRecord } from './read-prompt.js';
 
 /** The largest vocabularies there are take some 35 MB of JSON. */
 const MAX_TOKENIZER_BYTES = 128 * 1024 * 1024;
@@ -64,14 +64,14 @@ function templatesIn(folder: string, configText: string): Record<string, string>
   } catch (error) {
     throw new TokenizerFolderError(folder, file, `is no JSON: ${explainSystemError(error)}`);
   }
-  if (!isRecord(config)) throw new TokenizerFolderError(folder, file, 'is no JSON object');
+  if (!isJsonObject(config)) throw new TokenizerFolderError(folder, file, 'is no JSON object');
   const given = config['chat_template'];
   if (given === undefined || given === null) return {};
   if (typeof given === 'string') return { default: given };
   const named = Array.isArray(given) && given.length <= MAX_TEMPLATES ? given : [undefined];
   const templates: Record<string, string> = {};
   for (const one of named) {
-    if (!isRecord(one) || typeof one['name'] !== 'string' || typeof one['template'] !== 'string')
+    if (!isJsonObject(one) || typeof one['name'] !== 'string' || typeof one['template'] !== 'string')
       throw new TokenizerFolderError(
         folder,
         file,

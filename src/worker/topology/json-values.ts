@@ -1,11 +1,9 @@
+import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import { plainText } from './limits.js';
-
-/** A JSON object whose members are not trusted. */
-export type JsonObject = { readonly [name: string]: unknown };
 
 /** The value when it is a JSON object, else an empty one. */
 export function objectOf(value: unknown): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+  return isJsonObject(value) ? value : {};
 }
 
 /** The value when it is a JSON array, else an empty one. */

@@ -1,4 +1,5 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import { isJsonObject } from '../../edge/platform/data/json-object.js';
 import { Gpu, Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { MAX_GPUS, plainText } from './limits.js';
 import type { ListedGpu } from './nvidia-smi-list.js';
@@ -61,8 +62,8 @@ function documentOf(xml: string): Node {
     throw new TopologyError(
       `${COMMAND} printed broken XML (line ${valid.err.line}: ${plainText(valid.err.msg)}), starting with ${JSON.stringify(plainText(xml.slice(0, 80)))}`,
     );
-  const log = isNode(root) ? root['nvidia_smi_log'] : undefined;
-  if (!isNode(log))
+  const log = isJsonObject(root) ? root['nvidia_smi_log'] : undefined;
+  if (!isJsonObject(log))
     throw new TopologyError(
       `${COMMAND} printed no <nvidia_smi_log>, but ${JSON.stringify(plainText(xml.slice(0, 80)))}`,
     );
@@ -97,7 +98,7 @@ function fabricOf(gpu: Node): { fabricClusterUuid?: string; fabricCliqueId?: str
 }
 
 function migDevicesOf(gpu: Node, parent: Gpu, listed: readonly ListedGpu[]): Gpu[] {
-  const devices = isNode(gpu['mig_devices']) ? nodesOf(gpu['mig_devices']['mig_device']) : [];
+  const devices = isJsonObject(gpu['mig_devices']) ? nodesOf(gpu['mig_devices']['mig_device']) : [];
   const names = listed.find((one) => one.uuid === parent.uuid)?.migDevices ?? [];
   return devices.flatMap((device) => {
     const name = names.find((one) => String(one.index) === textAt(device, 'index'));
@@ -132,15 +133,12 @@ const NO_VALUE =
 
 function textAt(node: Node, ...path: readonly string[]): string | undefined {
   let value: unknown = node;
-  for (const name of path) value = isNode(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  for (const name of path)
+    value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   if (typeof value !== 'string' || NO_VALUE.test(value.trim())) return undefined;
   return plainText(value);
 }
 
 function nodesOf(value: unknown): readonly Node[] {
-  return (Array.isArray(value) ? value : [value]).filter(isNode);
-}
-
-function isNode(value: unknown): value is Node {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return (Array.isArray(value) ? value : [value]).filter(isJsonObject);
 }

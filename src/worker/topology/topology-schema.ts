@@ -1,3 +1,4 @@
+import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import { LinkKind, linkKindToJSON, Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { kernelListOf } from './cpu-list.js';
 import {
@@ -110,9 +111,8 @@ function message(members: Readonly<Record<string, Check>>, required: readonly st
   };
 }
 
-function membersOf(value: unknown, at: Place): Record<string, unknown> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
+function membersOf(value: unknown, at: Place): JsonObject {
+  if (isJsonObject(value)) return value;
   return refuse(value, at, 'a mapping of names to values');
 }
 

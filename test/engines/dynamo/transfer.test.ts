@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../src/edge/platform/data/json-object.js';
 import { readModelCard } from '../../../src/engines/dynamo/model-card.js';
-import type { JsonObject } from '../../../src/engines/facts/json-object.js';
 import { EngineRole, EvidenceSource, TransferRole } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { fieldValues } from '../probing/probe-run.js';
 import { recording } from '../probing/recorded-engine.js';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../src/edge/platform/data/json-object.js';
 import { readRegisteredWorker } from '../../../src/engines/dynamo/registered-worker.js';
-import { type JsonObject, parseJsonObject } from '../../../src/engines/facts/json-object.js';
+import { parseJsonObject } from '../../../src/engines/facts/parse-json-object.js';
 
 const DEPTH = 100_000;
 const deep = '['.repeat(DEPTH) + ']'.repeat(DEPTH);

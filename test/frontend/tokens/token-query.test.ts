@@ -1,12 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { JsonScan } from '../../../src/edge/platform/data/json-scan.js';
+import type { PromptRequest } from '../../../src/engines/descriptor/token-endpoint.js';
 import { VLLM } from '../../../src/engines/vllm/descriptor.js';
-import {
-  DEFAULT_PROMPT_LIMITS,
-  readPrompt,
-  type TextPrompt,
-} from '../../../src/frontend/tokens/read-prompt.js';
+import { DEFAULT_PROMPT_LIMITS, readPrompt } from '../../../src/frontend/tokens/read-prompt.js';
 import { TokenQuery } from '../../../src/frontend/tokens/token-query.js';
 
 const MODEL = 'tiny';
@@ -20,7 +17,7 @@ function asked(text: string): readonly [string | undefined, string | undefined] 
   const bytes = Buffer.from(text);
   const scan = new JsonScan();
   scan.add(bytes);
-  const prompt = readPrompt({ kind: 'chat', body: JSON.parse(text) }, DEFAULT_PROMPT_LIMITS) as TextPrompt;
+  const prompt = readPrompt({ kind: 'chat', body: JSON.parse(text) }, DEFAULT_PROMPT_LIMITS) as PromptRequest;
   const [cut, made] = [new TokenQuery(prompt, MODEL, { bytes, scan }), new TokenQuery(prompt, MODEL)];
   return [cut.bodyFor(endpoint)?.toString(), made.bodyFor(endpoint)?.toString()];
 }
@@ -65,7 +62,7 @@ describe('a prompt that engines are asked about', () => {
       const prompt = readPrompt(
         { kind: 'chat', body: JSON.parse(text) },
         DEFAULT_PROMPT_LIMITS,
-      ) as TextPrompt;
+      ) as PromptRequest;
       return new TokenQuery(prompt, MODEL, { bytes, scan }).keyFor('g', WORKER);
     };
     const chat = (rest: string): string =>

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../../edge/platform/data/json-object.js';
 import { type ChatMessage, tokensOfChat, tokensOfText } from './word-tokens.js';
 
 /** What a simulated engine is asked to compute. */
@@ -21,7 +22,7 @@ const MAX_ANSWER_TOKENS = 256;
 
 /** Reads the body of `/v1/chat/completions` or `/v1/completions`, or what `/tokenize` shares with them; undefined when it is none. */
 export function readEngineRequest(body: unknown): EngineRequest | undefined {
-  if (!isRecord(body)) return undefined;
+  if (!isJsonObject(body)) return undefined;
   const { messages, prompt, stream, stream_options: streamOptions } = body;
   const tokenIds = messages === undefined ? tokensOfPrompt(prompt) : tokensOfMessages(messages);
   if (tokenIds === undefined) return undefined;
@@ -32,15 +33,15 @@ export function readEngineRequest(body: unknown): EngineRequest | undefined {
     tokenIds,
     maxTokens: Math.min(Math.floor(wanted), MAX_ANSWER_TOKENS),
     isStream: stream === true,
-    includesUsage: isRecord(streamOptions) && streamOptions['include_usage'] === true,
-    transfer: isRecord(body['kv_transfer_params']) ? body['kv_transfer_params'] : undefined,
+    includesUsage: isJsonObject(streamOptions) && streamOptions['include_usage'] === true,
+    transfer: isJsonObject(body['kv_transfer_params']) ? body['kv_transfer_params'] : undefined,
     bootstrapRoom: body['bootstrap_room'] === undefined ? undefined : String(body['bootstrap_room']),
   };
 }
 
 /** The model that a body names; undefined where it names none. */
 export function modelOf(body: unknown): unknown {
-  return isRecord(body) ? body['model'] : undefined;
+  return isJsonObject(body) ? body['model'] : undefined;
 }
 
 function tokensOfPrompt(prompt: unknown): readonly number[] | undefined {
@@ -58,9 +59,5 @@ function tokensOfMessages(messages: unknown): readonly number[] | undefined {
 
 /** Content of several parts is for engines that see images. */
 function isMessage(value: unknown): value is ChatMessage {
-  return isRecord(value) && typeof value['role'] === 'string' && typeof value['content'] === 'string';
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isJsonObject(value) && typeof value['role'] === 'string' && typeof value['content'] === 'string';
 }

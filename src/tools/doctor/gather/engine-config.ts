@@ -1,5 +1,6 @@
 import { parse } from 'yaml';
 import { countOf } from '../../../core/text/lists.js';
+import { isJsonObject } from '../../../edge/platform/data/json-object.js';
 import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../../edge/platform/data/yaml-bounds.js';
 import type { SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
 import type { EvidencePart, Origin, SettingSighting, SizeSighting } from '../evidence.js';
@@ -22,7 +23,7 @@ export interface EngineFacts {
 export async function gatherEngineConfig(file: string): Promise<EvidencePart> {
   try {
     const config = parseConfig(await readText(file, MAX_CONFIG_BYTES));
-    if (typeof config !== 'object' || config === null || Array.isArray(config))
+    if (!isJsonObject(config))
       return notRead('engine', file, 'is no YAML or JSON object, as engines take for their configuration');
     const { sizes, settings } = engineFacts(config, { who: '', place: file, basis: 'configured' });
     const known = sizes.length + settings.length;

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../../edge/platform/data/json-object.js';
 import { ENGINES } from '../../../engines/catalogue/engines.js';
 import type { KeyMeaning } from '../../../engines/descriptor/engine-launch.js';
 
@@ -38,8 +39,7 @@ const MAX_VALUE_CHARS = 128;
 
 /** The keys in an engine's configuration that are known here. Values are scalars; all others are passed over. */
 export function findEngineKeys(config: unknown, at: readonly string[] = []): readonly FoundKey[] {
-  if (typeof config !== 'object' || config === null || Array.isArray(config) || at.length > MAX_DEPTH)
-    return [];
+  if (!isJsonObject(config) || at.length > MAX_DEPTH) return [];
   return Object.entries(config)
     .slice(0, MAX_KEYS)
     .flatMap(([written, value]) => {

@@ -1,3 +1,4 @@
+import { isJsonObject, type JsonObject } from '../../../edge/platform/data/json-object.js';
 import { type FlatRecord, flatRecord } from './flat-record.js';
 import { timeOf, timeOfField } from './log-time.js';
 import { quoteLongNumbers } from './long-numbers.js';
@@ -216,16 +217,14 @@ function parsed(text: string): Record<string, unknown> | undefined {
   return value;
 }
 
-function parsedAs(text: string): Record<string, unknown> | undefined {
+function parsedAs(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-    if (!('fields' in value)) return value as Record<string, unknown>;
+    if (!isJsonObject(value)) return undefined;
+    if (!('fields' in value)) return value;
     // tracing's own formatter puts message and fields one level deeper.
-    const { fields, ...rest } = value as Record<string, unknown>;
-    return typeof fields === 'object' && fields !== null && !Array.isArray(fields)
-      ? { ...rest, ...fields }
-      : (value as Record<string, unknown>);
+    const { fields, ...rest } = value;
+    return isJsonObject(fields) ? { ...rest, ...fields } : value;
   } catch {
     return undefined;
   }

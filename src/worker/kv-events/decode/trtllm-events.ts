@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../../edge/platform/data/json-object.js';
 import { EngineEvent, type EngineEventType } from './engine-event.js';
 
 /** Tokens and hashes of one store at most. */
@@ -255,10 +256,8 @@ function mediumOf(level: number): string {
 }
 
 function fieldsOf(value: unknown): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new ShapeError('no object where one belongs');
-  }
-  return value as Fields;
+  if (!isJsonObject(value)) throw new ShapeError('no object where one belongs');
+  return value;
 }
 
 function arrayOf(value: unknown): readonly unknown[] {

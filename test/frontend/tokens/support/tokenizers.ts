@@ -1,12 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { PromptRequest } from '../../../../src/engines/descriptor/token-endpoint.js';
 import type { CatalogueGroup, CatalogueWorker } from '../../../../src/fleet/catalogue/catalogue.js';
 import type { PromptTokens } from '../../../../src/frontend/tokens/prompt-tokens.js';
-import {
-  DEFAULT_PROMPT_LIMITS,
-  readPrompt,
-  type TextPrompt,
-} from '../../../../src/frontend/tokens/read-prompt.js';
+import { DEFAULT_PROMPT_LIMITS, readPrompt } from '../../../../src/frontend/tokens/read-prompt.js';
 
 export const TOKENIZERS = ['chatml', 'llama3', 'pieces'] as const;
 export type TokenizerName = (typeof TOKENIZERS)[number];
@@ -31,7 +28,7 @@ export function golden(name: TokenizerName): readonly Golden[] {
 }
 
 /** A request as a tokenizer gets it. */
-export function promptOf(body: Readonly<Record<string, unknown>>): TextPrompt {
+export function promptOf(body: Readonly<Record<string, unknown>>): PromptRequest {
   const read = readPrompt({ kind: 'messages' in body ? 'chat' : 'completion', body }, DEFAULT_PROMPT_LIMITS);
   if (read.kind !== 'chat' && read.kind !== 'completion') throw new Error(`${read.kind} is no text`);
   return read;

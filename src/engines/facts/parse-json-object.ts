@@ -1,13 +1,6 @@
 import { JsonBoundsError, parseJson } from '../../edge/platform/data/bounded-json.js';
+import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import { excerpt, ProbeError } from '../../edge/platform/probe-error.js';
-
-/** A JSON object as it came: nothing about its fields is known. */
-export type JsonObject = { readonly [field: string]: unknown };
-
-/** Whether a value is an object with fields, not null and not a list. */
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** Reads a text that must be one JSON object. Throws a `ProbeError` that shows how it begins, or which bound it is beyond. */
 export function parseJsonObject(text: string, origin: string): JsonObject {

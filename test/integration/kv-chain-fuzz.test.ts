@@ -13,10 +13,11 @@ import { FakeClock } from '../support/fake-clock.js';
 import { pack, say } from '../support/kv-events.js';
 import { propertyRuns } from '../support/property-runs.js';
 import { RecordingLogger } from '../support/recording-logger.js';
+import { turns } from '../support/turns.js';
 import { ChainBlocks } from './support/kv-chain-blocks.js';
 import { type CacheStep, RankEngine } from './support/kv-chain-engine.js';
 import { HostileFleet, WIDTH } from './support/kv-chain-hostile-fleet.js';
-import { hostileSockets, settle } from './support/kv-chain-hostile-sockets.js';
+import { hostileSockets } from './support/kv-chain-hostile-sockets.js';
 
 const MIB = 1024 * 1024;
 
@@ -133,14 +134,14 @@ async function sourceOf(
   eventReader.setInstance('i-1');
   const replay = answers === undefined ? {} : { replayEndpoint: 'tcp://engine:1' };
   eventReader.setSources([{ rank: 0, endpoint: 'tcp://engine:2', topic: '', ...replay }]);
-  while (eventReader.ranks[0]?.reason === 'its events are not read yet') await settle();
-  await settle();
+  while (eventReader.ranks[0]?.reason === 'its events are not read yet') await turns();
+  await turns();
   return {
     eventReader,
     end: async () => {
       for (let second = 0; second < 40; second += 1) {
         await clock.advanceMs(1_000);
-        await settle();
+        await turns();
       }
       await eventReader.close();
       expect(clock.pendingTimers).toBe(0);

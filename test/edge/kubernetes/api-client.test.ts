@@ -11,6 +11,7 @@ import { answer, FakeApiServer, refuse } from '../../support/fake-api-server.js'
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { turns } from '../../support/turns.js';
 import { TestAuthority, TestFolder } from '../rpc/certificates.js';
 
 const PODS = '/api/v1/namespaces/kv/pods';
@@ -241,7 +242,7 @@ describe('an answer', () => {
     };
     const second = refusalOf(get(api));
     await server.changes.until(() => server.requests.length === 2);
-    while (clock.pendingTimers > 1) await new Promise(setImmediate);
+    while (clock.pendingTimers > 1) await turns();
     await clock.advanceMs(60_000);
     expect(await second).toBe(`unreachable: ${server.url}: no whole answer within 60 s`);
     expect(clock.pendingTimers).toBe(0);

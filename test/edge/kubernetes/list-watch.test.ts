@@ -10,6 +10,7 @@ import { answer, FakeApiServer, refuse } from '../../support/fake-api-server.js'
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { turns, until } from '../../support/turns.js';
 
 const PODS = '/api/v1/namespaces/kv/pods';
 /** Pauses before another attempt are short; changes are gathered as they are, and time-outs are whole. */
@@ -321,7 +322,7 @@ describe('a collection', () => {
     for (const watches of [1, 2, 3]) {
       await server.changes.until(() => server.asked.watches === watches);
       // Only the pause is left to wait for.
-      await turnsUntil(() => clock.pendingTimers === 1);
+      await until(() => clock.pendingTimers === 1);
       expect(server.asked.watches).toBe(watches);
       await clock.advanceMs(200);
     }
@@ -341,17 +342,12 @@ describe('a collection', () => {
   });
 });
 
-/** Lets real sockets go on, while the clock does not move, until `holds`. */
-async function turnsUntil(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise(setImmediate);
-}
-
 describe('a watch that says nothing', () => {
   /** Follows until the watch stands: then one timer is left, that of the silence. */
   async function followStill(clock: FakeClock): Promise<Following> {
     const following = await Following.start(clock);
     await server.changes.until(() => server.openWatches === 1);
-    await turnsUntil(() => clock.pendingTimers === 1);
+    await until(() => clock.pendingTimers === 1);
     return following;
   }
 
@@ -371,10 +367,10 @@ describe('a watch that says nothing', () => {
     );
     expect(following.last).toEqual(['a']);
     server.unmute();
-    await turnsUntil(() => clock.pendingTimers === 1);
+    await until(() => clock.pendingTimers === 1);
     while (following.last?.join() !== 'a,b') {
       await clock.advanceMs(1);
-      await new Promise(setImmediate);
+      await turns();
     }
     expect(server.asked.lists).toBe(1);
   });
@@ -385,7 +381,7 @@ describe('a watch that says nothing', () => {
     const [first] = server.requests.filter(({ query }) => query['watch'] === 'true');
     for (const questions of [1, 2]) {
       await clock.advanceMs(30_000);
-      await turnsUntil(() => server.requests.length === 2 + questions && clock.pendingTimers === 1);
+      await until(() => server.requests.length === 2 + questions && clock.pendingTimers === 1);
     }
     await clock.advanceMs(30_000);
     await server.changes.until(() => server.asked.watches === 2);

@@ -7,6 +7,7 @@ import { FakeApiServer } from '../../support/fake-api-server.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { turns } from '../../support/turns.js';
 import { TestFolder } from '../rpc/certificates.js';
 
 const open = new OpenThings();
@@ -278,7 +279,7 @@ describe('a credential plugin', () => {
     const asking = api.get({ path: '/x', signal: stop.signal });
     let id = 0;
     while (id === 0) {
-      await new Promise(setImmediate);
+      await turns();
       id = Number(readFileSync(ran, 'utf8'));
     }
     const enough = new Error('enough');
@@ -286,7 +287,7 @@ describe('a credential plugin', () => {
     await expect(asking).rejects.toBe(enough);
     await api.close();
     // Until the system has taken it away.
-    while (existsSync(`/proc/${id}/exe`)) await new Promise(setImmediate);
+    while (existsSync(`/proc/${id}/exe`)) await turns();
     expect(clock.pendingTimers).toBe(0);
   });
 

@@ -19,6 +19,7 @@ import { createPlaintextSecurity } from '../../../src/edge/security/security.js'
 import { HealthClient } from '../../../src/gen/grpc/health/v1/health.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { turns } from '../../support/turns.js';
 import { BytesClient, BytesService } from './bytes-service.js';
 import { TestAuthority, TestFolder } from './certificates.js';
 import { heldMemory } from './collect-garbage.js';
@@ -189,7 +190,7 @@ describe('a slow reader', () => {
       stream.send(message);
       largest = Math.max(largest, stream.backlog);
       // Lets the sockets run, so that what can be sent is sent.
-      await new Promise((resolve) => setImmediate(resolve));
+      await turns();
     }
     expect(largest).toBe(2);
     const grownBytes = (await heldMemory()).arrayBuffers - before.arrayBuffers;
@@ -304,7 +305,7 @@ describe('a server that dies', () => {
 async function steady(read: () => number): Promise<number> {
   let last = read();
   for (let same = 0; same < 20; ) {
-    await new Promise((resolve) => setImmediate(resolve));
+    await turns();
     const now = read();
     same = now === last ? same + 1 : 0;
     last = now;

@@ -5,6 +5,7 @@ import type { RpcChannel } from '../../../src/edge/rpc/channel.js';
 import { ChannelChecker } from '../../../src/fleet/aggregator/channel-checker.js';
 import type { FleetRunner } from '../../../src/fleet/aggregator/fleet-runner.js';
 import { FakeClock } from '../../support/fake-clock.js';
+import { turns } from '../../support/turns.js';
 
 type Callback = (error: Partial<ServiceError> | null, answer: { reachable: boolean; reason: string }) => void;
 
@@ -49,7 +50,7 @@ class Checks {
   }
 
   async settle(): Promise<void> {
-    for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    await turns(5);
   }
 
   close(): void {

@@ -13,6 +13,7 @@ import { Changes } from '../../support/changes.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { until } from '../../support/turns.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());
@@ -218,7 +219,7 @@ describe('following an aggregator', () => {
     });
     const { port } = server.address() as { port: number };
     const stage = new Stage(`127.0.0.1:${port}`);
-    await settled(() => sockets.length === 1 && stage.clock.pendingTimers === 1);
+    await until(() => sockets.length === 1 && stage.clock.pendingTimers === 1);
     await stage.clock.advanceMs(5_000);
     await stage.until(() => stage.remote.problem?.includes('HTTP/2') === true);
   });
@@ -296,7 +297,7 @@ describe('a fleet of several models', () => {
     await stage.until(() => stage.size === 32);
     aggregator.greet = () => aggregator.say(agreed(64, 'llama'));
     aggregator.refuse(several);
-    await settled(() => stage.logger.lines.length > 0 && stage.clock.pendingTimers === 1);
+    await until(() => stage.logger.lines.length > 0 && stage.clock.pendingTimers === 1);
     await stage.clock.advanceMs(250);
     await stage.until(() => stage.size === 64);
     expect(aggregator.asked).toEqual(['', 'llama']);
@@ -331,8 +332,3 @@ describe('a fleet of several models', () => {
     await stage.until(() => stage.size === 32);
   });
 });
-
-/** Lets sockets work until `holds`: for what shows nobody that it has come about. */
-async function settled(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-}

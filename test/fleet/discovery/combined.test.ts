@@ -5,6 +5,7 @@ import { createDiscoverySource } from '../../../src/fleet/discovery/create-sourc
 import type { DiscoverySource, Endpoint } from '../../../src/fleet/discovery/source.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { turns } from '../../support/turns.js';
 import { runSource } from './source-recorder.js';
 
 /** A source that a test drives by hand. */
@@ -71,7 +72,7 @@ describe('several sources', () => {
     abort.abort();
     await ended;
     // Warnings come a turn of the event loop later.
-    await new Promise((resolve) => setImmediate(resolve));
+    await turns();
     process.off('warning', onWarning);
     expect(warnings).toEqual([]);
   });

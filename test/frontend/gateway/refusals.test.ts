@@ -7,6 +7,7 @@ import { briskClock } from '../../support/brisk-clock.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { turns } from '../../support/turns.js';
 import { GatewayHarness, makeCatalogue } from './gateway-harness.js';
 
 const open = new OpenThings();
@@ -227,7 +228,7 @@ const REFUSALS: readonly (readonly [name: string, status: number, of: RegExp, re
       const { harness, clock, proxy } = await startWithProxy({ totalTimeoutMs: 100 }, { routing: { route } });
       return async (api) => {
         const answer = post(harness, api);
-        while (proxy.running === 0) await new Promise((resolve) => setImmediate(resolve));
+        while (proxy.running === 0) await turns();
         await clock.advanceMs(1_000);
         return answer;
       };

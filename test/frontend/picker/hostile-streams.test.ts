@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { turns } from '../../support/turns.js';
 import { PickerHarness } from './picker-harness.js';
 
 const ASKED = { model: 'tiny', prompt: 'one two three' };
@@ -53,7 +54,7 @@ describe('a gateway that does not keep to the protocol', () => {
     const empty = Buffer.alloc(0);
     for (let at = 0; at < 65_600 && stream.status === undefined; at += 1) {
       stream.send({ $case: 'requestBody', value: { body: empty, endOfStream: false } });
-      if (at % 1_000 === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (at % 1_000 === 0) await turns();
     }
     expect(await stream.ended()).toBe(0);
     expect(stream.refusal?.status).toBe(413);
@@ -121,7 +122,7 @@ describe('a gateway that does not keep to the protocol', () => {
         observabilityMode: false,
         protocolConfig: undefined,
       });
-      await new Promise((resolve) => setImmediate(resolve));
+      await turns();
     }
     // Its own transport is full: 100 MB were never taken.
     expect(isFull).toBe(true);

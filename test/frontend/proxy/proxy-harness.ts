@@ -9,6 +9,7 @@ import type { ProxiedRequest, ProxyOutcome } from '../../../src/frontend/proxy/p
 import type { ProxyOptions } from '../../../src/frontend/proxy/proxy-options.js';
 import { WorkerProxy } from '../../../src/frontend/proxy/worker-proxy.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { turns } from '../../support/turns.js';
 
 /** A route that records its calls. */
 export class RecordedRoute implements Route {
@@ -299,16 +300,11 @@ export function defer<T = void>(): { readonly promise: Promise<T>; readonly reso
   return { promise, resolve };
 }
 
-/** Waits until something holds, looking at every turn of the loop. */
-export async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-}
-
 /** Waits until nothing moves: neither a writer's bytes nor what a client has yet to read. */
 export async function stalled(harness: ProxyHarness, writer: Socket): Promise<void> {
   let before = -1;
   for (let still = 0; still < 200; ) {
-    await new Promise((resolve) => setImmediate(resolve));
+    await turns();
     const now = writer.bytesWritten;
     const isFull = harness.responses.some(({ writableNeedDrain }) => writableNeedDrain);
     still = now === before && isFull ? still + 1 : 0;

@@ -3,7 +3,8 @@ import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { propertyRuns } from '../../support/property-runs.js';
-import { ProxyHarness, reset, ScriptedWorker, until } from './proxy-harness.js';
+import { turns, until } from '../../support/turns.js';
+import { ProxyHarness, reset, ScriptedWorker } from './proxy-harness.js';
 
 /** What one worker does with a request. */
 interface WorkerScript {
@@ -84,7 +85,7 @@ async function answer(socket: Socket, script: WorkerScript): Promise<void> {
     if (script.framing === 'chunks') socket.write(`${size.toString(16)}\r\n`);
     socket.write(piece);
     if (script.framing === 'chunks') socket.write('\r\n');
-    await new Promise((resolve) => setImmediate(resolve));
+    await turns();
   }
   if (isBroken(script)) {
     if (script.breaksHow === 'reset') reset(socket);

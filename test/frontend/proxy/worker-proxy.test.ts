@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
+import { turns, until } from '../../support/turns.js';
 import {
   CLOSED_URL,
   defer,
@@ -15,7 +16,6 @@ import {
   reset,
   ScriptedWorker,
   stalled,
-  until,
 } from './proxy-harness.js';
 
 const open = new OpenThings();
@@ -480,12 +480,12 @@ describe('a worker that fails within its answer', () => {
       while (!response.writableNeedDrain) {
         if (how === 'last byte and end' && response.socket !== null && response.writableLength > 0) break;
         socket.write('x'.repeat(8_000));
-        for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+        await turns(50);
       }
       if (how === 'reset') reset(socket);
       else if (how === 'end') socket.end();
       else socket.end('x'.repeat(30_000));
-      for (let turn = 0; turn < 200; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      await turns(200);
       client.resume();
       await new Promise((resolve) => client.once('close', resolve));
       await gateway.settled();
@@ -783,7 +783,7 @@ describe('a hostile worker', () => {
     const gateway = await harness({ workers: [hostile.url, worker.url], clock });
     const answer = fetch(gateway.url, { method: 'POST', body: '{}' });
     await reached.promise;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await turns(50);
     await clock.advanceMs(3_000);
     expect((await answer).status).toBe(200);
   });

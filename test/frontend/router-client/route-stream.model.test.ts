@@ -12,6 +12,7 @@ import { ROUTE_TIMEOUT_MS, RouteStream } from '../../../src/frontend/router-clie
 import { AttachRequest, AttachResponse, type ReserveRequest } from '../../../src/gen/kvaccord/v1/router.js';
 import { anyDecision } from '../../support/any-decision.js';
 import { FakeClock } from '../../support/fake-clock.js';
+import { turns } from '../../support/turns.js';
 
 const MAX_WAITING = 4;
 
@@ -151,9 +152,6 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('use', 'release'), at: fc.nat(20) }) },
 ) as fc.Arbitrary<Step>;
 
-/** Lets everything happen that follows from what has happened. */
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 describe('routes that another process decides', () => {
   it('are released exactly once and never left waiting, whenever a process dies', async () => {
     await fc.assert(
@@ -205,7 +203,7 @@ describe('routes that another process decides', () => {
             case 'die':
               life.die();
               open = [];
-              await settled();
+              await turns();
               expect(router.reserved).toBe(0);
               life = new Life(router, clock);
               break;
@@ -222,7 +220,7 @@ describe('routes that another process decides', () => {
               break;
             }
           }
-          await settled();
+          await turns();
         }
         // To the end: all is carried, decided and released.
         router.refusal = undefined;
@@ -230,9 +228,9 @@ describe('routes that another process decides', () => {
           await clock.advanceMs(PAUSE_MS);
           life.turn();
           life.carry('up');
-          await settled();
+          await turns();
           life.carry('down');
-          await settled();
+          await turns();
           for (const route of open.splice(0)) route.release();
           await clock.advanceMs(PAUSE_MS);
         } while (life.isBusy);
@@ -299,7 +297,7 @@ describe('routes that another process decides', () => {
       life.carry('up');
       // What is served comes first, in a message of its own.
       life.carry('down');
-      await settled();
+      await turns();
       life.carry('down');
       return asked;
     };

@@ -7,6 +7,7 @@ import type { ProcessOrder, ProcessReport } from '../../../src/frontend/threads/
 import { snapshotOf } from '../../../src/frontend/threads/metrics-snapshot.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { turns } from '../../support/turns.js';
 
 /** A process that does what the test says. */
 class FakeProcess {
@@ -95,8 +96,6 @@ async function started(): Promise<Made> {
   return made;
 }
 
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 describe('the processes that serve HTTP', () => {
   it('know their number, ports and router from the start, and the server is up when each listens', async () => {
     const { processes, members } = make();
@@ -106,10 +105,10 @@ describe('the processes that serve HTTP', () => {
     });
     expect(members).toHaveLength(2);
     members[0]?.serve();
-    await settled();
+    await turns();
     expect(address).toBe('');
     members[1]?.serve();
-    await settled();
+    await turns();
     expect(address).toBe('127.0.0.1:8000');
     expect(members.map(({ assignment }) => JSON.parse(assignment))).toEqual(
       [1, 2].map((thread) => ({
@@ -196,7 +195,7 @@ describe('the processes that serve HTTP', () => {
     const { members, registry, clock } = await started();
     const scrape = async (counts: readonly (number | undefined)[]): Promise<string> => {
       const page = MetricsPage.of(registry).answer(undefined);
-      await settled();
+      await turns();
       for (const [at, count] of counts.entries()) {
         const order = members[at]?.ordersOf('ask_metrics').at(-1);
         if (order?.type !== 'ask_metrics' || count === undefined) continue;
@@ -218,7 +217,7 @@ describe('the processes that serve HTTP', () => {
     expect(await scrape([undefined, 6])).toMatch(/^kv_accord_frontend_requests_total 11$/m);
     members[1]?.report({ type: 'ask_page', id: 1, accept: '' });
     await clock.advanceMs(2_000);
-    await settled();
+    await turns();
     expect(members[1]?.ordersOf('page')).toMatchObject([
       { answer: { status: 200, body: expect.stringContaining('requests_total 11') } },
     ]);
@@ -239,7 +238,7 @@ describe('the processes that serve HTTP', () => {
     members[0]?.end();
     const scrape = async (): Promise<string> => {
       const page = MetricsPage.of(registry).answer(undefined);
-      await settled();
+      await turns();
       await clock.advanceMs(2_000);
       return (await page).body;
     };
@@ -257,7 +256,7 @@ describe('the processes that serve HTTP', () => {
   it('that have no requests yet are ended immediately', async () => {
     const { processes, members, clock } = make();
     void processes.start();
-    await settled();
+    await turns();
     await processes.stop();
     expect(members.map(({ isKilled }) => isKilled)).toEqual([true, true]);
     expect(clock.pendingTimers).toBe(0);
@@ -266,7 +265,7 @@ describe('the processes that serve HTTP', () => {
   it('are let end in order, and ended when that takes too long', async () => {
     const { processes, members, clock, logger } = await started();
     const stop = processes.stop();
-    await settled();
+    await turns();
     expect(members.map((member) => member.ordersOf('drain').length)).toEqual([1, 1]);
     members[0]?.end('ended with code 0');
     await clock.advanceMs(25_000);

@@ -7,6 +7,7 @@ import type { RequestTracer } from '../../../src/frontend/tracing/request-tracer
 import { anyDecision } from '../../support/any-decision.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { until } from '../../support/turns.js';
 import { openTraceReceiver, type TraceReceiver } from './trace-receiver.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -210,7 +211,7 @@ describe('a collector that takes nothing', () => {
     const sendBatches = async (count: number, isDone: () => boolean): Promise<void> => {
       // A full batch goes immediately.
       for (let n = 0; n < 512 * count; n += 1) tracer.start({}, CHAT)?.end({ status: 200 });
-      while (!isDone()) await new Promise((resolve) => setImmediate(resolve));
+      await until(isDone);
     };
     await sendBatches(2, () => receiver.paths.length >= 2);
     const before = receiver.paths.length;

@@ -1,10 +1,5 @@
 import type { Frames, ReplaySocket, Sockets } from '../../../src/worker/kv-events/sockets/zmq-sockets.js';
 
-/** All that can be done without time going by is done. */
-export function settle(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
 /** Gives messages one by one, and then nothing until it is closed. */
 function sayAll(messages: readonly Frames[]): Omit<ReplaySocket, 'send'> {
   let next = 0;

@@ -14,6 +14,7 @@ import { askedPrompt } from '../../support/asked-prompt.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 import { strictRefusals } from '../../support/strict-refusals.js';
+import { turns } from '../../support/turns.js';
 import {
   type ChainBlock,
   type ChainBlocks,
@@ -85,11 +86,6 @@ class ChainWorker {
   }
 }
 
-/** All that can be done without time going by is done. */
-function settle(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
 /** The same draws in every run of a story. */
 function countingRandom(): Random {
   let ids = 0;
@@ -145,7 +141,7 @@ export class ChainWorld {
       for (const port of worker.ports) port.link();
       world.connect(worker);
     }
-    await settle();
+    await turns();
     return world;
   }
 
@@ -156,16 +152,16 @@ export class ChainWorld {
   }
 
   async settle(): Promise<void> {
-    await settle();
+    await turns();
   }
 
   async advance(ms: number): Promise<void> {
     const stepMs = 1_000;
     for (let left = ms; left > 0; left -= stepMs) {
-      await settle();
+      await turns();
       await this.clock.advanceMs(Math.min(stepMs, left));
     }
-    await settle();
+    await turns();
   }
 
   publish(worker: ChainWorker, rank: number, steps: readonly CacheStep[], fate: Fate): void {
@@ -187,7 +183,7 @@ export class ChainWorld {
    */
   async restartEngine(worker: ChainWorker): Promise<void> {
     for (const port of worker.ports) port.release();
-    await settle();
+    await turns();
     const modes = worker.ports.map(({ replay }) => replay);
     for (let waitedMs = 0; worker.ports.some(({ isAsked }) => isAsked); waitedMs += 500) {
       // Two ranks that are never answered ask in turns, without end.
@@ -409,6 +405,6 @@ export class ChainWorld {
     this.probe(worker);
     eventReader.setSources(worker.ports.map(({ source }) => source));
     // The code that reads is loaded when the first source is set.
-    while (eventReader.ranks.some(({ reason }) => reason === 'its events are not read yet')) await settle();
+    while (eventReader.ranks.some(({ reason }) => reason === 'its events are not read yet')) await turns();
   }
 }

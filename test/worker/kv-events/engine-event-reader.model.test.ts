@@ -8,6 +8,7 @@ import {
 import { FakeClock } from '../../support/fake-clock.js';
 import { propertyRuns } from '../../support/property-runs.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { turns } from '../../support/turns.js';
 import { batchOf, cleared, removed, stored } from './support/fake-publisher.js';
 import { Replica, truthOf } from './support/replica.js';
 import { ScriptedPublisher } from './support/scripted-sockets.js';
@@ -91,17 +92,12 @@ const withReplay = [
   fc.record({ type: fc.constantFrom('restart' as const, 'mute' as const, 'unmute' as const) }),
 ];
 
-/** All that can be done without time going by is done. */
-function settle(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
 async function advance(clock: FakeClock, ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 2_500) {
-    await settle();
+    await turns();
     await clock.advanceMs(Math.min(2_500, left));
   }
-  await settle();
+  await turns();
 }
 
 async function play(
@@ -132,7 +128,7 @@ async function play(
   try {
     for (const step of steps) {
       if (step.type === 'wait') await advance(clock, step.ms);
-      else if (step.type === 'settle') await settle();
+      else if (step.type === 'settle') await turns();
       else if (step.type === 'reader') {
         const replica = new Replica(eventReader);
         replica.isSlow = replicas.length % 2 === 1;
@@ -142,7 +138,7 @@ async function play(
     }
     engine.take({ type: 'unmute' });
     engine.take({ type: 'connect' });
-    await settle();
+    await turns();
     engine.take({ type: 'store', chain: 9, lose: false });
     await advance(clock, 120_000);
     for (const replica of replicas) replica.read();

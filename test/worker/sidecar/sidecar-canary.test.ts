@@ -8,6 +8,7 @@ import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-re
 import { fixedLocation } from '../../../src/worker/sidecar/probing/engine-locator.js';
 import { Sidecar } from '../../../src/worker/sidecar/sidecar.js';
 import { briskClock } from '../../support/brisk-clock.js';
+import { turns } from '../../support/turns.js';
 import { batchOf, FakePublisher } from '../kv-events/support/fake-publisher.js';
 import { sidecarModules } from './support/sidecar-modules.js';
 
@@ -159,7 +160,7 @@ async function sung(
     const report = await get<Reported>('capabilities');
     const state = report.canary?.state ?? 'STATE_WAITING';
     if (state !== 'STATE_WAITING') return { report, events: await get<{ reason: string }>('kv-events') };
-    await new Promise((resolve) => setImmediate(resolve));
+    await turns();
   }
 }
 

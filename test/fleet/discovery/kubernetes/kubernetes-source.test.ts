@@ -8,6 +8,7 @@ import { FakeApiServer, refuse } from '../../../support/fake-api-server.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 import { OpenThings } from '../../../support/open-things.js';
 import { RecordingLogger } from '../../../support/recording-logger.js';
+import { turns } from '../../../support/turns.js';
 import { runSource } from '../source-recorder.js';
 
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/kv/endpointslices';
@@ -216,7 +217,7 @@ describe('the workers that are expected', () => {
     while (run.lists.length < 4) {
       index += 1;
       put((index % 200) + 1);
-      await new Promise(setImmediate);
+      await turns();
     }
     const seconds = (systemClock.monotonicMs() - startedAtMs) / 1_000;
     const questions = server.requests.filter(({ path }) => path === `${workload}/w`).length;

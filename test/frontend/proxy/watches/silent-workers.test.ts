@@ -6,13 +6,13 @@ import type { ProxiedRequest } from '../../../../src/frontend/proxy/proxied-requ
 import { FakeClock } from '../../../support/fake-clock.js';
 import { OpenThings } from '../../../support/open-things.js';
 import { propertyRuns } from '../../../support/property-runs.js';
+import { turns, until } from '../../../support/turns.js';
 import {
   CLOSED_URL,
   type HarnessOptions,
   ProxyHarness,
   RecordedRoute,
   ScriptedWorker,
-  until,
 } from '../proxy-harness.js';
 
 const open = new OpenThings();
@@ -66,7 +66,7 @@ async function passTime(gateway: ProxyHarness, clock: FakeClock, limitMs: number
   let passedMs = 0;
   for (; passedMs < limitMs && gateway.outcomes.length === 0; passedMs += 500) {
     await clock.advanceMs(500);
-    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    await turns(20);
   }
   return passedMs;
 }

@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../../support/fake-clock.js';
 import { OpenThings } from '../../../support/open-things.js';
-import { type HarnessOptions, ProxyHarness, ScriptedWorker, until } from '../proxy-harness.js';
+import { turns, until } from '../../../support/turns.js';
+import { type HarnessOptions, ProxyHarness, ScriptedWorker } from '../proxy-harness.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());
@@ -87,7 +88,7 @@ async function chat(
   let passedMs = 0;
   for (; passedMs < limitMs && gateway.outcomes.length === 0; passedMs += 250) {
     await clock.advanceMs(250);
-    for (let turn = 0; turn < 40; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    await turns(40);
   }
   const faults = gateway.routes.map((route) => route.faults);
   return { gateway, passedMs, faults, isOver: gateway.outcomes.length > 0, text };
@@ -222,7 +223,7 @@ describe('a request at an engine whose HTTP server answers and that computes not
       expect((await post('/tokenize')).status).toBe(200);
       for (let step = 0; step < 4; step += 1) {
         await clock.advanceMs(250);
-        for (let turn = 0; turn < 40; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+        await turns(40);
       }
     }
     expect((await answer).status).toBe(200);

@@ -5,6 +5,7 @@ import { EngineEventReader } from '../../../../src/worker/kv-events/engine-event
 import { FakeClock } from '../../../support/fake-clock.js';
 import { OpenThings } from '../../../support/open-things.js';
 import { RecordingLogger } from '../../../support/recording-logger.js';
+import { turns } from '../../../support/turns.js';
 import { batchOf, stored } from '../support/fake-publisher.js';
 import { Replica, truthOf } from '../support/replica.js';
 import { ScriptedPublisher } from '../support/scripted-sockets.js';
@@ -53,13 +54,12 @@ async function follow({
   eventReader.setSources([{ rank: 0, endpoint: 'tcp://127.0.0.1:2', topic: '', ...replay }]);
   await vi.waitFor(() => expect(eventReader.ranks[0]?.reason).toContain('no connection'));
   const replica = new Replica(eventReader);
-  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   const advance = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= 500) {
-      await settle();
+      await turns();
       await clock.advanceMs(Math.min(500, left));
     }
-    await settle();
+    await turns();
   };
   return {
     publisher,
@@ -72,7 +72,7 @@ async function follow({
       publisher.payloads[sequence] = payload;
       publisher.again(sequence);
       publisher.payloads = kept;
-      await settle();
+      await turns();
     },
   };
 }
@@ -319,7 +319,7 @@ describe('the reader of a rank with a batch that takes long', () => {
     await advance(500);
     expect(replica.blocks).toEqual(truthOf(publisher.payloads));
     publisher.publish(batchOf(...clears, stored(20), ...clears, stored(30)));
-    await settled();
+    await turns();
     expect(eventReader.ranks[0]?.engineSequence).toBe(0);
     return { ...followed, clock };
   }
@@ -430,7 +430,3 @@ describe('the reader of a rank that has heard nothing', () => {
     expect(eventReader.ranks[0]?.awaitsFirstBatch).toBeUndefined();
   });
 });
-
-function settled(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}

@@ -17,6 +17,7 @@ import { runCanary } from '../../../../src/worker/sidecar/canary/run-canary.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 import { RecordingLogger } from '../../../support/recording-logger.js';
 import { makeWireReport } from '../../../support/reports.js';
+import { turns } from '../../../support/turns.js';
 
 const READY = EngineState.READY;
 const URL_OF_ENGINE = 'http://127.0.0.1:8000';
@@ -152,7 +153,7 @@ function make(): {
   });
   const settled = async (rounds = 40): Promise<void> => {
     for (let round = 0; round < rounds; round += 1) {
-      await new Promise((resolve) => setImmediate(resolve));
+      await turns();
       // Blocks that do not arrive are waited for.
       if (canary.report === undefined || canary.report.state === Canary_State.WAITING)
         await clock.advanceMs(1_000);

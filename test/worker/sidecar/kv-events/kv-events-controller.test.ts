@@ -7,6 +7,7 @@ import {
 } from '../../../../src/worker/sidecar/kv-events/kv-events-controller.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 import { RecordingLogger } from '../../../support/recording-logger.js';
+import { turns } from '../../../support/turns.js';
 import { exactRank, FakeEventReader, stored } from '../support/fake-event-reader.js';
 import { countingRandom } from '../support/scripted-probe.js';
 
@@ -57,7 +58,7 @@ function open(options: Partial<EventReading> | 'off' = {}): {
   );
   const ready = async (instanceId: string, endpoints: readonly string[] | undefined): Promise<void> => {
     controller.follow(reportOf(instanceId, endpoints), EngineState.READY);
-    await new Promise((resolve) => setImmediate(resolve));
+    await turns();
   };
   return { controller, reader, logger, loads: () => loads, ready };
 }
@@ -86,7 +87,7 @@ describe('what a canary found out of the events', () => {
       return { ...base, capacity: { kvTiers: [], totalKvBlocks } };
     };
     controller.follow(report(200n), EngineState.READY);
-    await new Promise((resolve) => setImmediate(resolve));
+    await turns();
     expect(reader.capacityBlocks).toBe(200);
     controller.follow(report(300n), EngineState.READY);
     expect(reader.capacityBlocks).toBe(300);
@@ -152,7 +153,7 @@ describe('reading the KV events of an engine', () => {
     const { controller, reader } = open();
     controller.follow(reportOf('i-1', ONE), EngineState.READY);
     controller.follow(reportOf('i-2', ['tcp://127.0.0.1:6000']), EngineState.READY);
-    await new Promise((resolve) => setImmediate(resolve));
+    await turns();
     expect(reader.calls).toEqual(['instance i-2', 'sources tcp://127.0.0.1:6000']);
   });
 
@@ -179,7 +180,7 @@ describe('reading the KV events of an engine', () => {
     const sources = [{ kind: 'zmq', rank: 0, endpoint: 'tcp://e:1', topic: '' }] as const;
     const { controller, reader } = open({ settings: { from: 'operator', sources } });
     controller.follow(reportOf('unseen', undefined), EngineState.UNSPECIFIED);
-    await new Promise((resolve) => setImmediate(resolve));
+    await turns();
     expect(reader.sources).toEqual(sources);
   });
 

@@ -16,6 +16,7 @@ import {
 } from '../../../../src/worker/sidecar/kv-events/kv-events-service.js';
 import { ReportStore } from '../../../../src/worker/sidecar/report/report-store.js';
 import { cleanUp, createTestServer } from '../../../edge/rpc/rpc-test-server.js';
+import { turns, until } from '../../../support/turns.js';
 import { exactRank, FakeEventReader, packed, stored } from '../support/fake-event-reader.js';
 import { readyView } from '../support/views.js';
 
@@ -97,11 +98,6 @@ async function serve(options: Partial<KvEventsServiceOptions> = {}): Promise<Ser
     return client;
   };
   return { eventReader, endpoint, server, connect };
-}
-
-/** Resolves when the server has noticed; by the event, not by time. */
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
 
 const caseOf = ({ $case }: Payload): string => $case;
@@ -239,7 +235,7 @@ describe('KvEvents.Subscribe', () => {
     while (calm < 200) {
       calm = eventReader.taken === before ? calm + 1 : 0;
       before = eventReader.taken;
-      await new Promise((resolve) => setImmediate(resolve));
+      await turns();
     }
     expect(eventReader.taken).toBeGreaterThan(0);
     expect(eventReader.taken).toBeLessThan(200);

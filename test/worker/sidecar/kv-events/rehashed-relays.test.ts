@@ -4,11 +4,10 @@ import type { RelayMessage, RelayReader } from '../../../../src/core/relay/relay
 import { RehashedRelays } from '../../../../src/worker/sidecar/kv-events/rehashed-relays.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 import { RecordingLogger } from '../../../support/recording-logger.js';
+import { turns } from '../../../support/turns.js';
 import { FakeEventReader, stored } from '../support/fake-event-reader.js';
 
 const SOURCE: RankSource = { rank: 0, endpoint: 'tcp://127.0.0.1:5557', topic: '' };
-
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function setUp() {
   const readers = new Map<number, FakeEventReader>();
@@ -48,7 +47,7 @@ describe('blocks that are re-hashed for those who ask', () => {
     const { readers, read, open } = setUp();
     read();
     const [small, large] = [open(32), open(64)];
-    await settled();
+    await turns();
     expect([...readers.keys()]).toEqual([32, 64]);
     expect(readers.get(32)?.calls).toEqual(['instance i-1', 'sources tcp://127.0.0.1:5557']);
     expect(readers.get(32)?.capacityBlocks).toBe(7);
@@ -64,7 +63,7 @@ describe('blocks that are re-hashed for those who ask', () => {
     const { rehashed, readers, read, open } = setUp();
     read();
     const { got } = open(32);
-    await settled();
+    await turns();
     read([SOURCE], 'i-2');
     expect(readers.get(32)?.instanceId).toBe('i-2');
     rehashed.setCaveat('the canary failed');
@@ -85,7 +84,7 @@ describe('blocks that are re-hashed for those who ask', () => {
       const { readers, read, open } = setUp();
       read([source]);
       const { got } = open(32);
-      await settled();
+      await turns();
       expect(got.filter(({ type }) => type === 'start').at(-1)).toMatchObject({
         reason: expect.stringContaining(words),
         ranks: [],
@@ -98,7 +97,7 @@ describe('blocks that are re-hashed for those who ask', () => {
     const { rehashed, readers, clock, read, open } = setUp();
     read();
     const { reader } = open(32);
-    await settled();
+    await turns();
     reader?.close();
     reader?.close();
     await clock.advanceMs(9 * 60_000);
@@ -115,7 +114,7 @@ describe('blocks that are re-hashed for those who ask', () => {
     const { rehashed, read, open } = setUp();
     read();
     const readers = [32, 64, 96, 128].map((size) => open(size).reader);
-    await settled();
+    await turns();
     expect(open(160).reader).toBeUndefined();
     readers[1]?.close();
     expect(open(160).reader).toBeDefined();
@@ -127,7 +126,7 @@ describe('blocks that are re-hashed for those who ask', () => {
     read();
     const { got } = open(13);
     open(32);
-    await settled();
+    await turns();
     expect(got.filter(({ type }) => type === 'start').at(-1)).toMatchObject({
       reason: 'blocks cannot be re-hashed: no room',
     });

@@ -21,6 +21,7 @@ import { OfferBoard } from '../../../../src/worker/sidecar/report/offer-board.js
 import { ReportStore } from '../../../../src/worker/sidecar/report/report-store.js';
 import { SideChannelChecks } from '../../../../src/worker/sidecar/transfer/side-channel-checks.js';
 import { RecordingLogger } from '../../../support/recording-logger.js';
+import { until } from '../../../support/turns.js';
 import { blockSize, servedModel } from '../support/scripted-probe.js';
 import { downView, readyView } from '../support/views.js';
 
@@ -97,11 +98,6 @@ class Watch {
       return error as ServiceError;
     }
   }
-}
-
-/** Resolves when the server has noticed; by the event, not by time. */
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
 
 beforeEach(() => {

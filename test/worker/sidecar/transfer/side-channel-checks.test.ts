@@ -10,9 +10,9 @@ import { closedPort, playSideChannel, recordedAnswer } from './recorded-side-cha
 const open = new OpenThings();
 afterEach(() => open.close());
 
-/** A listener that counts connections and what comes over them. */
+/** A listener that counts connections, those that have ended, and what came over them. */
 async function listener() {
-  const seen = { connections: 0, bytes: 0 };
+  const seen = { connections: 0, ended: 0, bytes: 0 };
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     seen.connections += 1;
@@ -21,6 +21,9 @@ async function listener() {
       seen.bytes += piece.length;
     });
     socket.on('error', () => {});
+    socket.on('close', () => {
+      seen.ended += 1;
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   open.add(async () => {
@@ -35,6 +38,7 @@ describe('whether a side channel can be connected to from here', () => {
     const { address, seen } = await listener();
     const checks = new SideChannelChecks({ clock: systemClock });
     expect(await checks.check(address)).toEqual({ reachable: true, reason: '' });
+    await expect.poll(() => seen.ended).toBe(1);
     expect(seen.bytes).toBe(0);
   });
 
@@ -60,9 +64,10 @@ describe('whether a side channel can be connected to from here', () => {
     await Promise.all([checks.check(address), checks.check(address)]);
     await clock.advanceMs(4_999);
     await checks.check(address);
-    expect(seen.connections).toBe(1);
+    await expect.poll(() => seen.ended).toBe(1);
     await clock.advanceMs(1);
     await checks.check(address);
+    await expect.poll(() => seen.ended).toBe(2);
     expect(seen.connections).toBe(2);
   });
 

@@ -1,3 +1,4 @@
+import { addTo } from '../core/data/group-by.js';
 import { isEventEndpoint } from '../worker/sidecar/kv-events/event-endpoint.js';
 
 /** The engines of `--kv-event-sources`, by the name of their worker; each has its ranks in order. */
@@ -30,7 +31,7 @@ export function readDirectSources(items: readonly string[]): DirectSources | Wro
       return { allowed: FORM, part: item };
     if (seen.has(url)) return { allowed: 'a list that names each URL once', part: item };
     seen.add(url);
-    sources.set(name, [...(sources.get(name) ?? []), url]);
+    addTo(sources, name, url);
     last = name;
   }
   return sources;

@@ -55,6 +55,7 @@ const ENGINE_MAY_IMPORT: readonly string[] = [
 export const ROOMS: Readonly<Record<string, Room>> = {
   gen: { mayImport: [] },
 
+  'core/data': { mayImport: [], isPure: true },
   'core/text': { mayImport: [], isPure: true },
   'core/contract': {
     mayImport: ['gen', 'core/text'],
@@ -62,7 +63,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     allowedBuiltins: ['node:crypto#createHash'],
   },
   'core/pairs': { mayImport: ['core/contract', 'core/text', 'gen'], isPure: true },
-  'core/agreement': { mayImport: ['core/contract', 'core/pairs', 'core/text'], isPure: true },
+  'core/agreement': { mayImport: ['core/contract', 'core/data', 'core/pairs', 'core/text'], isPure: true },
   'core/health': { mayImport: ['core/text'], isPure: true },
   'core/blocks': { mayImport: [], isPure: true },
   // What pages and terminals show of a fleet, and its history.
@@ -208,7 +209,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // The whole story in one process: it may use every part, as the commands do, and only they may use it.
   'tools/demo': { mayImport: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'worker'] },
 
-  'page/model': { mayImport: ['core/text', 'core/view', 'core/contract', 'core/pairs'], isPure: true },
+  'page/model': {
+    mayImport: ['core/contract', 'core/data', 'core/pairs', 'core/text', 'core/view'],
+    isPure: true,
+  },
   'page/browser': { mayImport: ['page/model'], isPlatform: true },
   'page/views': { mayImport: ['core/text', 'core/view', 'page/browser', 'page/model'], isPlatform: true },
   'page/app': { mayImport: ['page/views'] },

@@ -2,6 +2,7 @@ import type { ContractValues } from '../contract/contract-values.js';
 import { firstDifference, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
 import { EvidenceSource } from '../contract/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
+import { addTo } from '../data/group-by.js';
 import { misreadMessage } from './event-source-messages.js';
 import type { AgreementEffect } from './events.js';
 import { comparedFields, conforms, hasNoPartner, isLateDissent, rehashedSize } from './judgement.js';
@@ -132,7 +133,7 @@ export function remarkRehash(group: Group, members: Iterable<Member>, effects: A
     member.rehashLoggedFor = loggedKey;
     canonical = size;
     const own = member.report.values.tokens_per_block ?? '?';
-    bySize.set(own, [...(bySize.get(own) ?? []), memberName(member)]);
+    addTo(bySize, own, memberName(member));
   }
   if (canonical === undefined) return;
   for (const [own, targets] of [...bySize].sort(([a], [b]) => Number(a) - Number(b))) {

@@ -7,6 +7,7 @@ import { engineKindName, evidenceSourceName } from '../contract/names.js';
 import { commonSize, type SizeFacts, type SizeRule, sizeRule, sizeSetting } from '../contract/size-rule.js';
 import { isTokenField, probeOf } from '../contract/token-answers.js';
 import type { WorkerReport } from '../contract/worker-report.js';
+import { groupBy } from '../data/group-by.js';
 import { andMore, clip, joinSome, MAX_NAMES, nameSome } from '../text/lists.js';
 import { decides, differsFromDecodeWorkers } from './judgement.js';
 import { memberName } from './member-name.js';
@@ -96,12 +97,8 @@ function stepsByKind(
   members: readonly Member[],
   step: (kind: EngineKind, names: string) => string,
 ): readonly string[] {
-  const kinds = new Map<EngineKind, string[]>();
-  for (const member of members) {
-    const kind = member.report?.engineKind ?? EngineKind.UNSPECIFIED;
-    kinds.set(kind, [...(kinds.get(kind) ?? []), memberName(member)]);
-  }
-  return [...kinds].map(([kind, names]) => step(kind, nameSome(names)));
+  const kinds = groupBy(members, ({ report }) => report?.engineKind ?? EngineKind.UNSPECIFIED);
+  return [...kinds].map(([kind, alike]) => step(kind, nameSome(alike.map(memberName))));
 }
 
 /** What would end the conflict: the other value groups take the value of the largest, where their engines can. */
@@ -149,12 +146,10 @@ function commonSizeOf(members: readonly Member[], valueGroups: readonly ValueGro
 
 /** `restart a, b with --page-size 32`, for each kind of setting. */
 function restartSteps(members: readonly Member[], tokensPerBlock: number): readonly string[] {
-  const settings = new Map<string, string[]>();
-  for (const member of members) {
-    const setting = settingText(member.report, tokensPerBlock);
-    settings.set(setting, [...(settings.get(setting) ?? []), memberName(member)]);
-  }
-  return [...settings].map(([setting, names]) => `restart ${nameSome(names)} with ${setting}`);
+  const settings = groupBy(members, ({ report }) => settingText(report, tokensPerBlock));
+  return [...settings].map(
+    ([setting, alike]) => `restart ${nameSome(alike.map(memberName))} with ${setting}`,
+  );
 }
 
 /** `--block-size 16`, and on which device where the engine does not take it on all. */

@@ -1,3 +1,4 @@
+import { addTo } from '../../core/data/group-by.js';
 import { nameSome } from '../../core/text/lists.js';
 import type { Endpoint } from '../discovery/source.js';
 
@@ -31,10 +32,7 @@ export function matchDirectWorkers(
     const own = names.has(endpoint.target)
       ? endpoint.target
       : endpoint.discovered?.aliases?.find((alias) => names.has(alias));
-    if (own === undefined) continue;
-    const others = meant.get(own);
-    if (others === undefined) meant.set(own, [endpoint]);
-    else others.push(endpoint);
+    if (own !== undefined) addTo(meant, own, endpoint);
   }
   const matched = new Map<string, Endpoint>();
   const problems: string[] = [];

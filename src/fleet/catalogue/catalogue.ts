@@ -1,5 +1,6 @@
 import type { FleetView, GroupView, MemberView, Reason } from '../../core/agreement/snapshot.js';
 import type { Serving } from '../../core/contract/serving.js';
+import { addTo } from '../../core/data/group-by.js';
 import { type NameClaim, type NameConflict, settleName } from './name-conflicts.js';
 import { reachableUrl } from './reachable-url.js';
 
@@ -126,9 +127,7 @@ function claimsOf(
   for (const { group, members } of view.groups) {
     for (const [name, { servedBy, count }] of holdersOf(members, (serving) => names(serving, group))) {
       const claim = { group, workers: count, ...(servedBy === undefined ? {} : { servedBy }) };
-      const known = claims.get(name);
-      if (known === undefined) claims.set(name, [claim]);
-      else known.push(claim);
+      addTo(claims, name, claim);
     }
   }
   return claims;
@@ -144,11 +143,7 @@ function holdersOf(
   for (const { target, serving } of members) {
     if (serving === undefined) continue;
     reported += 1;
-    for (const name of new Set(names(serving))) {
-      const known = targets.get(name);
-      if (known === undefined) targets.set(name, [target]);
-      else known.push(target);
-    }
+    for (const name of new Set(names(serving))) addTo(targets, name, target);
   }
   return new Map(
     [...targets].map(([name, servedBy]) => [

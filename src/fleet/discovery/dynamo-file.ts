@@ -1,4 +1,5 @@
 import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
+import { addTo } from '../../core/data/group-by.js';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import { type DatedFile, readDatedFile } from '../../edge/platform/files/dated-file.js';
 import { explainSystemError } from '../../edge/platform/files/file.js';
@@ -259,10 +260,7 @@ export class DynamoFileSource implements DiscoverySource {
 function adaptersOf(found: readonly HeldCard[]): ReadonlyMap<string, readonly string[]> {
   const adapters = new Map<string, string[]>();
   for (const { worker, adapter } of found) {
-    if (adapter === undefined) continue;
-    const known = adapters.get(worker);
-    if (known === undefined) adapters.set(worker, [adapter]);
-    else known.push(adapter);
+    if (adapter !== undefined) addTo(adapters, worker, adapter);
   }
   return adapters;
 }

@@ -1,5 +1,6 @@
 import type { AgreementEffect, LogCode } from '../../core/agreement/events.js';
 import type { FleetView, MemberView } from '../../core/agreement/snapshot.js';
+import { groupBy } from '../../core/data/group-by.js';
 import { countOf, nameSome } from '../../core/text/lists.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { FleetHistory } from '../../core/view/fleet-history.js';
@@ -174,12 +175,7 @@ export class FleetTimeline implements FleetListener {
   }
 
   #write(changes: readonly Change[]): void {
-    const together = new Map<string, Change[]>();
-    for (const change of changes) {
-      const key = `${change.kind}\n${change.group}`;
-      together.set(key, [...(together.get(key) ?? []), change]);
-    }
-    for (const alike of together.values()) {
+    for (const alike of groupBy(changes, ({ kind, group }) => `${kind}\n${group}`).values()) {
       const [first] = alike;
       if (first === undefined) continue;
       if (alike.length > MAX_TOGETHER) {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { addTo } from '../../core/data/group-by.js';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import type { CatalogueGroup, CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
 
@@ -104,7 +105,8 @@ export class EngineModels {
       for (const [name, { parent }] of lists[at] ?? []) {
         if (typeof parent !== 'string') continue;
         const byGroup = found.get(name) ?? new Map<string, string[]>();
-        found.set(name, byGroup.set(group, [...(byGroup.get(group) ?? []), worker.target]));
+        addTo(byGroup, group, worker.target);
+        found.set(name, byGroup);
       }
     return new Map(
       [...found].map(([name, byGroup]) => [

@@ -1,3 +1,4 @@
+import { groupBy } from '../../core/data/group-by.js';
 import { countOf } from '../../core/text/lists.js';
 import type { Host, HostGpu, HostLink } from './hosts.js';
 
@@ -241,14 +242,7 @@ function connected(links: readonly HostLink[]): LinkGroup[] {
     return root;
   };
   for (const { a, b } of links) rootOf.set(find(a), find(b));
-  const parts = new Map<string, HostLink[]>();
-  for (const link of links) {
-    const root = find(link.a);
-    const part = parts.get(root);
-    if (part === undefined) parts.set(root, [link]);
-    else part.push(link);
-  }
-  return [...parts.values()].map((part) => {
+  return [...groupBy(links, ({ a }) => find(a)).values()].map((part) => {
     const ids = [...new Set(part.flatMap(({ a, b }) => [a, b]))];
     const isBus = ids.length > 2 && part.length === (ids.length * (ids.length - 1)) / 2;
     return { kind: part[0]?.kind ?? '', label: part[0]?.label ?? '', ids, links: part, isBus };

@@ -1,3 +1,4 @@
+import { groupBy } from '../../core/data/group-by.js';
 import type { ViewTone } from '../../core/view/view-document.js';
 import type { GpuJson, LinkJson, TopologyJson } from './report.js';
 
@@ -65,21 +66,11 @@ const SHORT: Readonly<Record<string, string>> = { NVLINK: 'NV' };
 
 /** All machines of a fleet by fabric domain: larger domains first, hosts by rack and name. */
 export function fabricsOf(workers: readonly PlacedWorker[]): FabricDomain[] {
-  const byHost = new Map<string, PlacedWorker[]>();
-  for (const worker of workers) {
-    const node = worker.topology?.placement?.nodeName ?? '';
-    const key = node === '' ? `worker ${worker.id}` : `node ${node}`;
-    const there = byHost.get(key);
-    if (there === undefined) byHost.set(key, [worker]);
-    else there.push(worker);
-  }
-  const byFabric = new Map<string, Host[]>();
-  for (const there of byHost.values()) {
-    const host = hostOf(there);
-    const hosts = byFabric.get(host.fabric);
-    if (hosts === undefined) byFabric.set(host.fabric, [host]);
-    else hosts.push(host);
-  }
+  const byHost = groupBy(workers, ({ id, topology }) => {
+    const node = topology?.placement?.nodeName ?? '';
+    return node === '' ? `worker ${id}` : `node ${node}`;
+  });
+  const byFabric = groupBy([...byHost.values()].map(hostOf), ({ fabric }) => fabric);
   return [...byFabric]
     .map(([name, hosts]) => ({ name, hosts: hosts.sort(byPlace) }))
     .sort((a, b) => Number(a.name === '') - Number(b.name === '') || b.hosts.length - a.hosts.length);

@@ -1,3 +1,4 @@
+import { groupBy } from '../../core/data/group-by.js';
 import type { Side, SizeBasis } from '../../engines/diagnosis/sighting-words.js';
 import type { Evidence, Origin, SizeSighting } from './evidence.js';
 import { ofManifests } from './of-manifests.js';
@@ -115,11 +116,10 @@ function ofMembers(
 }
 
 function rowsOf(seen: readonly SizeSighting[]): readonly SizeRow[] {
-  const owners = new Map<string, SizeSighting[]>();
-  for (const sighting of seen) {
-    const key = `${sighting.side}/${sighting.who === '' ? `of ${sourceOf(sighting.origin)}` : sighting.who}`;
-    owners.set(key, [...(owners.get(key) ?? []), sighting]);
-  }
+  const owners = groupBy(
+    seen,
+    ({ side, who, origin }) => `${side}/${who === '' ? `of ${sourceOf(origin)}` : who}`,
+  );
   return [...owners.values()]
     .flatMap((sightings) => {
       const best = Math.max(...sightings.map(({ basis }) => basisRank(basis)));

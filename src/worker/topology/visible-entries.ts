@@ -1,3 +1,4 @@
+import { groupBy } from '../../core/data/group-by.js';
 import type { Gpu } from '../../gen/kvaccord/v1/capabilities.js';
 import { plainText } from './limits.js';
 
@@ -113,14 +114,7 @@ function isDeviceName(entry: string): boolean {
 
 /** One entry for each physical GPU: itself, or the slices that it is cut into. */
 function wholeGpus(gpus: readonly Gpu[]): Gpu[][] {
-  const byParent = new Map<string, Gpu[]>();
-  for (const gpu of gpus) {
-    const key = gpu.parentUuid ?? (gpu.uuid || gpu.pciBusId);
-    const same = byParent.get(key);
-    if (same === undefined) byParent.set(key, [gpu]);
-    else same.push(gpu);
-  }
-  return [...byParent.values()];
+  return [...groupBy(gpus, ({ parentUuid, uuid, pciBusId }) => parentUuid ?? (uuid || pciBusId)).values()];
 }
 
 /** `1` is the second GPU with all its slices, `1:0` its first slice. */

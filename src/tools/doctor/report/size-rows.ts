@@ -1,3 +1,4 @@
+import { groupBy } from '../../../core/data/group-by.js';
 import { andMore, nameSome } from '../../../core/text/lists.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import type { Side, SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
@@ -32,11 +33,9 @@ export function sizeRows({ sizes }: Evidence): readonly SizeRow[] {
     const known = strongest.get(key);
     if (known === undefined || strengthOf(sighting) > strengthOf(known)) strongest.set(key, sighting);
   }
-  const groups = new Map<string, SizeSighting[]>();
-  for (const sighting of strongest.values()) {
-    const key = JSON.stringify([sighting.side, sighting.tokensPerBlock, sighting.basis]);
-    groups.set(key, [...(groups.get(key) ?? []), sighting]);
-  }
+  const groups = groupBy(strongest.values(), ({ side, tokensPerBlock, basis }) =>
+    JSON.stringify([side, tokensPerBlock, basis]),
+  );
   return [...groups.values()]
     .sort(([a], [b]) =>
       a === undefined || b === undefined

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import type { YAMLMap } from 'yaml';
+import { addTo } from '../../../../core/data/group-by.js';
 import type { PlacedText } from '../../pod-site.js';
 import type { YamlAccess } from '../../yaml-access.js';
 import { type InnerText, partOf, scalarText } from '../text/scalar-text.js';
@@ -172,7 +173,7 @@ export class Kustomizations {
         made ??= this.#generate(source, access, generator, folder);
         return made;
       };
-      found.set(name, [...(found.get(name) ?? []), make]);
+      addTo(found, name, make);
     }
     return found;
   }

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import type { YAMLMap } from 'yaml';
+import { addTo } from '../../../../core/data/group-by.js';
 import type { PodSite } from '../../pod-site.js';
 import type { DynamoVersion } from '../launches/dynamo-version.js';
 import { type Launch, nameOf } from '../launches/launch.js';
@@ -49,9 +50,7 @@ export function readFleets(
   const outside = new Map<string, Launch[]>();
   const graphs = new Map<YAMLMap, number>();
   const add = (to: Map<string, Launch[]>, key: string, launches: readonly Launch[]): void => {
-    const group = to.get(key) ?? [];
-    group.push(...launches);
-    to.set(key, group);
+    for (const launch of launches) addTo(to, key, launch);
   };
   const isAlone = (file: string): boolean => !overlays.files.has(posix.normalize(file));
   for (const { source, site } of material.sites) {

@@ -1,3 +1,4 @@
+import { addTo } from '../../../../core/data/group-by.js';
 import { podSitesOf } from '../../read-pod-sites.js';
 import { ConfigMaps } from '../config/config-maps.js';
 import { buildOverlay, type Outside, type Overlay } from '../kustomize/build-overlay.js';
@@ -86,7 +87,7 @@ function programsOf(
   const pools: PoolSite[] = [];
   const networks: NetworkSite[] = [];
   const add = (part: string, launches: readonly Launch[]): void => {
-    if (launches.length > 0) parts.set(part, [...(parts.get(part) ?? []), ...launches]);
+    for (const launch of launches) addTo(parts, part, launch);
   };
   for (const one of objects) {
     const { access, object, document, part, isUnknown } = one;

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { addTo } from '../../../../core/data/group-by.js';
 import { folderOf } from '../config/folders.js';
 import type { Kustomizations } from '../config/kustomizations.js';
 import type { Launch } from '../launches/launch.js';
@@ -36,7 +37,7 @@ export function readViews(
     const around = kustomizations.around(one.file).filter(({ isDirect }) => isDirect);
     // What a patch changes is not what is written here: such a file is looked at by itself.
     if (around.some(({ hasPatches }) => hasPatches)) views.push([one]);
-    for (const { folder, hasPatches } of around) if (!hasPatches) put(byFolder, folder, one);
+    for (const { folder, hasPatches } of around) if (!hasPatches) addTo(byFolder, folder, one);
     if (around.length === 0) rest.push(one);
   }
   for (const members of byFolder.values())
@@ -61,7 +62,7 @@ function viewsByFolder(
       const folder = above(folderOf(one.file), climb);
       // What routes to the workers of an overlay routes to no others.
       if (hasRouting(one) && isOwned(one.file, folder, overlays)) apart.push(one);
-      else put(byFolder, folder, one);
+      else addTo(byFolder, folder, one);
     }
     open = apart;
     for (const members of byFolder.values()) {
@@ -183,12 +184,6 @@ function above(folder: string, count: number): string {
   let current = folder;
   for (let step = 0; step < count; step += 1) current = posix.dirname(current);
   return current;
-}
-
-function put(groups: Map<string, FilePrograms[]>, key: string, one: FilePrograms): void {
-  const group = groups.get(key) ?? [];
-  group.push(one);
-  groups.set(key, group);
 }
 
 /** Whether some of the programs have KV caches. */

@@ -1,3 +1,4 @@
+import { groupBy } from '../../../../core/data/group-by.js';
 import type { Fleet } from '../facts/fleet.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
@@ -95,14 +96,8 @@ export const hashAlgorithmDiffers: LintRule = {
 
 /** vLLM engines without a wrapper that hashes again, by their model. */
 function byModel({ workers }: Fleet): readonly (readonly WorkerFacts[])[] {
-  const groups = new Map<string, WorkerFacts[]>();
-  for (const worker of workers) {
-    const { launch, model } = worker;
-    if (hasHashSeed(launch) && !launch.isDynamo && model !== undefined) {
-      const group = groups.get(model) ?? [];
-      group.push(worker);
-      groups.set(model, group);
-    }
-  }
-  return [...groups.values()];
+  const own = workers.filter(
+    ({ launch, model }) => hasHashSeed(launch) && !launch.isDynamo && model !== undefined,
+  );
+  return [...groupBy(own, ({ model }) => model).values()];
 }

@@ -1,3 +1,4 @@
+import { groupBy } from '../../../../core/data/group-by.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 
 /** Workers that do the same for the same model. */
@@ -9,12 +10,9 @@ export interface SameModel {
 
 /** Workers by model and phase: those of two models have no need to agree, nor have prefill and decode. */
 export function sameFleet(workers: readonly WorkerFacts[]): readonly SameModel[] {
-  const groups = new Map<string, WorkerFacts[]>();
-  for (const worker of workers) {
-    const key = `${worker.phase}/${worker.model === undefined ? '' : `model ${worker.model}`}`;
-    const group = groups.get(key) ?? [];
-    group.push(worker);
-    groups.set(key, group);
-  }
+  const groups = groupBy(
+    workers,
+    ({ phase, model }) => `${phase}/${model === undefined ? '' : `model ${model}`}`,
+  );
   return [...groups.values()].map((members) => ({ members, isKnown: members[0]?.model !== undefined }));
 }

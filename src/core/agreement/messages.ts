@@ -157,19 +157,19 @@ function settingText(report: WorkerReport | undefined, tokensPerBlock: number): 
   const rule = sizeRule(report?.sizeFacts ?? UNKNOWN_SIZES);
   const kind = report?.engineKind ?? EngineKind.UNSPECIFIED;
   const setting = sizeSetting(kind, tokensPerBlock, rule.contextParallel);
-  return rule.takes(tokensPerBlock) === 'maybe' ? `${setting} (${rule.words})` : setting;
+  return rule.takes(tokensPerBlock) === 'maybe' ? `${setting} (${rule.reason})` : setting;
 }
 
 /** Why engines cannot take a value: the rule of each kind, once. */
 function refusalsOf(members: readonly Member[], value: string | number): string {
   const rules = members.map(ruleOfMember).filter((rule) => rule.takes(Number(value)) === 'no');
-  return `not ${value}, because ${joinSome([...new Set(rules.map(({ words }) => words))], MAX_PART_CHARS * 2)}`;
+  return `not ${value}, because ${joinSome([...new Set(rules.map(({ reason }) => reason))], MAX_PART_CHARS * 2)}`;
 }
 
 /** What is left where engines have no size in common. */
 function noSizeFits(members: readonly Member[]): string {
-  const words = [...new Set(members.map((member) => ruleOfMember(member).words))];
-  return `No block size fits all of them: ${joinSome(words, MAX_PART_CHARS * 2)}. Give them different served model names, or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.`;
+  const reasons = [...new Set(members.map((member) => ruleOfMember(member).reason))];
+  return `No block size fits all of them: ${joinSome(reasons, MAX_PART_CHARS * 2)}. Give them different served model names, or insist on one value with --kv-cache-block-size, at the price of no KV-aware routing for the others.`;
 }
 
 function ruleOfMember({ report }: Member): SizeRule {

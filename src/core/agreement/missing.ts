@@ -97,12 +97,12 @@ export function warnOfMissing(state: AgreementState, nowMs: number, effects: Agr
     group: '',
     message:
       `Still waiting for ${missing.length} of ${countOf(state.members.size, 'worker')}: ${nameSome(named)}. ` +
-      FLAG_WORDS[state.options.onMissing],
+      FLAG_MESSAGES[state.options.onMissing],
   });
 }
 
 /** The flag that would go on without the missing. */
-const FLAG_WORDS = {
+const FLAG_MESSAGES = {
   wait: 'To go on without them, set --on-missing=quorum or --on-missing=proceed.',
   quorum:
     'A model opens without them once at least half of its workers have reported; to go on with fewer, set --on-missing=proceed.',

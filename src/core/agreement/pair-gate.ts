@@ -8,7 +8,7 @@ export type PairNeed =
   /** Something is missing that may come. */
   | { readonly state: 'waiting'; readonly code: 'waiting_for_role' | 'no_pair'; readonly text: () => string }
   /** Both roles are there, and no pair can ever work as they are set up. */
-  | { readonly state: 'incompatible'; readonly substance: string; readonly words: () => string };
+  | { readonly state: 'incompatible'; readonly substance: string; readonly message: () => string };
 
 const SERVED: PairNeed = { state: 'served' };
 
@@ -31,6 +31,6 @@ export function pairNeed({ options }: AgreementState, group: Group): PairNeed {
     if (!pairs.hasNoPartner(target))
       return { state: 'waiting', code: 'no_pair', text: () => noUsablePairMessage(group) };
   }
-  const words = (): string => noPairMessage(group);
-  return { state: 'incompatible', substance: words(), words };
+  const message = (): string => noPairMessage(group);
+  return { state: 'incompatible', substance: message(), message };
 }

@@ -27,7 +27,7 @@ type Decision =
       readonly substance: string;
       /** Who stands where. */
       readonly valueGroups: string;
-      readonly words: () => string;
+      readonly message: () => string;
     }
   | { readonly state: 'agreed'; readonly values: ContractValues; readonly isOverride: boolean };
 
@@ -80,7 +80,7 @@ function decide(state: AgreementState, group: Group, nowMs: number): Decision {
       state: 'conflict',
       substance,
       valueGroups: substance,
-      words: () => contradictionsMessage(members, group.name),
+      message: () => contradictionsMessage(members, group.name),
     };
   }
   const { values, difference } = tallies.union();
@@ -90,7 +90,7 @@ function decide(state: AgreementState, group: Group, nowMs: number): Decision {
       state: 'conflict',
       substance: JSON.stringify(distinct.map(({ key }) => key)),
       valueGroups: JSON.stringify(distinct.map(({ key, count }) => [key, count])),
-      words: () => conflictMessage(group, difference),
+      message: () => conflictMessage(group, difference),
     };
   }
   if (!enough || waitsForMissing(state, group, nowMs) || nowMs < settledAtMs(state))
@@ -107,8 +107,8 @@ function decideByPairs(state: AgreementState, group: Group): Decision | undefine
     case 'waiting':
       return { state: 'collecting' };
     case 'incompatible': {
-      const { substance, words } = need;
-      return { state: 'conflict', substance, valueGroups: substance, words };
+      const { substance, message } = need;
+      return { state: 'conflict', substance, valueGroups: substance, message };
     }
   }
 }
@@ -198,7 +198,7 @@ function logConflict(
       repeatAtMs: undefined,
       isRepeated,
     });
-    const message = decision.words();
+    const message = decision.message();
     effects.push({ type: 'log', level: 'error', code: 'conflict', group: group.name, message });
   };
   const { phase } = group;

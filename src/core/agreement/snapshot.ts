@@ -208,7 +208,7 @@ function whyNot(
     need.state === 'waiting'
       ? [{ code: need.code, text: need.text() }]
       : need.state === 'incompatible'
-        ? [{ code: 'no_pair', text: need.words() }]
+        ? [{ code: 'no_pair', text: need.message() }]
         : [];
   if (phase.state === 'agreed') {
     if (ofPairs.length > 0) return ofPairs;
@@ -231,7 +231,7 @@ function whyNot(
     // As it was logged: a member that contradicts itself is to be fixed first (V5).
     const text =
       contradicting.length === 0 && field === undefined && need.state === 'incompatible'
-        ? need.words()
+        ? need.message()
         : contradicting.length > 0 || field === undefined
           ? contradictionsMessage(contradicting, group.name)
           : conflictMessage(group, field);

@@ -25,7 +25,7 @@ export type Takes = 'yes' | 'maybe' | 'no';
 export interface SizeRule {
   readonly takes: (tokensPerBlock: number) => Takes;
   /** `vLLM takes multiples of 16 on a GPU, and of 32 on a CPU`. */
-  readonly words: string;
+  readonly reason: string;
   /** Factor between the setting and `tokens_per_block`. */
   readonly contextParallel: number;
 }
@@ -49,10 +49,10 @@ const MAX_CHOSEN_VLLM = 256;
  */
 export function sizeRule(facts: SizeFacts): SizeRule {
   const contextParallel = Math.max(1, facts.contextParallel ?? 1);
-  const { takes, words } = ruleOfSetting(facts, contextParallel);
+  const { takes, reason } = ruleOfSetting(facts, contextParallel);
   return {
     contextParallel,
-    words: contextParallel === 1 ? words : `${words}, times ${contextParallel} for context parallelism`,
+    reason: contextParallel === 1 ? reason : `${reason}, times ${contextParallel} for context parallelism`,
     takes: (tokensPerBlock) => {
       if (tokensPerBlock === facts.runsTokens) return 'yes';
       const setting = tokensPerBlock / contextParallel;
@@ -98,7 +98,7 @@ export function commonSize(rules: readonly SizeRule[], preferred: readonly numbe
 
 interface SettingRule {
   readonly takes: (setting: number) => Takes;
-  readonly words: string;
+  readonly reason: string;
 }
 
 function ruleOfSetting(facts: SizeFacts, contextParallel: number): SettingRule {
@@ -109,15 +109,15 @@ function ruleOfSetting(facts: SizeFacts, contextParallel: number): SettingRule {
     case EngineKind.SGLANG:
       return {
         takes: (page) => (isPowerOfTwo(page) && page <= MAX_SGLANG_PAGE ? 'yes' : 'no'),
-        words: `SGLang takes powers of two from 1 to ${MAX_SGLANG_PAGE}, and some attention backends 32, 64 or 128 only`,
+        reason: `SGLang takes powers of two from 1 to ${MAX_SGLANG_PAGE}, and some attention backends 32, 64 or 128 only`,
       };
     case EngineKind.TENSORRT_LLM:
       return {
         takes: (size) => (isPowerOfTwo(size) && size > 1 ? 'yes' : 'no'),
-        words: 'TensorRT-LLM takes powers of two from 2, and FlashMLA forces 64',
+        reason: 'TensorRT-LLM takes powers of two from 2, and FlashMLA forces 64',
       };
     default:
-      return { takes: () => 'yes', words: 'its engine is not known' };
+      return { takes: () => 'yes', reason: 'its engine is not known' };
   }
 }
 
@@ -127,14 +127,14 @@ function ofVllm({ isMla, hasStates, isOnGpu }: SizeFacts, runs: number | undefin
   if (isComputed) {
     return {
       takes: (size) => (size === runs ? 'yes' : 'no'),
-      words: `vLLM computes ${runs ?? 'the size'} for this hybrid model, and --block-size cannot lower it`,
+      reason: `vLLM computes ${runs ?? 'the size'} for this hybrid model, and --block-size cannot lower it`,
     };
   }
   if (isMla === true) return ofVllmMla(runs, isOnGpu);
   const isGpu = isOnGpu === true || (runs !== undefined && runs % 32 !== 0);
   return {
     takes: (size) => (size % 32 === 0 ? 'yes' : size % 16 !== 0 ? 'no' : isGpu ? 'yes' : 'maybe'),
-    words: isGpu
+    reason: isGpu
       ? 'vLLM takes multiples of 16 on a GPU'
       : 'vLLM takes multiples of 32 on a CPU, and of 16 on most GPUs',
   };
@@ -143,13 +143,16 @@ function ofVllm({ isMla, hasStates, isOnGpu }: SizeFacts, runs: number | undefin
 /** A multiple of what runs is one of what the kernel asks for; but the reference kernel on a CPU takes 16 alone. */
 function ofVllmMla(runs: number | undefined, isOnGpu: boolean | undefined): SettingRule {
   if (runs === undefined) {
-    return { takes: (size) => (size % 64 === 0 ? 'maybe' : 'no'), words: MLA_WORDS };
+    return { takes: (size) => (size % 64 === 0 ? 'maybe' : 'no'), reason: MLA_REASON };
   }
   const multiple: Takes = runs === 16 && isOnGpu !== true ? 'maybe' : 'yes';
-  return { takes: (size) => (size === runs ? 'yes' : size % runs === 0 ? multiple : 'no'), words: MLA_WORDS };
+  return {
+    takes: (size) => (size === runs ? 'yes' : size % runs === 0 ? multiple : 'no'),
+    reason: MLA_REASON,
+  };
 }
 
-const MLA_WORDS =
+const MLA_REASON =
   'an MLA kernel of vLLM sets the size (16 alone on a CPU without AMX; 32, 64 or 128 on a GPU)';
 
 function isPowerOfTwo(value: number): boolean {

@@ -2,7 +2,7 @@ import { errors } from 'undici';
 import { onOneLine } from '../../core/text/printable.js';
 import { parseJson } from '../platform/data/bounded-json.js';
 import { describeError } from '../platform/describe-error.js';
-import { describeResource, readResourcePath, ruleFor } from './api-request-words.js';
+import { describeResource, readResourcePath, ruleFor } from './asked-resource.js';
 import { ExchangeError } from './exchange.js';
 import { KubernetesError, type KubernetesErrorCode } from './kubernetes-error.js';
 import { textAt } from './read-json.js';

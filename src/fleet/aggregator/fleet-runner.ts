@@ -32,7 +32,7 @@ const FAULT_PAUSE_MS = 1_000;
 /** Where this program failed on the state of the fleet: in the `agreement` itself, or in a `listener` to it. */
 export type FleetFault = 'agreement' | 'listener';
 
-const FAULT_WORDS: Readonly<Record<FleetFault, string>> = {
+const FAULT_MESSAGES: Readonly<Record<FleetFault, string>> = {
   agreement:
     'The agreement met a fault of this program; it stays as it was and is tried again. Please report it.',
   listener: 'A part of this program failed on the state of the fleet; the others go on. Please report it.',
@@ -315,7 +315,7 @@ export class FleetRunner {
 
   #fault(part: FleetFault, error: unknown): void {
     this.#faults[part] += 1;
-    this.#logger.error({ error }, FAULT_WORDS[part]);
+    this.#logger.error({ error }, FAULT_MESSAGES[part]);
   }
 
   /** Sets the timer that the agreement asks for; after a fault not before `pauseMs`, so that it is tried again and not all the time. */

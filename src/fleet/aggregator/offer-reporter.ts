@@ -7,10 +7,10 @@ import { CapabilitiesClient, ReportOfferRequest_Offer as Offer } from '../../gen
 import type { FleetCompanion } from './fleet-companion.js';
 import type { FleetListener } from './fleet-runner.js';
 
-/** How often an unchanged word is repeated: a sidecar believes it for three times as long. */
+/** How often an unchanged decision is repeated: a sidecar believes it for three times as long. */
 const REPEAT_MS = 20_000;
 
-/** How often is looked for words to repeat, and for calls that failed. */
+/** How often is looked for decisions to repeat, and for calls that failed. */
 const LOOK_MS = 1_000;
 
 /** How long one report may take. */
@@ -19,7 +19,7 @@ const CALL_TIMEOUT_MS = 5_000;
 /** Longest reason that is sent. */
 const MAX_REASON_CHARS = 512;
 
-interface Word {
+interface OfferDecision {
   readonly instanceId: string;
   readonly offer: Offer;
   readonly reason: string;
@@ -28,7 +28,7 @@ interface Word {
 interface OfferReport {
   readonly client: CapabilitiesClient;
   readonly gone: AbortController;
-  word: Word | undefined;
+  decision: OfferDecision | undefined;
   saidAtMs: number;
   isCalling: boolean;
   /** The sidecar is older than this call. */
@@ -49,7 +49,7 @@ export class OfferReporter implements FleetCompanion, FleetListener {
   readonly #reports = new Map<string, OfferReport>();
   #view: FleetView | undefined;
   /** What `#view` says of each worker; undefined until that is needed. */
-  #words: ReadonlyMap<string, Word> | undefined;
+  #decisions: ReadonlyMap<string, OfferDecision> | undefined;
   #timer: Timer | undefined;
 
   constructor(options: { readonly frontendId: string }, modules: { readonly clock: Clock }) {
@@ -68,7 +68,7 @@ export class OfferReporter implements FleetCompanion, FleetListener {
     const report: OfferReport = {
       client: channel.createClient(CapabilitiesClient),
       gone: new AbortController(),
-      word: undefined,
+      decision: undefined,
       saidAtMs: 0,
       isCalling: false,
       isUnsupported: false,
@@ -89,7 +89,7 @@ export class OfferReporter implements FleetCompanion, FleetListener {
 
   onView(view: FleetView): void {
     this.#view = view;
-    this.#words = undefined;
+    this.#decisions = undefined;
     for (const [target, report] of this.#reports) this.#report(target, report, false);
   }
 
@@ -98,19 +98,19 @@ export class OfferReporter implements FleetCompanion, FleetListener {
     for (const [target, report] of this.#reports) this.#report(target, report, true);
   };
 
-  /** Reports a word that is new, or that is due again. */
+  /** Reports a decision that is new, or that is due again. */
   #report(target: string, report: OfferReport, mayRepeat: boolean): void {
-    this.#words ??= wordsOf(this.#view);
-    const word = this.#words.get(target);
-    if (word === undefined || report.isCalling || report.isUnsupported) return;
+    this.#decisions ??= decisionsOf(this.#view);
+    const decision = this.#decisions.get(target);
+    if (decision === undefined || report.isCalling || report.isUnsupported) return;
     const nowMs = this.#clock.monotonicMs();
     const isDue = mayRepeat && nowMs - report.saidAtMs >= REPEAT_MS;
-    if (isSame(report.word, word) && !isDue) return;
-    report.word = word;
+    if (isSame(report.decision, decision) && !isDue) return;
+    report.decision = decision;
     report.saidAtMs = nowMs;
     report.isCalling = true;
     const { client, gone } = report;
-    const request = { frontendId: this.#frontendId, ...word };
+    const request = { frontendId: this.#frontendId, ...decision };
     callUnary(client.reportOffer.bind(client), request, {
       clock: this.#clock,
       timeoutMs: CALL_TIMEOUT_MS,
@@ -125,31 +125,34 @@ export class OfferReporter implements FleetCompanion, FleetListener {
         report.isCalling = false;
         report.isUnsupported = error.code === status.UNIMPLEMENTED;
         // The next look tries again: the stream's own end is the session's business.
-        report.word = undefined;
+        report.decision = undefined;
       },
     );
   }
 }
 
-function wordsOf(view: FleetView | undefined): ReadonlyMap<string, Word> {
-  const words = new Map<string, Word>();
+function decisionsOf(view: FleetView | undefined): ReadonlyMap<string, OfferDecision> {
+  const decisions = new Map<string, OfferDecision>();
   for (const group of view?.groups ?? []) {
     for (const member of group.members) {
-      const word = wordOf(group, member);
-      if (word !== undefined) words.set(member.target, word);
+      const decision = decisionOf(group, member);
+      if (decision !== undefined) decisions.set(member.target, decision);
     }
   }
-  return words;
+  return decisions;
 }
 
-/** Undefined while nothing is decided: to a sidecar that is the same as no word. */
-function wordOf({ gateOpen }: GroupView, { instanceId, offer, state, reason }: MemberView): Word | undefined {
+/** Undefined while nothing is decided: to a sidecar that is the same as no decision. */
+function decisionOf(
+  { gateOpen }: GroupView,
+  { instanceId, offer, state, reason }: MemberView,
+): OfferDecision | undefined {
   if (!gateOpen || instanceId === '') return undefined;
   if (offer !== 'none') return { instanceId, offer: Offer.OFFERED, reason: '' };
   if (state !== 'dissenting') return undefined;
   return { instanceId, offer: Offer.KEPT_OUT, reason: reason.slice(0, MAX_REASON_CHARS) };
 }
 
-function isSame(one: Word | undefined, other: Word): boolean {
+function isSame(one: OfferDecision | undefined, other: OfferDecision): boolean {
   return one?.instanceId === other.instanceId && one.offer === other.offer && one.reason === other.reason;
 }

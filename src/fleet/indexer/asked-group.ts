@@ -32,5 +32,5 @@ export function shutMessage({ group, reasons }: GroupView): string {
 }
 
 /** What is said where an epoch has no index. */
-export const NO_INDEX_WORDS =
+export const NO_INDEX_MESSAGE =
   'there is no index in this epoch: its memory could not be had; the log says why';

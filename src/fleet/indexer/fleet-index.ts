@@ -356,9 +356,9 @@ export class FleetIndex {
     }
   }
 
-  #refuse(worker: KnownWorker, words: string): void {
-    if (worker.refusal === words) return;
-    worker.refusal = words;
+  #refuse(worker: KnownWorker, reason: string): void {
+    if (worker.refusal === reason) return;
+    worker.refusal = reason;
     this.#modules.onRefused(worker.target);
   }
 

@@ -16,7 +16,7 @@ import type {
   RecordDecisionResponse,
 } from '../../gen/kvaccord/v1/indexer.js';
 import type { Tier } from '../../gen/kvaccord/v1/kv_events.js';
-import { findAskedGroup, NO_INDEX_WORDS, shutMessage } from './asked-group.js';
+import { findAskedGroup, NO_INDEX_MESSAGE, shutMessage } from './asked-group.js';
 import type { AskedIndex, IndexDirectory } from './asked-index.js';
 import { PromptHashes } from './prompt-hashes.js';
 
@@ -49,7 +49,7 @@ export function createIndexerService({ edge, indexes, view }: IndexerServiceModu
     const group = findAskedGroup(view(), name);
     const index = indexes.of(group.group);
     if (group.gateOpen && index !== undefined) return { group, index };
-    if (group.gateOpen) throw new RpcError('unavailable', NO_INDEX_WORDS, { reason: 'no_index' });
+    if (group.gateOpen) throw new RpcError('unavailable', NO_INDEX_MESSAGE, { reason: 'no_index' });
     const [first] = group.reasons;
     throw new RpcError('unavailable', shutMessage(group), { reason: first?.code ?? 'settling' });
   };

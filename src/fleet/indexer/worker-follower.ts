@@ -324,9 +324,9 @@ export class WorkerFollower implements QueuedTask, Connecting {
     this.#failures = clock.monotonicMs() - sinceMs >= LIVED_MS ? 1 : this.#failures + 1;
     this.#leave();
     const waitMs = isUnsupported ? UNSUPPORTED_WAIT_MS : backoffMs(this.#failures, random);
-    const words = isUnsupported ? reason : `its KV event stream broke: ${reason}`;
-    const timer = clock.setTimer(waitMs, () => this.#ask(words));
-    this.#setState({ type: 'waiting', timer, reason: words });
+    const why = isUnsupported ? reason : `its KV event stream broke: ${reason}`;
+    const timer = clock.setTimer(waitMs, () => this.#ask(why));
+    this.#setState({ type: 'waiting', timer, reason: why });
   }
 
   #ask(reason: string): void {

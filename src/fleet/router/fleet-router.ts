@@ -311,7 +311,7 @@ export class FleetRouter implements Routing {
     this.#transfers.seen(seen, decision);
     const { transferredTokens, recomputedTokens, durationMs, failure } = seen;
     const { fleet } = this.#modules;
-    const reason = failure ?? (recomputedTokens > 0 ? recomputedWords(seen) : undefined);
+    const reason = failure ?? (recomputedTokens > 0 ? recomputedMessage(seen) : undefined);
     if (reason !== undefined) {
       fleet.transferFailed?.(group, pair.prefill.target, target, onOneLine(reason, MAX_REASON_CHARS));
       return;
@@ -323,7 +323,7 @@ export class FleetRouter implements Routing {
   }
 }
 
-function recomputedWords({ recomputedTokens, transferredTokens }: SeenTransfer): string {
+function recomputedMessage({ recomputedTokens, transferredTokens }: SeenTransfer): string {
   return `the decode worker computed ${recomputedTokens} of ${recomputedTokens + transferredTokens} prompt tokens again`;
 }
 

@@ -7,7 +7,7 @@ import type { LeftOut } from './choice/candidate-list.js';
 /** Workers that one line of the log names. */
 const MAX_NAMED = 10;
 
-const LEFT_OUT_WORDS: Readonly<Record<LeftOut, string>> = {
+const LEFT_OUT_MESSAGES: Readonly<Record<LeftOut, string>> = {
   role: 'serve only prefill or only decode, and get no requests: how their engines exchange KV blocks is not known, or is none of what this version speaks (NIXL of vLLM, the bootstrap server of SGLang)',
   alone:
     'serve only prefill or only decode, and get no requests: no worker of the model serves the other part',
@@ -45,7 +45,7 @@ export class LeftOutLog {
       );
       this.#logger.warn(
         { group },
-        `Workers of "${group}" ${LEFT_OUT_WORDS[why]}: ${nameSome(names, MAX_NAMED)}.`,
+        `Workers of "${group}" ${LEFT_OUT_MESSAGES[why]}: ${nameSome(names, MAX_NAMED)}.`,
       );
     }
   }

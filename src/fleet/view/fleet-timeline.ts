@@ -66,7 +66,7 @@ interface Change {
   readonly group: string;
   readonly member: MemberView;
   /** About it alone, after its name. */
-  readonly words: string;
+  readonly message: string;
   readonly todo: string;
 }
 
@@ -131,7 +131,7 @@ export class FleetTimeline implements FleetListener {
             tone: 'warn',
             group,
             member,
-            words: `has another start of its engine (instance ${seen.instanceId} is now ${instanceId}): its cache begins empty.`,
+            message: `has another start of its engine (instance ${seen.instanceId} is now ${instanceId}): its cache begins empty.`,
             todo: '',
           });
         const change = changeOf(seen?.member, member, group);
@@ -147,7 +147,7 @@ export class FleetTimeline implements FleetListener {
         tone: isFault ? 'warn' : 'plain',
         group,
         member,
-        words: 'is listed no longer.',
+        message: 'is listed no longer.',
         todo: '',
       });
     }
@@ -180,19 +180,19 @@ export class FleetTimeline implements FleetListener {
       if (first === undefined) continue;
       if (alike.length > MAX_TOGETHER) {
         const names = nameSome(alike.map(({ member }) => workerName(member)));
-        const { kind, tone, group, todo, words } = first;
+        const { kind, tone, group, todo, message } = first;
         this.#history.note({
           kind,
           tone,
           group,
           worker: names,
           workerCount: alike.length,
-          text: `${countOf(alike.length, 'worker')}, each ${words.replace(/\.$/, '')}: ${names}.`,
+          text: `${countOf(alike.length, 'worker')}, each ${message.replace(/\.$/, '')}: ${names}.`,
           todo,
         });
         continue;
       }
-      for (const { kind, tone, group, member, words, todo } of alike) {
+      for (const { kind, tone, group, member, message, todo } of alike) {
         const worker = workerName(member);
         this.#history.note({
           kind,
@@ -200,7 +200,7 @@ export class FleetTimeline implements FleetListener {
           group,
           worker,
           target: member.target,
-          text: `Worker ${worker} ${words}`,
+          text: `Worker ${worker} ${message}`,
           todo,
         });
       }
@@ -211,19 +211,19 @@ export class FleetTimeline implements FleetListener {
 /** What is to be noted of a member beside what is logged. */
 function changeOf(before: MemberView | undefined, member: MemberView, group: string): Change | undefined {
   if (before === undefined)
-    return { kind: 'joined', tone: 'plain', group, member, words: 'is listed.', todo: '' };
+    return { kind: 'joined', tone: 'plain', group, member, message: 'is listed.', todo: '' };
   if (before.state === member.state) return undefined;
   const isGood = isInUse(member);
   if (member.state === 'incomplete' && isInUse(before)) {
-    const words = `gets no requests: ${member.reason === '' ? 'its report cannot be used' : member.reason}.`;
+    const message = `gets no requests: ${member.reason === '' ? 'its report cannot be used' : member.reason}.`;
     const todo = 'Look whether its engine runs; it is used again as soon as its report is complete.';
-    return { kind: 'lost', tone: 'warn', group, member, words, todo };
+    return { kind: 'lost', tone: 'warn', group, member, message, todo };
   }
   if (before.state === 'incomplete' && isGood)
-    return { kind: 'back', tone: 'good', group, member, words: 'is in use again.', todo: '' };
+    return { kind: 'back', tone: 'good', group, member, message: 'is in use again.', todo: '' };
   if (before.state === 'dissenting' && isGood) {
-    const words = 'agrees with the others again.';
-    return { kind: 'conforms', tone: 'good', group, member, words, todo: '' };
+    const message = 'agrees with the others again.';
+    return { kind: 'conforms', tone: 'good', group, member, message, todo: '' };
   }
   if (member.state === 'draining')
     return {
@@ -231,7 +231,7 @@ function changeOf(before: MemberView | undefined, member: MemberView, group: str
       tone: 'plain',
       group,
       member,
-      words: 'drains: it gets nothing new.',
+      message: 'drains: it gets nothing new.',
       todo: '',
     };
   return undefined;

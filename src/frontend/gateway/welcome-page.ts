@@ -30,7 +30,7 @@ const CONTENT_SECURITY_POLICY =
 export function welcomePage(accept: string | undefined, content: WelcomeContent): HttpAnswer {
   const { version, statusAddress, routerPage } = content;
   const title = `kv-accord frontend ${version ?? ''}`.trimEnd();
-  const [status, page] = statusWords(statusAddress, routerPage);
+  const [status, page] = statusText(statusAddress, routerPage);
   const answer = formOf(accept);
   if (answer === 'json')
     return varied(
@@ -81,7 +81,7 @@ h1 { font-size: 1.1rem; } td { padding: .2rem 1.5rem .2rem 0; vertical-align: to
 }
 
 /** What is said of a status page, and its URL where it can be opened from here. */
-function statusWords(
+function statusText(
   address: string | undefined,
   routerPage: RouterPage | undefined,
 ): readonly [words: string, url?: string] {

@@ -205,14 +205,14 @@ export function decisionHeaders(decision: Decision): string[] {
           'x-kv-accord-prefill-worker-address',
           pair.prefill.target,
           'x-kv-accord-pair',
-          pairWords(pair),
+          pairText(pair),
         ]),
     ...(unsplit === undefined ? [] : ['x-kv-accord-unsplit', unsplit]),
   ];
 }
 
 /** `nixl; class=nvlink_fabric; tokens=640; expected-ms=12.5`. */
-function pairWords({ protocol, pairClass, transferredTokens, expectedTransferMs }: PairDecision): string {
+function pairText({ protocol, pairClass, transferredTokens, expectedTransferMs }: PairDecision): string {
   const transfer =
     transferredTokens === undefined || expectedTransferMs === undefined
       ? ''

@@ -6,9 +6,9 @@ import {
   type ViewPairState,
 } from '../../core/view/view-pairs.js';
 import { inOneUnit } from './format.js';
-import { NEARNESS_WORDS } from './role-pairs.js';
+import { NEARNESS_LABELS } from './role-pairs.js';
 
-const STATE_WORDS: Readonly<Record<ViewPairState, string>> = {
+const STATE_LABELS: Readonly<Record<ViewPairState, string>> = {
   can_pair: 'can pair',
   cannot_say: 'cannot be said',
   cannot_pair: 'cannot pair',
@@ -17,10 +17,10 @@ const STATE_WORDS: Readonly<Record<ViewPairState, string>> = {
 
 /** A pair's state in words: `set aside, tried again in 25 s`. */
 export function pairStateText({ state, isSlow, retryInMs }: ViewPair): string {
-  const words = STATE_WORDS[state];
+  const label = STATE_LABELS[state];
   if (state === 'set_aside' && retryInMs !== undefined)
-    return `${words}, tried again in ${inOneUnit(retryInMs)}`;
-  return isSlow === true ? `${words}, slow` : words;
+    return `${label}, tried again in ${inOneUnit(retryInMs)}`;
+  return isSlow === true ? `${label}, slow` : label;
 }
 
 /** `0.05 ms/MiB (21 GB/s)`; a dash before the first transfer that was measured. */
@@ -36,7 +36,7 @@ export function pairPromiseText({ promisedGbPerS }: ViewPair): string {
 
 /** How near the two workers are, in words. */
 export function pairNearnessText({ class: pairClass }: ViewPair): string {
-  return NEARNESS_WORDS[pairClass as PairClass] ?? 'not known';
+  return NEARNESS_LABELS[pairClass as PairClass] ?? 'not known';
 }
 
 /** `3 can pair`, by state, the worst first; those that no pair is in are left out. */
@@ -45,7 +45,7 @@ export function pairCounts({
 }: ViewPairGroup): readonly { readonly state: ViewPairState; readonly text: string }[] {
   return VIEW_PAIR_STATES.filter((state) => counts[state] > 0).map((state) => ({
     state,
-    text: `${counts[state]} ${STATE_WORDS[state]}`,
+    text: `${counts[state]} ${STATE_LABELS[state]}`,
   }));
 }
 

@@ -18,7 +18,7 @@ export type Nearness =
   | 'not known';
 
 /** Each class in words. */
-export const NEARNESS_WORDS: Readonly<Record<PairClass, Nearness>> = {
+export const NEARNESS_LABELS: Readonly<Record<PairClass, Nearness>> = {
   same_gpu: 'same GPU',
   nvlink_fabric: 'same NVLink fabric',
   nvlink_host: 'NVLink on one host',
@@ -50,7 +50,7 @@ export interface RolePairs {
 }
 
 /** The nearest first. */
-const NEARNESS: readonly Nearness[] = PAIR_CLASSES.map((name) => NEARNESS_WORDS[name]);
+const NEARNESS: readonly Nearness[] = PAIR_CLASSES.map((name) => NEARNESS_LABELS[name]);
 
 /** Which of the six kinds of line a pair is drawn with, 0 the nearest. */
 export function lineOf(nearness: Nearness): number {
@@ -94,7 +94,7 @@ export function pairsOf(workers: readonly PlacedWorker[]): RolePairs[] {
       const [ours, theirs] = [positions.get(a.id), positions.get(b.id)];
       return ours === undefined || theirs === undefined
         ? 'not known'
-        : NEARNESS_WORDS[classOfPair(ours, theirs).class];
+        : NEARNESS_LABELS[classOfPair(ours, theirs).class];
     };
     const pairs = prefill.flatMap((one) =>
       decode.map((other) => ({ prefill: one, decode: other, nearness: nearness(one, other) })),

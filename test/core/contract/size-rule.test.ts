@@ -43,7 +43,7 @@ describe('the block sizes that an engine can take', () => {
       const rule = sizeRule(facts);
       expect(rule.takes(facts.runsTokens)).toBe('yes');
       expect(rule.takes(32)).toBe('no');
-      expect(rule.words).toContain(`vLLM computes ${facts.runsTokens} for this hybrid model`);
+      expect(rule.reason).toContain(`vLLM computes ${facts.runsTokens} for this hybrid model`);
     }
   });
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { buildReport } from '../../../src/core/contract/build-report.js';
+import { describeSideChannel, describeTransfer } from '../../../src/core/contract/describe-transfer.js';
 import { type Fact, type FactField, type FactFields, fieldFact } from '../../../src/core/contract/facts.js';
 import { transferOf } from '../../../src/core/contract/transfer.js';
-import { describeSideChannel, describeTransfer } from '../../../src/core/contract/transfer-words.js';
 import { readReport } from '../../../src/core/contract/worker-report.js';
 import {
   CapabilityReport,

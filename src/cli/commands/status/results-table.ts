@@ -11,7 +11,7 @@ const REPORTING: Readonly<Record<number, string>> = {
 };
 
 /** What a worker's engine wants to be started with, where it reports no count. */
-const SILENT_WORDS =
+const SILENT_MESSAGE =
   'reports no cached_tokens (vLLM: --enable-prompt-tokens-details, SGLang: --enable-cache-report)';
 
 /** Predicted against reported tokens of every rank, and what hits were lost, for a person. */
@@ -58,7 +58,7 @@ function tableOf(ranks: readonly RankResults[]): string {
       String(total?.overTokens ?? 0n),
       String(total?.underTokens ?? 0n),
       `${window?.contradictions ?? 0n}/${window?.requests ?? 0n}`,
-      doubted ? `doubted: ${doubtReason}` : reporting === CountReporting.SILENT ? SILENT_WORDS : '',
+      doubted ? `doubted: ${doubtReason}` : reporting === CountReporting.SILENT ? SILENT_MESSAGE : '',
     ]);
   }
   return table.toString();

@@ -61,7 +61,7 @@ function routingLines(routing: readonly ViewRouting[], atMs: number, isPlain: bo
     BARS,
     isPlain,
   );
-  const lost = lostWords(recent);
+  const lost = lostText(recent);
   return [
     {
       text: `requests ${shortNumber(decisions / seconds)}/s, errors ${shortNumber(errors)}, refused ${shortNumber(refused)} in a minute  ${bars}`,
@@ -81,19 +81,19 @@ function routingLines(routing: readonly ViewRouting[], atMs: number, isPlain: bo
       tone: 'plain',
     },
     {
-      text: `first token: ${turnWords(recent, 'firstTurn')} first turns; ${turnWords(recent, 'followUp')} follow-ups`,
+      text: `first token: ${turnText(recent, 'firstTurn')} first turns; ${turnText(recent, 'followUp')} follow-ups`,
       tone: 'plain',
     },
   ];
 }
 
 /** Of the newest bucket that has any: quantiles of several cannot be added. */
-function turnWords(buckets: readonly ViewBucket[], name: 'firstTurn' | 'followUp'): string {
+function turnText(buckets: readonly ViewBucket[], name: 'firstTurn' | 'followUp'): string {
   const durations = buckets.findLast((bucket) => bucket[name] !== undefined)?.[name];
   return `p50 ${shortDuration(durations?.p50Ms)} p90 ${shortDuration(durations?.p90Ms)}`;
 }
 
-function lostWords(buckets: readonly ViewBucket[]): string {
+function lostText(buckets: readonly ViewBucket[]): string {
   const tokens = new Map<string, number>();
   for (const { lost } of buckets)
     for (const [reason, [, count]] of Object.entries(lost))

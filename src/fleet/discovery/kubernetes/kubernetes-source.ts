@@ -126,11 +126,11 @@ export class KubernetesSource<T> implements DiscoverySource {
       if (signal.aborted) return;
       const { problems } = outcome ?? UNCOUNTED;
       if (outcome !== undefined) expected = inMembers(outcome.expected, members);
-      const words = JSON.stringify(expected);
+      const counted = JSON.stringify(expected);
       this.#reportProblems([...members.problems, ...problems], onError);
-      if (members !== listed || words !== reported) onList(members.endpoints, expected);
+      if (members !== listed || counted !== reported) onList(members.endpoints, expected);
       listed = members;
-      reported = words;
+      reported = counted;
       await pause;
     }
   }

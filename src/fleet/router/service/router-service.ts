@@ -28,7 +28,7 @@ import type {
   SelectWorkerResponse,
   WorkerFailure,
 } from '../../../gen/kvaccord/v1/router.js';
-import { findAskedGroup, NO_INDEX_WORDS, shutMessage } from '../../indexer/asked-group.js';
+import { findAskedGroup, NO_INDEX_MESSAGE, shutMessage } from '../../indexer/asked-group.js';
 import { type PromptHashes, tokenCountOf } from '../../indexer/prompt-hashes.js';
 import type { ActiveRoute } from '../active-route.js';
 import type { CandidateCost } from '../choice/candidates.js';
@@ -119,7 +119,7 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
             reason: view.reasons[0]?.code ?? 'settling',
           });
         case 'no_index':
-          throw new RpcError('unavailable', NO_INDEX_WORDS, { reason: error.code });
+          throw new RpcError('unavailable', NO_INDEX_MESSAGE, { reason: error.code });
         default:
           throw new RpcError('unavailable', error.message, { reason: error.reasons[0]?.code ?? error.code });
       }

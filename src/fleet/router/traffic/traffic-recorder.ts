@@ -127,7 +127,7 @@ function turnOf({ decision, bestBlocks, inFlightBlocks }: Prediction): Turn {
   return promptBlocks > 0 && known >= FOLLOW_UP_PART * promptBlocks ? 'follow_up' : 'first';
 }
 
-const LOST_WORDS: Readonly<Partial<Record<LostReason, string>>> = {
+const LOST_REASONS: Readonly<Partial<Record<LostReason, string>>> = {
   load: 'the best holder is too busy',
   temperature: 'drawn by chance (--router-temperature)',
   draining: 'the best holder is draining',
@@ -146,7 +146,7 @@ function whyChosen(
   if (decision.pair !== undefined)
     return `load and transfer: ${workerName(decision.pair.prefill)} computes the prompt`;
   if (mode !== 'kv') return `by --router-mode ${mode}`;
-  if (lostReason !== undefined) return LOST_WORDS[lostReason] ?? lostReason;
+  if (lostReason !== undefined) return LOST_REASONS[lostReason] ?? lostReason;
   if (decision.promptBlocks === 0) return 'least load: the tokens are not known';
   if (bestBlocks > 0) return 'lowest cost: it holds the longest prefix';
   return inFlightBlocks > 0

@@ -100,7 +100,7 @@ export function agreeFixes(
   const own = sizeFactsOf(measurements, differing);
   const rules = [sizeRule(others), sizeRule(own)];
   const target = commonSize(rules, [agreed.tokensPerBlock, differing.tokensPerBlock]);
-  const reasons = [...new Set(rules.map((rule) => rule.words))].join('; ');
+  const reasons = [...new Set(rules.map((rule) => rule.reason))].join('; ');
   const name = differing.who === '' ? 'the worker that differs' : differing.who;
   if (target === undefined) {
     return [

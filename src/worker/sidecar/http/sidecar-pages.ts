@@ -1,4 +1,5 @@
 import { CACHE_VIEWS } from '../../../core/contract/cache-view.js';
+import { describeTransfer } from '../../../core/contract/describe-transfer.js';
 import {
   blockSizeKindName,
   engineKindName,
@@ -7,7 +8,6 @@ import {
   evidenceSourceName,
 } from '../../../core/contract/names.js';
 import { type SideChannelStateName, transferOf } from '../../../core/contract/transfer.js';
-import { describeTransfer } from '../../../core/contract/transfer-words.js';
 import type { RankSource } from '../../../core/relay/rank-source.js';
 import type { ApiRoute, JsonSchema } from '../../../edge/http/api.js';
 import type { ProbeBoard } from '../../../edge/http/probe-board.js';

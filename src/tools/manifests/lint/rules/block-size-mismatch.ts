@@ -180,7 +180,7 @@ function oneNumber(workers: readonly WorkerFacts[]): string {
     rules,
     workers.flatMap(({ size }) => (size === undefined ? [] : [size.tokens])),
   );
-  const reasons = [...new Set(rules.map((rule) => rule.words))].join('; ');
+  const reasons = [...new Set(rules.map((rule) => rule.reason))].join('; ');
   if (target === undefined) {
     return `Give them different served model names: no block size fits all of them (${reasons}).`;
   }

@@ -15,6 +15,14 @@ export function textsOf(value: unknown): readonly string[] | undefined {
   return texts?.every((text) => typeof text === 'string') === true ? texts : undefined;
 }
 
+/** What `instructions` of OpenAI's Responses become in front of a chat; undefined where they are no text. */
+export function systemMessages(instructions: unknown): JsonObject[] | undefined {
+  if (isGiven(instructions) && typeof instructions !== 'string') return undefined;
+  return typeof instructions === 'string' && instructions !== ''
+    ? [{ role: 'system', content: instructions }]
+    : [];
+}
+
 /** A call of a tool, as Anthropic's clients send it back, in a chat; undefined where a field is missing. */
 export function toolCallOf({ id, name, input }: JsonObject): JsonObject | undefined {
   if (typeof id !== 'string' || id === '' || typeof name !== 'string') return undefined;

@@ -39,10 +39,10 @@ export const vllmControlGrpc: EngineProbe = {
     });
     readServerInfo(server, sheet);
     // The block size stands by itself: what else the service can report is welcome and not needed.
-    await welcome(sheet, async () => {
+    await readOptional(sheet, async () => {
       readModelInfo(await modules.rpc.call(address, ControlService.getModelInfo, {}, { signal }), sheet);
     });
-    await welcome(sheet, async () => {
+    await readOptional(sheet, async () => {
       const sources = await modules.rpc.call(address, ControlService.getKvEventSources, {}, { signal });
       readEventSources(sources, engineHost(target), sheet);
     });
@@ -51,7 +51,7 @@ export const vllmControlGrpc: EngineProbe = {
 };
 
 /** Reads something that an older engine may not have; a failure becomes a warning. */
-export async function welcome(sheet: FactSheet, read: () => Promise<void>): Promise<void> {
+export async function readOptional(sheet: FactSheet, read: () => Promise<void>): Promise<void> {
   try {
     await read();
   } catch (cause) {

@@ -14,7 +14,7 @@ import { FactSheet } from '../facts/fact-sheet.js';
 import type { EngineProbe } from '../probing/probe.js';
 import { grpcOrigin } from '../probing/probe-origin.js';
 import { readProtoNumber } from '../probing/proto-number.js';
-import { welcome } from './control-grpc.js';
+import { readOptional } from './control-grpc.js';
 import { vllmRole } from './role.js';
 import { stateVllmConnector } from './transfer.js';
 
@@ -39,7 +39,7 @@ export const vllmEngineGrpc: EngineProbe = {
       address,
     );
     readServerInfo(server, sheet);
-    await welcome(sheet, async () => {
+    await readOptional(sheet, async () => {
       readModelInfo(await modules.rpc.call(address, VllmEngineService.getModelInfo, {}, { signal }), sheet);
     });
     return sheet.answer();

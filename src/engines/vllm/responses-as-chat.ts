@@ -1,5 +1,5 @@
 import { isGiven, isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
-import { objectsIn } from '../descriptor/agent-prompt.js';
+import { objectsIn, systemMessages } from '../descriptor/agent-prompt.js';
 import { given } from '../descriptor/token-endpoint.js';
 
 /** Fields that bring in what does not stand in the body, or cut it. */
@@ -14,11 +14,8 @@ export function responsesBody(
 ): (JsonObject & { readonly messages: readonly JsonObject[] }) | undefined {
   if (OTHER_SOURCES.some((name) => isGiven(body[name])) || body['truncation'] === 'auto') return undefined;
   const { instructions, input, reasoning } = body;
-  if (isGiven(instructions) && typeof instructions !== 'string') return undefined;
-  const messages: JsonObject[] =
-    typeof instructions === 'string' && instructions !== ''
-      ? [{ role: 'system', content: instructions }]
-      : [];
+  const messages = systemMessages(instructions);
+  if (messages === undefined) return undefined;
   if (typeof input === 'string') messages.push({ role: 'user', content: input });
   else {
     const items = objectsIn(input);

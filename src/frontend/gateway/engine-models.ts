@@ -1,10 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import { addTo } from '../../core/data/group-by.js';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
+import { DEFAULT_JSON_BOUNDS, type JsonBounds, parseJson } from '../../edge/platform/data/bounded-json.js';
+import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import type { CatalogueGroup, CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
 
 /** Fields of a model's card as an engine lists it. */
-export type CardFields = Readonly<Record<string, unknown>>;
+export type CardFields = JsonObject;
 
 /** Asks a worker; undefined where it does not answer. Never rejects. */
 type AskWorker = (
@@ -31,6 +33,8 @@ const MAX_SEARCHED = 256;
 const MAX_REMEMBERED = 1_024;
 /** Cards of one engine that are read: as many adapters as a report may have, and some. */
 const MAX_CARDS = 8_192;
+/** A list of so many cards; each is shown again, so that none may be nested deeper than the stack. */
+const LIST_BOUNDS: JsonBounds = { ...DEFAULT_JSON_BOUNDS, maxBytes: 4 * 1024 * 1024 };
 /** Longest card that is passed on; vLLM's have 500 characters. */
 const MAX_CARD_CHARS = 16_384;
 
@@ -129,14 +133,16 @@ function isAble({ isOffered, baseUrl }: CatalogueWorker): boolean {
 function readCards(body: Buffer): Cards {
   let data: unknown;
   try {
-    data = (JSON.parse(body.toString()) as { readonly data?: unknown } | null)?.data;
+    const list = parseJson(body, LIST_BOUNDS);
+    data = isJsonObject(list) ? list['data'] : undefined;
   } catch {
-    // No list, so nothing is listed.
+    // No list, or none that can be shown again, so nothing is listed.
     return new Map();
   }
   const cards = new Map<string, CardFields>();
   for (const card of Array.isArray(data) ? data.slice(0, MAX_CARDS) : []) {
-    const id: unknown = card?.id;
+    if (!isJsonObject(card)) continue;
+    const { id } = card;
     if (typeof id === 'string' && JSON.stringify(card).length <= MAX_CARD_CHARS) cards.set(id, card);
   }
   return cards;

@@ -22,7 +22,9 @@ class Bench {
     async ({ target }) => {
       this.asked.push(target);
       const list = this.lists.get(target);
-      return list === undefined ? undefined : { status: 200, body: Buffer.from(JSON.stringify(list)) };
+      if (list === undefined) return undefined;
+      const body = Buffer.from(typeof list === 'string' ? list : JSON.stringify(list));
+      return { status: 200, body };
     },
     { clock: this.clock },
   );
@@ -91,8 +93,18 @@ describe("the fields of an engine's cards", () => {
     expect(bench.asked).toHaveLength(2);
   });
 
-  it('are none where the engine does not answer, or not with a list', async () => {
+  it.each([
+    ['does not answer', undefined],
+    ['answers with null', null],
+    ['answers with another list', [{ id: 'tiny' }]],
+    ['answers with no JSON', '<html>'],
+    [
+      'nests its cards deeper than the stack allows',
+      `{"data":[{"id":"tiny","deep":${'['.repeat(100_000)}${']'.repeat(100_000)}}]}`,
+    ],
+  ])('are none where the engine %s', async (_, list) => {
     const bench = new Bench();
+    for (const target of ['a', 'b', 'c']) bench.lists.set(target, list);
     expect((await bench.models.cardsOf(bench.groups[0] as CatalogueGroup)).size).toBe(0);
   });
 });

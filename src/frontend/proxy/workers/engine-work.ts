@@ -1,5 +1,6 @@
 import type { Dispatcher, Pool } from 'undici';
 import type { Clock } from '../../../edge/platform/clock.js';
+import { isJsonObject } from '../../../edge/platform/data/json-object.js';
 import { withDeadline } from '../../../edge/platform/time/deadline.js';
 import { engineOfOwner } from '../../../engines/catalogue/engines.js';
 import type { EngineDescriptor } from '../../../engines/descriptor/engine-descriptor.js';
@@ -113,8 +114,10 @@ async function kindOf(engine: AskedEngine, signal: AbortSignal): Promise<EngineD
 
 function kindFrom({ status, text }: EnginePage): EngineDescriptor {
   if (status !== 200) return OTHER;
-  const { data } = JSON.parse(text) as { data?: readonly { owned_by?: unknown }[] };
-  return engineOfOwner(Array.isArray(data) ? data[0]?.owned_by : undefined) ?? OTHER;
+  const models: unknown = JSON.parse(text);
+  const data = isJsonObject(models) ? models['data'] : undefined;
+  const first: unknown = Array.isArray(data) ? data[0] : undefined;
+  return engineOfOwner(isJsonObject(first) ? first['owned_by'] : undefined) ?? OTHER;
 }
 
 async function countersOf(

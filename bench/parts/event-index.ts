@@ -71,7 +71,7 @@ servePart({
         onView: ({ groups }) => {
           const members = groups[0]?.members ?? [];
           if (
-            members.filter(({ picture }) => picture !== undefined && picture !== 'none').length ===
+            members.filter(({ cacheView }) => cacheView !== undefined && cacheView !== 'none').length ===
             ports.length
           )
             resolve();

@@ -353,11 +353,13 @@ describe('an aggregator of which one worker is hostile', () => {
       const harness = await open.aggregator([good, bad]);
       await harness.untilGate(true);
       await harness.untilView(({ groups }) =>
-        (groups[0]?.members ?? []).some(({ picture }) => picture === 'exact'),
+        (groups[0]?.members ?? []).some(({ cacheView }) => cacheView === 'exact'),
       );
       bad.sendEventBytes(publishedAt(seconds));
       await harness.untilView(({ groups }) =>
-        (groups[0]?.members ?? []).some(({ pictureReason }) => pictureReason.includes('engine_published_at')),
+        (groups[0]?.members ?? []).some(({ cacheViewReason }) =>
+          cacheViewReason.includes('engine_published_at'),
+        ),
       );
       const metrics = await (await fetch(`${harness.http}/metrics`)).text();
       expect(metrics).toContain('kv_accord_kv_events_streams_refused_total{cause="message"} 1');

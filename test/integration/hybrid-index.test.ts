@@ -86,7 +86,7 @@ async function worker(
 
 function untilCacheView(harness: AggregatorHarness, cacheView: string): Promise<void> {
   return harness.untilView(
-    ({ groups }) => groups[0]?.members.every((member) => member.picture === cacheView) === true,
+    ({ groups }) => groups[0]?.members.every((member) => member.cacheView === cacheView) === true,
   );
 }
 
@@ -202,7 +202,7 @@ describe('FindMatches over a hybrid model', () => {
     await untilCacheView(harness, 'approximate');
     const [view] = harness.aggregator.fleet.runner.view.groups;
     expect(view?.routingMode).toBe('mixed');
-    expect(view?.members[0]?.pictureReason).toContain('its KV cache group 1 (hologram) is of a kind');
+    expect(view?.members[0]?.cacheViewReason).toContain('its KV cache group 1 (hologram) is of a kind');
     expect(await matches(indexerOf(open, harness), tokens(prompt))).toEqual([
       `${strange.address}/0 28,28,28,28 ${Picture.APPROXIMATE}`,
     ]);

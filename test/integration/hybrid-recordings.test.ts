@@ -117,7 +117,7 @@ describe.each([
       },
     ];
     const harness = await open.aggregator([], {}, { indexing: { directWorkers } });
-    await harness.untilView(({ groups }) => groups[0]?.members[0]?.picture === 'exact');
+    await harness.untilView(({ groups }) => groups[0]?.members[0]?.cacheView === 'exact');
     expect(harness.aggregator.fleet.runner.view.groups[0]?.values?.tokens_per_block).toBe(tokensPerBlock);
     const { cache } = makeCache();
     for (const { payload } of batches) cache.apply(payload);

@@ -40,7 +40,7 @@ describe('engines without a sidecar', () => {
     const engine = await publisher();
     await engine.publish(batchOf(stored(10), stored(20, 10)));
     const harness = await reading([engine]);
-    await harness.untilView(({ groups }) => groups[0]?.members[0]?.picture === 'exact');
+    await harness.untilView(({ groups }) => groups[0]?.members[0]?.cacheView === 'exact');
     expect(harness.aggregator.fleet.runner.view.groups[0]).toMatchObject({
       group: 'tiny',
       gateOpen: true,
@@ -73,7 +73,7 @@ describe('engines without a sidecar', () => {
     const harness = await reading([engine, other]);
     const untilCacheView = (count: number): Promise<void> =>
       harness.untilView(
-        ({ groups }) => groups[0]?.members.filter(({ picture }) => picture === 'exact').length === count,
+        ({ groups }) => groups[0]?.members.filter(({ cacheView }) => cacheView === 'exact').length === count,
       );
     await untilCacheView(2);
     const before = harness.aggregator.fleet.runner.view.groups[0]?.members[0]?.instanceId;

@@ -33,7 +33,7 @@ describe('status --index', () => {
     const kvEvents = () => [start, say.part([1, 2, 3]), { payload: groupPart }, say.end()];
     const worker = await open.sidecar('w-1', {}, { kvEvents });
     const harness = await open.aggregator([worker]);
-    await harness.untilView(({ groups }) => groups[0]?.members[0]?.picture === 'exact');
+    await harness.untilView(({ groups }) => groups[0]?.members[0]?.cacheView === 'exact');
     const [, head, ...rows] = (await run(harness.grpc)).stdout.trim().split('\n');
     expect(head?.split(/ {2,}/).slice(0, 5)).toEqual(['WORKER', 'RANK', 'GROUP', 'CACHE VIEW', 'DEVICE']);
     expect(rows.map((row) => row.split(/ {2,}/).slice(1, 5))).toEqual([
@@ -46,7 +46,7 @@ describe('status --index', () => {
     const kvEvents = () => [say.start(), say.part([1, 2, 3]), say.part([2], 0, 'host'), say.end()];
     const worker = await open.sidecar('w-1', {}, { kvEvents });
     const harness = await open.aggregator([worker]);
-    await harness.untilView(({ groups }) => groups[0]?.members[0]?.picture === 'exact');
+    await harness.untilView(({ groups }) => groups[0]?.members[0]?.cacheView === 'exact');
 
     const table = await run(harness.grpc);
     expect([table.code, table.stderr]).toEqual([0, '']);

@@ -25,13 +25,13 @@ function holding(...hashes: readonly number[]): NonNullable<FakeSidecarOptions['
 function untilCacheView(harness: AggregatorHarness, cacheView: string, count = 1): Promise<void> {
   return harness.untilView(
     ({ groups }) =>
-      groups.flatMap(({ members }) => members).filter((member) => member.picture === cacheView).length ===
+      groups.flatMap(({ members }) => members).filter((member) => member.cacheView === cacheView).length ===
       count,
   );
 }
 
-function pictureReason(harness: AggregatorHarness): string {
-  return harness.aggregator.fleet.runner.view.groups[0]?.members[0]?.pictureReason ?? '';
+function cacheViewReason(harness: AggregatorHarness): string {
+  return harness.aggregator.fleet.runner.view.groups[0]?.members[0]?.cacheViewReason ?? '';
 }
 
 async function metrics(harness: AggregatorHarness): Promise<string> {
@@ -111,7 +111,7 @@ describe('the index of an aggregator, over real sockets', () => {
     const harness = await open.aggregator([old, worker]);
     await untilCacheView(harness, 'exact');
     await untilCacheView(harness, 'none');
-    expect(pictureReason(harness)).toContain('serves no KV events');
+    expect(cacheViewReason(harness)).toContain('serves no KV events');
     expect(harness.aggregator.fleet.runner.view.groups[0]).toMatchObject({
       ready: true,
       routingMode: 'mixed',
@@ -179,7 +179,7 @@ describe('the index of an aggregator, over real sockets', () => {
     width = 64;
     worker.setReport(makeWireReport('w-1', { size: 64, instance: 'w-1-2' }));
     await harness.untilView(
-      ({ groups }) => groups[0]?.epoch === 2 && groups[0].members[0]?.picture === 'exact',
+      ({ groups }) => groups[0]?.epoch === 2 && groups[0].members[0]?.cacheView === 'exact',
     );
     const indexer = indexerOf(open, harness);
     await expect
@@ -244,7 +244,8 @@ describe('a hostile sidecar', () => {
   ])('that sends %s is believed no more, and the others are', async (_, nonsense) => {
     const { harness, honest } = await besides(nonsense);
     await harness.untilView(
-      ({ groups }) => groups[0]?.members.find(({ target }) => target !== honest.address)?.picture !== 'exact',
+      ({ groups }) =>
+        groups[0]?.members.find(({ target }) => target !== honest.address)?.cacheView !== 'exact',
     );
     const found = await matches(indexerOf(open, harness), hashed([1]));
     expect(found.filter((match) => match.endsWith(' 1'))).toEqual([`${honest.address}/0 1,1,1,1 1`]);

@@ -37,7 +37,8 @@ function holder(name: string, hashes: readonly number[], sketch: WireSketch = {}
 function exact(harness: AggregatorHarness, count: number): Promise<void> {
   return harness.untilView(
     ({ groups }) =>
-      groups.flatMap(({ members }) => members).filter(({ picture }) => picture === 'exact').length === count,
+      groups.flatMap(({ members }) => members).filter(({ cacheView }) => cacheView === 'exact').length ===
+      count,
   );
 }
 
@@ -350,7 +351,7 @@ describe('the router of an aggregator, over real sockets', () => {
       ]);
     const view = (): string[] =>
       harness.aggregator.fleet.runner.view.groups.flatMap(({ members, routingMode }) => [
-        ...members.map(({ picture }) => picture ?? '-'),
+        ...members.map(({ cacheView }) => cacheView ?? '-'),
         routingMode,
       ]);
     await expect.poll(view).toEqual(['doubted', 'mixed']);

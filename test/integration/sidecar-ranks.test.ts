@@ -98,7 +98,7 @@ async function twoRanks(): Promise<{
 async function isExact(harness: AggregatorHarness, than = ''): Promise<string> {
   const present = (): string | undefined => {
     const [member] = harness.aggregator.fleet.runner.view.groups[0]?.members ?? [];
-    return member?.picture === 'exact' && member.instanceId !== than ? member.instanceId : undefined;
+    return member?.cacheView === 'exact' && member.instanceId !== than ? member.instanceId : undefined;
   };
   await expect.poll(present, { timeout: 15_000 }).toBeTruthy();
   return present() ?? '';

@@ -77,9 +77,9 @@ function show(fleet: TestFleet): string[] {
     if (group.gateOpen) lines.push(`  routing ${group.routingMode}: ${group.routingReason}`);
     for (const reason of group.reasons) lines.push(`  because ${reason.code}`);
     for (const member of group.members) {
-      const picture = member.picture === undefined ? '' : `, picture ${member.picture}`;
+      const cacheView = member.cacheView === undefined ? '' : `, cache view ${member.cacheView}`;
       lines.push(
-        `  ${member.target} ${member.state} ${member.tokensPerBlock ?? '-'} offered ${member.offer}${picture}`,
+        `  ${member.target} ${member.state} ${member.tokensPerBlock ?? '-'} offered ${member.offer}${cacheView}`,
       );
     }
   }
@@ -118,7 +118,7 @@ function play(script: string): string {
       case 'alive':
         fleet.alive(words[0] ?? '');
         break;
-      case 'picture':
+      case 'cache-view':
         fleet.cacheViewChanged(words[0] ?? '', (words[1] ?? '') as CacheView, words.slice(2).join(' '));
         break;
       case 'mismatch':

@@ -126,11 +126,11 @@ export class TestFleet {
   /** The index says what it knows of a worker's cache. */
   cacheViewChanged(
     target: string,
-    picture: CacheView,
+    level: CacheView,
     reason = '',
     instanceId = `${target}-1`,
   ): AgreementEffect[] {
-    return this.do({ type: 'picture', target, instanceId, picture, reason });
+    return this.do({ type: 'cache_view', target, instanceId, level, reason });
   }
 
   /** The index met events of another width and did not apply them. */

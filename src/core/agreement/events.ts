@@ -49,10 +49,10 @@ export type AgreementEvent =
    * `epoch_started`.
    */
   | {
-      readonly type: 'picture';
+      readonly type: 'cache_view';
       readonly target: string;
       readonly instanceId: string;
-      readonly picture: CacheView;
+      readonly level: CacheView;
       /** For an operator; empty when the cache view is exact. */
       readonly reason: string;
     }

@@ -53,7 +53,7 @@ function apply(
     case 'broken':
       markBroken(state, event.target, event.reason, nowMs, effects);
       break;
-    case 'picture':
+    case 'cache_view':
       takeCacheView(state, event, effects);
       break;
     case 'doubt':

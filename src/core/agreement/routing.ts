@@ -131,7 +131,7 @@ function nameInexact(state: AgreementState, group: Group, inexact: Iterable<Memb
 
 /** Members that a reason names. */
 const MAX_NAMED = 10;
-const NO_CACHE_VIEW = 'no picture yet';
+const NO_CACHE_VIEW = 'no cache view yet';
 
 function whyInexact(state: AgreementState, member: Member): string {
   if (offerOf(state, member) === 'load_only') return 'offered without cache knowledge';

@@ -79,9 +79,9 @@ export interface MemberView {
   /** V4: what it declares although its engine has another size. */
   readonly declaredTokensPerBlock: number | undefined;
   /** How much the index knows of what it holds; undefined where no index follows it. */
-  readonly picture: CacheView | undefined;
+  readonly cacheView: CacheView | undefined;
   /** Why the cache view is not exact; empty when it is. */
-  readonly pictureReason: string;
+  readonly cacheViewReason: string;
   /** Why the router gives it no requests at present although it is offered; empty while it is not ejected. */
   readonly ejectedReason: string;
   /** Where and under which names it serves: the same object until its report changes. Undefined before its first report. */
@@ -303,8 +303,8 @@ function viewMember(state: AgreementState, member: Member): MemberView {
                 : member.problem,
       MAX_MEMBER_CHARS,
     ),
-    picture: cacheView?.level,
-    pictureReason: cacheView?.reason ?? '',
+    cacheView: cacheView?.level,
+    cacheViewReason: cacheView?.reason ?? '',
     ejectedReason: member.ejection,
     serving: report?.serving,
     unverifiedFields:

@@ -27,16 +27,16 @@ function isOutdated(
 /** How much the index knows of a worker's cache. */
 export function takeCacheView(
   state: AgreementState,
-  { target, instanceId, picture: known, reason: fullReason }: AgreementEvent & { type: 'picture' },
+  { target, instanceId, level, reason: fullReason }: AgreementEvent & { type: 'cache_view' },
   effects: AgreementEffect[],
 ): void {
   const member = state.members.get(target);
   if (member === undefined || isOutdated(member, member.cacheView, instanceId)) return;
-  const reason = known === 'exact' ? '' : clip(fullReason, MAX_MEMBER_CHARS);
+  const reason = level === 'exact' ? '' : clip(fullReason, MAX_MEMBER_CHARS);
   const held = member.cacheView;
-  if (held?.instanceId === instanceId && held.level === known && held.reason === reason) return;
+  if (held?.instanceId === instanceId && held.level === level && held.reason === reason) return;
   change(state, member, () => {
-    member.cacheView = { instanceId, level: known, reason };
+    member.cacheView = { instanceId, level, reason };
   });
   if (member.group !== undefined) updateMode(state, member.group, effects);
 }

@@ -61,8 +61,8 @@ export function toMember(view: MemberView): Member {
     source: view.source,
     reason: view.reason,
     unverifiedFields: [...view.unverifiedFields],
-    picture: view.picture === undefined ? WirePicture.UNSPECIFIED : WIRE_CACHE_VIEWS[view.picture],
-    pictureReason: view.pictureReason,
+    picture: view.cacheView === undefined ? WirePicture.UNSPECIFIED : WIRE_CACHE_VIEWS[view.cacheView],
+    pictureReason: view.cacheViewReason,
     ejectedReason: view.ejectedReason,
     ...(view.rehashedTokensPerBlock === undefined
       ? {}
@@ -94,8 +94,8 @@ export function toMembers(views: readonly MemberView[]): Member[] {
 
 function namedMembers(views: readonly MemberView[]): readonly MemberView[] {
   if (views.length <= MAX_MEMBERS_IN_AGREEMENT) return views;
-  const isPlain = ({ reason, pictureReason, ejectedReason, declaredTokensPerBlock }: MemberView): boolean =>
-    reason === '' && pictureReason === '' && ejectedReason === '' && declaredTokensPerBlock === undefined;
+  const isPlain = ({ reason, cacheViewReason, ejectedReason, declaredTokensPerBlock }: MemberView): boolean =>
+    reason === '' && cacheViewReason === '' && ejectedReason === '' && declaredTokensPerBlock === undefined;
   const special = views.filter((view) => !isPlain(view));
   return [...special, ...views.filter(isPlain)].slice(0, MAX_MEMBERS_IN_AGREEMENT);
 }

@@ -116,8 +116,8 @@ function membersTable(title: string, members: readonly MemberView[]): StatusTabl
             : member.offer === 'load_only'
               ? 'load only'
               : 'no',
-        member.picture ?? '',
-        member.ejectedReason || member.reason || member.pictureReason,
+        member.cacheView ?? '',
+        member.ejectedReason || member.reason || member.cacheViewReason,
       ]),
   };
 }

@@ -169,8 +169,8 @@ export class FleetRunner {
   }
 
   /** The index says how much it knows of what a member holds. */
-  cacheViewChanged(target: string, instanceId: string, picture: CacheView, reason: string): void {
-    this.#dispatch({ type: 'picture', target, instanceId, picture, reason });
+  cacheViewChanged(target: string, instanceId: string, level: CacheView, reason: string): void {
+    this.#dispatch({ type: 'cache_view', target, instanceId, level, reason });
   }
 
   /** A router found that results contradict the cache view of a member; an empty reason: they agree again. */

@@ -49,7 +49,7 @@ export function countMembers(
  */
 export function countInexact(members: readonly MemberView[]): number {
   return members.filter(
-    ({ offer, picture, pictureReason }) =>
-      offer !== 'none' && picture !== 'exact' && !pictureReason.includes(NOTHING_PUBLISHED),
+    ({ offer, cacheView, cacheViewReason }) =>
+      offer !== 'none' && cacheView !== 'exact' && !cacheViewReason.includes(NOTHING_PUBLISHED),
   ).length;
 }

@@ -23,7 +23,7 @@ import { type FollowerStateName, WorkerFollower } from './worker-follower.js';
 
 /** What the index reports to the agreement; `FleetRunner` is one. */
 export interface IndexListener {
-  cacheViewChanged(target: string, instanceId: string, picture: CacheView, reason: string): void;
+  cacheViewChanged(target: string, instanceId: string, level: CacheView, reason: string): void;
   mismatchedEvents(target: string, instanceId: string, tokensPerBlock: number, count: number): void;
 }
 
@@ -100,7 +100,8 @@ export class EpochIndex implements GroupIndex {
     this.#mismatches = new MismatchReporter({
       clock,
       onFirst: () => queue.add(this.#reporting),
-      report: (target, instanceId, width, count) => listener.mismatchedEvents(target, instanceId, width, count),
+      report: (target, instanceId, width, count) =>
+        listener.mismatchedEvents(target, instanceId, width, count),
     });
     this.#index = new FleetIndex(options, {
       tally,
@@ -191,7 +192,7 @@ export class EpochIndex implements GroupIndex {
     // While its stream is broken no rank is known better than the worker.
     return worker?.state === 'applying'
       ? this.#index.cacheViewOfRank(target, rank)
-      : (worker?.picture.picture ?? 'none');
+      : (worker?.cacheView.level ?? 'none');
   }
 
   holdings(): readonly RankHolding[] {
@@ -280,13 +281,13 @@ export class EpochIndex implements GroupIndex {
     this.#changed.delete(target);
     const followed = this.#followed.get(target);
     if (followed === undefined) return true;
-    const { picture, reason } = followed.follower.picture;
+    const { level, reason } = followed.follower.cacheView;
     const { instanceId } = followed.follower;
     const { reported } = followed;
-    if (reported?.picture === picture && reported.reason === reason && reported.instanceId === instanceId)
+    if (reported?.level === level && reported.reason === reason && reported.instanceId === instanceId)
       return true;
-    followed.reported = { picture, reason, instanceId };
-    this.#modules.listener.cacheViewChanged(target, instanceId, picture, reason);
+    followed.reported = { level, reason, instanceId };
+    this.#modules.listener.cacheViewChanged(target, instanceId, level, reason);
     return true;
   }
 }

@@ -114,7 +114,7 @@ function cacheViewOf(
   rank: number,
 ): (typeof WIRE_CACHE_VIEWS)[CacheView] {
   const known = index.cacheViewOfRank(target, rank);
-  const judged = member?.picture;
+  const judged = member?.cacheView;
   const isJudged = judged === 'doubted' || judged === 'approximate';
   return WIRE_CACHE_VIEWS[isJudged ? worseCacheView(known, judged) : known];
 }

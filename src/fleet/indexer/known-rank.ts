@@ -4,7 +4,7 @@ import { MAX_CACHE_GROUPS, type RankRules } from './rank-rules.js';
 
 /** How much is known of what a worker holds, and why not more. */
 export interface ReasonedCacheView {
-  readonly picture: CacheView;
+  readonly level: CacheView;
   /** For an operator; empty when the cache view is exact. */
   readonly reason: string;
 }
@@ -24,7 +24,7 @@ export interface Rank {
 
 /** How much is known of one rank: its blocks as its source says, its hits as far as its groups are understood. */
 export function cacheViewOf({ status, rules, groupHolders }: Rank): ReasonedCacheView {
-  if (status === undefined) return { picture: 'none', reason: 'its state was not reported' };
+  if (status === undefined) return { level: 'none', reason: 'its state was not reported' };
   const unnamed = [...groupHolders.keys()].find((group) => rules?.groups.includes(group) !== true);
   const flaw =
     rules === undefined || rules.flaw === ''
@@ -32,8 +32,10 @@ export function cacheViewOf({ status, rules, groupHolders }: Rank): ReasonedCach
         ? ''
         : unnamedMessage(unnamed)
       : rules.flaw;
-  if (flaw === '' || CACHE_VIEWS.indexOf(status.picture) >= CACHE_VIEWS.indexOf('approximate')) return status;
-  return { picture: 'approximate', reason: flaw };
+  const { picture: level, reason } = status;
+  if (flaw === '' || CACHE_VIEWS.indexOf(level) >= CACHE_VIEWS.indexOf('approximate'))
+    return { level, reason };
+  return { level: 'approximate', reason: flaw };
 }
 
 function unnamedMessage(group: number): string {

@@ -31,15 +31,15 @@ const NO_RANKS = 'it names no rank whose KV events are read';
 
 /** How much is known of what a worker holds: as much as of its worst rank. */
 export function cacheViewOfWorker(worker: KnownWorker | undefined): ReasonedCacheView {
-  if (worker === undefined) return { picture: 'none', reason: 'it has not reported yet what it holds' };
-  if (worker.sequence === undefined) return { picture: 'partial', reason: 'its snapshot is under way' };
+  if (worker === undefined) return { level: 'none', reason: 'it has not reported yet what it holds' };
+  if (worker.sequence === undefined) return { level: 'partial', reason: 'its snapshot is under way' };
   if (worker.ranks.size === 0) {
     const { startReason } = worker;
-    return { picture: 'none', reason: startReason === '' ? NO_RANKS : startReason };
+    return { level: 'none', reason: startReason === '' ? NO_RANKS : startReason };
   }
   const worst = worstOf(worker.ranks);
-  if (worker.refusal === '' || worseCacheView(worst.picture, 'partial') !== 'partial') return worst;
-  return { picture: 'partial', reason: worker.refusal };
+  if (worker.refusal === '' || worseCacheView(worst.level, 'partial') !== 'partial') return worst;
+  return { level: 'partial', reason: worker.refusal };
 }
 
 /** How much is known of what one rank of a worker holds. */
@@ -47,18 +47,18 @@ export function cacheViewOfWorkerRank(worker: KnownWorker | undefined, rank: num
   if (worker === undefined) return 'none';
   if (worker.sequence === undefined) return 'partial';
   const known = worker.ranks.get(rank);
-  const view = known === undefined ? 'none' : cacheViewOf(known).picture;
+  const view = known === undefined ? 'none' : cacheViewOf(known).level;
   return worker.refusal === '' ? view : worseCacheView(view, 'partial');
 }
 
 function worstOf(ranks: ReadonlyMap<number, Rank>): ReasonedCacheView {
-  let worst: ReasonedCacheView = { picture: 'exact', reason: '' };
+  let worst: ReasonedCacheView = { level: 'exact', reason: '' };
   for (const rank of ranks.values()) {
-    const { picture, reason } = cacheViewOf(rank);
-    const isWorse = CACHE_VIEWS.indexOf(picture) - CACHE_VIEWS.indexOf(worst.picture);
+    const { level, reason } = cacheViewOf(rank);
+    const isWorse = CACHE_VIEWS.indexOf(level) - CACHE_VIEWS.indexOf(worst.level);
     // Of two that are alike, the one with a fault is named, and not the one that is idle.
     if (isWorse < 0 || (isWorse === 0 && !worst.reason.includes(NOTHING_PUBLISHED))) continue;
-    worst = { picture, reason: ranks.size === 1 ? reason : `rank ${rank.rank}: ${reason}` };
+    worst = { level, reason: ranks.size === 1 ? reason : `rank ${rank.rank}: ${reason}` };
   }
   return worst;
 }

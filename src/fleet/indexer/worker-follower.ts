@@ -123,7 +123,7 @@ export class WorkerFollower implements QueuedTask, Connecting {
   }
 
   /** How much is known of what the worker holds. */
-  get picture(): ReasonedCacheView {
+  get cacheView(): ReasonedCacheView {
     const state = this.#state;
     const { index } = this.#modules;
     switch (state.type) {
@@ -131,15 +131,15 @@ export class WorkerFollower implements QueuedTask, Connecting {
         return index.cacheViewOf(this.target);
       case 'held':
         return {
-          picture: this.#leftCacheView,
+          level: this.#leftCacheView,
           reason: `its KV events name instance ${state.start.instanceId}, which no report has named yet`,
         };
       case 'outdated':
-        return { picture: 'none', reason: 'its KV events are still those of the instance before' };
+        return { level: 'none', reason: 'its KV events are still those of the instance before' };
       case 'closed':
-        return { picture: 'none', reason: 'its KV events are not followed' };
+        return { level: 'none', reason: 'its KV events are not followed' };
       default:
-        return { picture: this.#leftCacheView, reason: state.reason };
+        return { level: this.#leftCacheView, reason: state.reason };
     }
   }
 

@@ -176,7 +176,7 @@ function viewOf(
   reported: Reported,
   leftOut: LeftOut | undefined,
 ): ViewWorker {
-  const { state, offer, ejectedReason, reason, pictureReason, picture, source } = member;
+  const { state, offer, ejectedReason, reason, cacheViewReason, cacheView, source } = member;
   const isEjected = ejectedReason !== '';
   const whyLeftOut = leftOut === undefined ? '' : (LEFT_OUT[leftOut] ?? '');
   const { tokensPerBlock, rehashedTokensPerBlock, declaredTokensPerBlock } = member;
@@ -191,13 +191,13 @@ function viewOf(
     // An ejected one comes before all.
     rank: isEjected ? 0 : (1 + (MEMBER_RANKS.get(state) ?? -1)) * OFFER_RANKS + OFFERS[offer].rank,
     requests: isEjected ? 'tries' : leftOut === undefined ? OFFERS[offer].text : 'none here',
-    why: shownText(ejectedReason || reason || whyLeftOut || pictureReason, VIEW_LIMITS.whyChars),
+    why: shownText(ejectedReason || reason || whyLeftOut || cacheViewReason, VIEW_LIMITS.whyChars),
     ...(tokensPerBlock === undefined ? {} : { tokensPerBlock }),
     ...(rehashedTokensPerBlock === undefined ? {} : { rehashedTokensPerBlock }),
     ...(declaredTokensPerBlock === undefined ? {} : { declaredTokensPerBlock }),
     ...(source === EvidenceSource.UNSPECIFIED ? {} : { source: evidenceSourceName(source) }),
-    ...(picture === undefined ? {} : { cacheView: picture }),
-    ...(pictureReason === '' ? {} : { cacheViewReason: shownText(pictureReason, VIEW_LIMITS.whyChars) }),
+    ...(cacheView === undefined ? {} : { cacheView }),
+    ...(cacheViewReason === '' ? {} : { cacheViewReason: shownText(cacheViewReason, VIEW_LIMITS.whyChars) }),
     ...reported,
   };
 }

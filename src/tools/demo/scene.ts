@@ -318,7 +318,7 @@ export class SceneRun {
   /** Whether the index knows all that it can know of those that are in use. */
   #areCachesKnown(): boolean {
     const members = this.stage.view.groups.flatMap((group) => group.members);
-    return members.every(({ offer, picture }) => offer !== 'full' || picture === 'exact');
+    return members.every(({ offer, cacheView }) => offer !== 'full' || cacheView === 'exact');
   }
 
   #look(): void {

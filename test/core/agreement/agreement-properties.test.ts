@@ -101,7 +101,7 @@ describe('A11: the order and duplication of reports never change the outcome', (
     );
   });
 
-  it('after agreement neither does that of reports, pictures and mismatching events of a minority', () => {
+  it('after agreement neither does that of reports, cache views and mismatching events of a minority', () => {
     const story = fc.record({
       instance: fc.integer({ min: 1, max: 2 }),
       // Another model would be another epoch, and a cache view counts in one alone.
@@ -112,7 +112,7 @@ describe('A11: the order and duplication of reports never change the outcome', (
       mismatched: fc.integer({ min: 1, max: 2 }),
     });
     const steps = ['a', 'b'].flatMap((target) =>
-      (['report', 'picture', 'mismatch'] as const).map((step) => [target, step] as const),
+      (['report', 'cache_view', 'mismatch'] as const).map((step) => [target, step] as const),
     );
     fc.assert(
       fc.property(
@@ -129,7 +129,7 @@ describe('A11: the order and duplication of reports never change the outcome', (
                 stories[target as 'a' | 'b'];
               if (step === 'report') {
                 fleet.report(target, { ...asReport(report), instance: `${target}-${instance}`, revision: 2 });
-              } else if (step === 'picture') {
+              } else if (step === 'cache_view') {
                 fleet.cacheViewChanged(target, known, 'a gap', `${target}-${viewInstance}`);
               } else fleet.mismatched(target, width, 3, `${target}-${mismatched}`);
             }
@@ -225,9 +225,9 @@ function checkMode(fleet: TestFleet, name: string, made: Partial<AgreementOption
   const { routingMode, gateOpen, members } = fleet.group(name);
   const offered = members.filter(({ offer }) => offer !== 'none');
   const known = offered.filter(
-    ({ offer, picture: of }) => offer === 'full' && of !== undefined && of !== 'none',
+    ({ offer, cacheView: of }) => offer === 'full' && of !== undefined && of !== 'none',
   );
-  const exact = known.filter(({ picture: of, state }) => of === 'exact' && state !== 'lost');
+  const exact = known.filter(({ cacheView: of, state }) => of === 'exact' && state !== 'lost');
   const byPicture =
     exact.length === offered.length ? 'exact' : known.length > 0 ? ('mixed' as const) : 'load_only';
   const byOffer =

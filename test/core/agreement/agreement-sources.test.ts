@@ -30,7 +30,7 @@ describe('V6: where events are read', () => {
     fleet.report('b', reading(5557, 5567));
     fleet.cacheViewChanged('a', 'partial', 'nothing came yet');
     for (const target of ['b', 'c']) fleet.cacheViewChanged(target, 'exact');
-    expect(['a', 'b', 'c'].map((target) => fleet.member(target).picture)).toEqual([
+    expect(['a', 'b', 'c'].map((target) => fleet.member(target).cacheView)).toEqual([
       'doubted',
       'doubted',
       'exact',
@@ -53,9 +53,9 @@ describe('V6: where events are read', () => {
     expect(fleet.group().routingMode).toBe('mixed');
     fleet.list('a');
     // A mapped port looks the same.
-    expect(fleet.member('a')).toMatchObject({ picture: 'exact', offer: 'full' });
+    expect(fleet.member('a')).toMatchObject({ cacheView: 'exact', offer: 'full' });
     expect(fleet.group().routingMode).toBe('exact');
     fleet.report('a', { ...reading(5557, 5557), revision: 2 });
-    expect(fleet.member('a')).toMatchObject({ picture: 'exact', reason: '' });
+    expect(fleet.member('a')).toMatchObject({ cacheView: 'exact', reason: '' });
   });
 });

@@ -753,7 +753,7 @@ describe('live verification', () => {
     fleet.mismatched('a', 16);
     fleet.report('a', { size: 16, revision: 2, source: OBSERVED });
     expect(forgets()).toEqual([{ type: 'forget_instance', group: 'tiny', target: 'a', instanceId: 'a-1' }]);
-    expect(fleet.member('a').picture).toBeUndefined();
+    expect(fleet.member('a').cacheView).toBeUndefined();
     fleet.list('b', 'c');
     expect(forgets()).toHaveLength(1);
   });
@@ -877,14 +877,14 @@ describe('gate', () => {
     expect(story).toEqual(['start 1', 'open', 'shut', 'end 1', 'start 2', 'open']);
   });
 
-  it('G2: pictures belong to the index of one epoch: with a new one nothing is known at first', () => {
+  it('G2: cache views belong to the index of one epoch: with a new one nothing is known at first', () => {
     const fleet = agreedFleet();
     for (const target of ['a', 'b', 'c']) fleet.cacheViewChanged(target, 'exact');
     expect(fleet.group().routingMode).toBe('exact');
     for (const target of ['a', 'b']) fleet.mismatched(target, 64);
     fleet.advance(2_000);
     expect(fleet.group()).toMatchObject({ epoch: 2, routingMode: 'load_only' });
-    expect(fleet.member('a').picture).toBeUndefined();
+    expect(fleet.member('a').cacheView).toBeUndefined();
     fleet.cacheViewChanged('a', 'exact');
     fleet.cacheViewChanged('b', 'exact');
     expect(fleet.group().routingMode).toBe('exact');
@@ -965,7 +965,7 @@ describe('gate', () => {
     const fleet = agreedFleet();
     for (const target of ['a', 'b', 'c']) fleet.cacheViewChanged(target, 'exact');
     fleet.broken('a');
-    expect(fleet.member('a')).toMatchObject({ state: 'lost', picture: 'exact' });
+    expect(fleet.member('a')).toMatchObject({ state: 'lost', cacheView: 'exact' });
     expect(fleet.group()).toMatchObject({
       routingMode: 'mixed',
       routingReason: 'not exact: a (its sidecar is lost)',
@@ -974,7 +974,7 @@ describe('gate', () => {
     expect(fleet.group().routingMode).toBe('exact');
     fleet.broken('a');
     fleet.advance(30_000);
-    expect(fleet.member('a')).toMatchObject({ offer: 'none', picture: undefined });
+    expect(fleet.member('a')).toMatchObject({ offer: 'none', cacheView: undefined });
     expect(fleet.group().routingMode).toBe('exact');
   });
 
@@ -1021,7 +1021,7 @@ describe('gate', () => {
     });
   });
 
-  it('G7: it follows the pictures of the offered workers, and each change is logged once with its reason', () => {
+  it('G7: it follows the cache views of the offered workers, and each change is logged once with its reason', () => {
     const fleet = agreedFleet();
     fleet.cacheViewChanged('a', 'none', 'its sidecar has no KV events');
     fleet.cacheViewChanged('a', 'partial', 'unknown before sequence 12');
@@ -1029,18 +1029,18 @@ describe('gate', () => {
     fleet.cacheViewChanged('b', 'exact');
     fleet.cacheViewChanged('c', 'exact');
     expect(fleet.member('a')).toMatchObject({
-      picture: 'partial',
-      pictureReason: 'unknown before sequence 12',
+      cacheView: 'partial',
+      cacheViewReason: 'unknown before sequence 12',
     });
-    fleet.cacheViewChanged('a', 'exact', 'a reason that an exact picture does not need');
-    expect(fleet.member('a').pictureReason).toBe('');
+    fleet.cacheViewChanged('a', 'exact', 'a reason that an exact cache view does not need');
+    expect(fleet.member('a').cacheViewReason).toBe('');
     fleet.report('a', { instance: 'a-2' });
     fleet.cacheViewChanged('a', 'exact', '', 'a-1');
     expect(fleet.logs('routing_mode')).toEqual([
       'INFO Routing mode of "tiny" is now load_only: the gate is open, and no cache view is held here.',
-      'INFO Routing mode of "tiny" is now mixed: not exact: a (partial: unknown before sequence 12), b (no picture yet), c (no picture yet).',
+      'INFO Routing mode of "tiny" is now mixed: not exact: a (partial: unknown before sequence 12), b (no cache view yet), c (no cache view yet).',
       'INFO Routing mode of "tiny" is now exact: the cache view of every offered worker is exact.',
-      'INFO Routing mode of "tiny" is now mixed: not exact: a (no picture yet).',
+      'INFO Routing mode of "tiny" is now mixed: not exact: a (no cache view yet).',
     ]);
     fleet.cacheViewChanged('a', 'exact', '', 'a-2');
     expect(fleet.group().routingMode).toBe('exact');
@@ -1054,8 +1054,8 @@ describe('gate', () => {
     for (const target of ['a', 'b', 'c']) fleet.cacheViewChanged(target, 'exact');
     doubt('a', '5 of 5 requests');
     expect(fleet.member('a')).toMatchObject({
-      picture: 'doubted',
-      pictureReason: '5 of 5 requests',
+      cacheView: 'doubted',
+      cacheViewReason: '5 of 5 requests',
       offer: 'full',
     });
     expect(fleet.group()).toMatchObject({
@@ -1064,18 +1064,21 @@ describe('gate', () => {
     });
     // What is not known any more cannot be contradicted.
     fleet.cacheViewChanged('a', 'stale', 'a break');
-    expect(fleet.member('a')).toMatchObject({ picture: 'stale', pictureReason: 'a break' });
+    expect(fleet.member('a')).toMatchObject({ cacheView: 'stale', cacheViewReason: 'a break' });
     fleet.cacheViewChanged('a', 'partial', 'a gap');
-    expect(fleet.member('a')).toMatchObject({ picture: 'doubted', pictureReason: '5 of 5 requests (a gap)' });
+    expect(fleet.member('a')).toMatchObject({
+      cacheView: 'doubted',
+      cacheViewReason: '5 of 5 requests (a gap)',
+    });
     fleet.cacheViewChanged('a', 'exact');
     doubt('a', '', 'a-0');
-    expect(fleet.member('a').picture).toBe('doubted');
+    expect(fleet.member('a').cacheView).toBe('doubted');
     doubt('a', '');
     expect(fleet.group().routingMode).toBe('exact');
     doubt('b', '6 of 6 requests');
     fleet.report('b', { instance: 'b-2' });
     fleet.cacheViewChanged('b', 'exact', '', 'b-2');
-    expect(fleet.member('b').picture).toBe('exact');
+    expect(fleet.member('b').cacheView).toBe('exact');
   });
 
   it('G7: a worker that is offered without cache knowledge keeps the mode from exact, and one that is not offered does not', () => {
@@ -1092,7 +1095,7 @@ describe('gate', () => {
     });
   });
 
-  it('G7: without live events the mode is approximate, whatever the pictures', () => {
+  it('G7: without live events the mode is approximate, whatever the cache views', () => {
     const fleet = agreedFleet({ kvEvents: 'approximate' });
     expect(fleet.group()).toMatchObject({
       routingMode: 'approximate',
@@ -1107,7 +1110,7 @@ describe('gate', () => {
     fleet.list(...targets);
     for (const target of targets) fleet.report(target);
     fleet.cacheViewChanged('w-10', 'exact');
-    expect(fleet.group().routingReason).toMatch(/w-20 \(no picture yet\) and 19 more$/);
+    expect(fleet.group().routingReason).toMatch(/w-20 \(no cache view yet\) and 19 more$/);
   });
 
   it('G7: a cache view that is reported again changes nothing visible', () => {

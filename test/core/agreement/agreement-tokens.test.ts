@@ -152,8 +152,8 @@ describe('A13: what workers make of the same prompts', () => {
     fleet.report('c', { ...OTHERS, instance: 'c-2' });
     fleet.report('c', { ...OTHERS, instance: 'c-2', revision: 2 });
     fleet.cacheViewChanged('c', 'exact', '', 'c-2');
-    expect(fleet.member('c')).toMatchObject({ state: 'conforming', offer: 'full', picture: 'approximate' });
-    expect(fleet.member('c').pictureReason).toContain('token 9 at position 1');
+    expect(fleet.member('c')).toMatchObject({ state: 'conforming', offer: 'full', cacheView: 'approximate' });
+    expect(fleet.member('c').cacheViewReason).toContain('token 9 at position 1');
     expect(fleet.logs('tokens_differ')).toHaveLength(1);
     expect(fleet.logs('tokens_differ')[0]).toContain('what is predicted for it is not exact');
   });
@@ -172,7 +172,7 @@ describe('A13: what workers make of the same prompts', () => {
     fleet.report('s', sglang);
     expect(fleet.group().gateOpen).toBe(true);
     for (const target of ['s', 'v', 'w']) fleet.cacheViewChanged(target, 'exact');
-    expect(['s', 'v', 'w'].map((target) => fleet.member(target).picture)).toEqual([
+    expect(['s', 'v', 'w'].map((target) => fleet.member(target).cacheView)).toEqual([
       'approximate',
       'exact',
       'exact',
@@ -218,8 +218,8 @@ describe('A13 and A11', () => {
               });
             expect(fleet.group()).toMatchObject({ gateOpen: true, epoch: 1 });
             return targets.map((target) => {
-              const { state, offer, picture } = fleet.member(target);
-              return [state, offer, picture];
+              const { state, offer, cacheView } = fleet.member(target);
+              return [state, offer, cacheView];
             });
           };
           expect(run(order)).toEqual(run(targets));

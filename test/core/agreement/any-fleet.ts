@@ -117,10 +117,10 @@ export const anyEvent = (
     fc
       .record({ name: target, instance: fc.integer({ min: 1, max: 3 }), known: anyCacheView })
       .map(({ name, instance, known }) => ({
-        type: 'picture' as const,
+        type: 'cache_view' as const,
         target: name,
         instanceId: `${name}-${instance}`,
-        picture: known,
+        level: known,
         reason: 'a gap',
       })),
     fc

@@ -94,14 +94,14 @@ describe('a fleet index', () => {
     const { index } = make();
     applyAll(index, 'w-1', start(), part([1, 2]), part([3]), end(7), changes(8, stored([4]), removed([3])));
     expect(find(index, [1, 2, 3, 4])).toEqual(['w-1/0 2,2,2,2']);
-    expect(index.cacheViewOf('w-1')).toEqual({ picture: 'exact', reason: '' });
+    expect(index.cacheViewOf('w-1')).toEqual({ level: 'exact', reason: '' });
     expect(index.positionOf('w-1')).toEqual({ streamId: 's-1', sequence: 8 });
   });
 
   it('G3: says until the snapshot is complete that blocks may be missing, and cannot be resumed before', () => {
     const { index } = make();
     applyAll(index, 'w-1', start(), part([1]));
-    expect(index.cacheViewOf('w-1')).toEqual({ picture: 'partial', reason: 'its snapshot is under way' });
+    expect(index.cacheViewOf('w-1')).toEqual({ level: 'partial', reason: 'its snapshot is under way' });
     expect(index.positionOf('w-1')).toBeUndefined();
   });
 
@@ -118,7 +118,7 @@ describe('a fleet index', () => {
     applyAll(index, 'w-1', start(), part([1], 16), end(), changes(1, stored([2], 16), stored([3])));
     expect(mismatches).toHaveLength(2);
     expect(find(index, [3])).toEqual(['w-1/0 1,1,1,1']);
-    expect(index.cacheViewOf('w-1').picture).toBe('partial');
+    expect(index.cacheViewOf('w-1').level).toBe('partial');
     expect(index.cacheViewOf('w-1').reason).toContain('16 tokens wide');
   });
 
@@ -213,10 +213,10 @@ describe('a fleet index', () => {
     const { index } = make();
     const partial: RankStatus = { rank: 1, picture: 'partial', reason: 'too old', blockCount: 0 };
     applyAll(index, 'w-1', start({ ranks: [exact(0), partial] }), end());
-    expect(index.cacheViewOf('w-1')).toEqual({ picture: 'partial', reason: 'rank 1: too old' });
+    expect(index.cacheViewOf('w-1')).toEqual({ level: 'partial', reason: 'rank 1: too old' });
     expect([index.cacheViewOfRank('w-1', 0), index.cacheViewOfRank('w-1', 1)]).toEqual(['exact', 'partial']);
     applyAll(index, 'w-1', { type: 'rank_state', status: exact(1) });
-    expect(index.cacheViewOf('w-1').picture).toBe('exact');
+    expect(index.cacheViewOf('w-1').level).toBe('exact');
   });
 
   it('says in the words of the sidecar why nothing is read of its engine', () => {
@@ -224,7 +224,7 @@ describe('a fleet index', () => {
     const silent = { ...start({ ranks: [] }), reason: 'the engine publishes no KV events' } as RelayMessage;
     applyAll(index, 'w-1', silent, end());
     expect(index.cacheViewOf('w-1')).toEqual({
-      picture: 'none',
+      level: 'none',
       reason: 'the engine publishes no KV events',
     });
   });
@@ -243,7 +243,7 @@ describe('a fleet index', () => {
     applyAll(index, 'w-1', changes(3, stored([9])));
     expect(find(index, [2])).toEqual(['w-1/0 1,1,1,1']);
     expect(find(index, [9])).toEqual(['w-1/0 1,1,1,1']);
-    expect(index.cacheViewOf('w-1')).toMatchObject({ picture: 'partial' });
+    expect(index.cacheViewOf('w-1')).toMatchObject({ level: 'partial' });
     expect(tally.eventsOf('stored', 'no_room')).toBe(1);
   });
 
@@ -255,7 +255,7 @@ describe('a fleet index', () => {
       sequenceHashes: many,
     };
     applyAll(index, 'w-1', start(), whole, end());
-    expect(index.cacheViewOf('w-1').picture).toBe('partial');
+    expect(index.cacheViewOf('w-1').level).toBe('partial');
     expect(index.cacheViewOf('w-1').reason).toContain('index is full');
     expect(index.find(askedPrompt(many.subarray(0, 80)))).toMatchObject([
       { target: 'w-1', blocks: [10, 10, 10, 10] },

@@ -254,7 +254,7 @@ describe('how much is known of a rank', () => {
     expect(fleet.find(prompt)).toEqual(['w-1 28,28,28,28']);
     expect(fleet.index.cacheViewOfRank('w-1', 0)).toBe('approximate');
     expect(fleet.index.cacheViewOf('w-1')).toEqual({
-      picture: 'approximate',
+      level: 'approximate',
       reason:
         'its KV cache group 1 (hologram) is of a kind that this version does not know: what is predicted may be more or less than the truth',
     });
@@ -278,7 +278,7 @@ describe('how much is known of a rank', () => {
     fleet.add('w-1', [], reportedHits(unknown));
     fleet.store('w-1', prompt, range(0, 28));
     expect(fleet.find(prompt)).toEqual(['w-1 27,27,27,27']);
-    expect(fleet.index.cacheViewOf('w-1').picture).toBe('approximate');
+    expect(fleet.index.cacheViewOf('w-1').level).toBe('approximate');
     expect(fleet.index.cacheViewOf('w-1').reason).toContain(
       'it decodes speculatively, and only its /server_info',
     );
@@ -290,17 +290,17 @@ describe('how much is known of a rank', () => {
     const fleet = new Fleet();
     fleet.add('w-1', []);
     fleet.store('w-1', prompt, range(0, 2), sliding(3, 64));
-    expect(fleet.index.cacheViewOf('w-1')).toMatchObject({ picture: 'approximate' });
+    expect(fleet.index.cacheViewOf('w-1')).toMatchObject({ level: 'approximate' });
     expect(fleet.index.cacheViewOf('w-1').reason).toContain('KV cache group 3');
     fleet.apply('w-1', { type: 'rank_state', status: statusOf([full(0), sliding(3, 64)]) });
-    expect(fleet.index.cacheViewOf('w-1').picture).toBe('exact');
+    expect(fleet.index.cacheViewOf('w-1').level).toBe('exact');
   });
 
   it('is partial where a group came with another width than it was named with', () => {
     const fleet = new Fleet();
     fleet.add('w-1', [full(0), sliding(1, 128, 64)]);
     fleet.store('w-1', prompt, [0], sliding(1, 128));
-    expect(fleet.index.cacheViewOf('w-1').picture).toBe('partial');
+    expect(fleet.index.cacheViewOf('w-1').level).toBe('partial');
     expect(fleet.index.cacheViewOf('w-1').reason).toContain('blocks of 64 tokens, and some came with 32');
   });
 

@@ -131,10 +131,10 @@ describe('who follows a worker', () => {
     const { follower, source, held, settle } = follow();
     source.say(start(), part(1, 2));
     await settle();
-    expect([follower.state, follower.picture.picture, held()]).toEqual(['applying', 'partial', [1, 2]]);
+    expect([follower.state, follower.cacheView.level, held()]).toEqual(['applying', 'partial', [1, 2]]);
     source.say(end, stored(1, 3));
     await settle();
-    expect([follower.picture.picture, held()]).toEqual(['exact', [1, 2, 3]]);
+    expect([follower.cacheView.level, held()]).toEqual(['exact', [1, 2, 3]]);
   });
 
   it('G5: keeps what it holds while the connection is away, and goes on where it left off', async () => {
@@ -142,12 +142,12 @@ describe('who follows a worker', () => {
     source.say(start(), part(1), end, stored(1, 2));
     await settle();
     follower.setSource(undefined);
-    expect([follower.state, follower.picture.picture, held()]).toEqual(['unconnected', 'stale', [1, 2]]);
+    expect([follower.state, follower.cacheView.level, held()]).toEqual(['unconnected', 'stale', [1, 2]]);
     follower.setSource(source);
     expect(source.asked).toEqual([undefined, { streamId: 's-1', sequence: 1 }]);
     source.say(start({ resumed: true }), stored(2, 3));
     await settle();
-    expect([follower.picture.picture, held(), tally.gapsOf('resumed')]).toEqual(['exact', [1, 2, 3], 1]);
+    expect([follower.cacheView.level, held(), tally.gapsOf('resumed')]).toEqual(['exact', [1, 2, 3], 1]);
     expect(source.openReaders).toBe(1);
   });
 
@@ -156,8 +156,8 @@ describe('who follows a worker', () => {
     source.say(start(), part(1, 2), end);
     await settle();
     source.break();
-    expect(follower.picture).toEqual({
-      picture: 'stale',
+    expect(follower.cacheView).toEqual({
+      level: 'stale',
       reason: 'its KV event stream broke: UNAVAILABLE "gone"',
     });
     await clock.advanceMs(250);
@@ -169,13 +169,13 @@ describe('who follows a worker', () => {
   it('says of half a snapshot, which it goes on to credit after a break, that it is a part', async () => {
     const { follower, source, held, settle } = follow();
     source.break();
-    expect([follower.picture.picture, held()]).toEqual(['none', []]);
+    expect([follower.cacheView.level, held()]).toEqual(['none', []]);
     await settle();
     const other = follow();
     other.source.say(start(), part(1));
     await other.settle();
     other.source.break();
-    expect([other.follower.picture.picture, other.held()]).toEqual(['stale', [1]]);
+    expect([other.follower.cacheView.level, other.held()]).toEqual(['stale', [1]]);
   });
 
   it('waits longer and longer for a sidecar that breaks again and again', async () => {
@@ -193,7 +193,7 @@ describe('who follows a worker', () => {
   it('asks a sidecar that knows nothing of KV events only now and then, and says so in words', async () => {
     const { follower, source, clock } = follow();
     source.break({ reason: 'its sidecar serves no KV events', isUnsupported: true });
-    expect(follower.picture).toEqual({ picture: 'none', reason: 'its sidecar serves no KV events' });
+    expect(follower.cacheView).toEqual({ level: 'none', reason: 'its sidecar serves no KV events' });
     await clock.advanceMs(4 * 60_000);
     expect(source.asked).toHaveLength(1);
     await clock.advanceMs(60_000);
@@ -204,10 +204,10 @@ describe('who follows a worker', () => {
     const { follower, source, held, settle } = follow('i-0');
     source.say(start(), part(1), end, stored(1, 2));
     await settle();
-    expect([follower.state, follower.picture.picture, held()]).toEqual(['held', 'none', []]);
+    expect([follower.state, follower.cacheView.level, held()]).toEqual(['held', 'none', []]);
     follower.setInstance('i-1');
     await settle();
-    expect([follower.state, follower.picture.picture, held()]).toEqual(['applying', 'exact', [1, 2]]);
+    expect([follower.state, follower.cacheView.level, held()]).toEqual(['applying', 'exact', [1, 2]]);
   });
 
   it('does not wait for ever for a report that never comes', async () => {
@@ -215,7 +215,7 @@ describe('who follows a worker', () => {
     source.say(start());
     await clock.advanceMs(15_001);
     expect([follower.state, source.openReaders]).toEqual(['waiting', 0]);
-    expect(follower.picture.reason).toContain('instance i-1, which no report named');
+    expect(follower.cacheView.reason).toContain('instance i-1, which no report named');
   });
 
   it('A8: drops what an instance held that is over, applies nothing more of it, and takes the next from its start', async () => {
@@ -230,7 +230,7 @@ describe('who follows a worker', () => {
     follower.setInstance('i-2');
     source.say(start({ instance: 'i-2', stream: 's-2' }), part(3), end);
     await settle();
-    expect([follower.picture.picture, held()]).toEqual(['exact', [3]]);
+    expect([follower.cacheView.level, held()]).toEqual(['exact', [3]]);
   });
 
   it('does not wait for the name that a restarted sidecar had for its engine before it asked it', async () => {
@@ -240,7 +240,7 @@ describe('who follows a worker', () => {
     expect(follower.state).toBe('held');
     source.say(start(), part(1), end);
     await settle();
-    expect([follower.picture.picture, held()]).toEqual(['exact', [1]]);
+    expect([follower.cacheView.level, held()]).toEqual(['exact', [1]]);
   });
 
   it('begins again immediately where an instance was not over: a restarted sidecar names it when it has asked its engine', async () => {
@@ -256,7 +256,7 @@ describe('who follows a worker', () => {
     follower.setInstance('i-1');
     source.say(start({ stream: 's-2' }), part(2), end);
     await settle();
-    expect([follower.picture.picture, held(), source.openReaders]).toEqual(['exact', [2], 1]);
+    expect([follower.cacheView.level, held(), source.openReaders]).toEqual(['exact', [2], 1]);
   });
 
   it('drops what the old instance held as soon as the stream names the next, before any report', async () => {
@@ -278,7 +278,7 @@ describe('who follows a worker', () => {
     await settle();
     source.say(start({ instance: 'i-2', resumed: true }), stored(1, 2));
     await settle();
-    expect([follower.state, follower.picture.picture, held()]).toEqual(['held', 'stale', [1]]);
+    expect([follower.state, follower.cacheView.level, held()]).toEqual(['held', 'stale', [1]]);
     follower.forget('i-1');
     follower.setInstance('i-2');
     await settle();
@@ -290,7 +290,7 @@ describe('who follows a worker', () => {
     source.say(start(), part(1), end, stored(5, 2));
     await settle();
     expect(follower.state).toBe('waiting');
-    expect(follower.picture.reason).toContain('changes 1 to 4 are missing');
+    expect(follower.cacheView.reason).toContain('changes 1 to 4 are missing');
     await clock.advanceMs(250);
     expect(source.asked).toEqual([undefined, undefined]);
   });

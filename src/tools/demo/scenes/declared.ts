@@ -71,7 +71,8 @@ export const declaredScene: Scene = {
       (group) =>
         isOpenWith(group, 32) &&
         namesIn(group, 'conforming') === 'worker-c' &&
-        group?.members.every(({ target, picture }) => target === 'worker-c' || picture === 'exact') === true,
+        group?.members.every(({ target, cacheView }) => target === 'worker-c' || cacheView === 'exact') ===
+          true,
     );
     await run.showStatus();
   },

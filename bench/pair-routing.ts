@@ -5,7 +5,7 @@
  * workers in turn and against the same host first.
  */
 import { loadavg } from 'node:os';
-import { PairBook } from '../src/core/pairs/pair-book.js';
+import type { PairBook } from '../src/core/pairs/pair-book.js';
 import { seededRandom } from '../src/edge/platform/random.js';
 import { type Candidate, PARTS } from '../src/fleet/router/choice/candidates.js';
 import { DEFAULT_COST_WEIGHTS } from '../src/fleet/router/choice/cost.js';
@@ -18,7 +18,7 @@ import { knownPairs } from '../test/fleet/router/support/known-pairs.js';
 import { FilledIndex } from '../test/support/filled-index.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 import { collectGarbage } from './support/garbage.js';
-import { join, memberOf, targetOf } from './support/pair-members.js';
+import { bookOf, join, memberOf, targetOf } from './support/pair-members.js';
 
 const TOKENS_PER_BLOCK = 16;
 const BYTES_PER_TOKEN = 128 * 1024;
@@ -270,15 +270,6 @@ function bytesInUse(): number {
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
-}
-
-function bookOf(count: number): PairBook {
-  const book = new PairBook({ policy: 'warn' });
-  for (let at = 0; at < count; at += 1) {
-    join(book, memberOf('prefill', at, 0));
-    join(book, memberOf('decode', at, 0));
-  }
-  return book;
 }
 
 /** What happens to pairs between two decisions: a transfer ends, and now and then one fails, or a worker starts again. */

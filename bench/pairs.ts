@@ -3,24 +3,14 @@
  * one prefill worker, and memory. The floor of a change is judging one pair; that of a look-up is two look-ups in a `Map`.
  */
 import { judgeProfiles } from '../src/core/pairs/judge-profiles.js';
-import { PairBook } from '../src/core/pairs/pair-book.js';
 import type { PairMember } from '../src/core/pairs/pair-member.js';
 import { figure, IS_QUICK, median, title } from './support/figures.js';
 import { collectGarbage } from './support/garbage.js';
-import { join, memberOf, profileOf, targetOf } from './support/pair-members.js';
+import { bookOf, memberOf, profileOf, targetOf } from './support/pair-members.js';
 
 const WORKERS = 1_000;
 const ROUNDS = IS_QUICK ? 3 : 9;
 const CALLS = IS_QUICK ? 200 : 2_000;
-
-function bookOf(count: number): PairBook {
-  const book = new PairBook({ policy: 'warn' });
-  for (let at = 0; at < count; at += 1) {
-    join(book, memberOf('prefill', at, 0));
-    join(book, memberOf('decode', at, 0));
-  }
-  return book;
-}
 
 /** Microseconds of one call, as the median of the rounds. */
 function measured(call: (at: number) => unknown, calls = CALLS): number {

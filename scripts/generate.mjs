@@ -4,21 +4,19 @@
 //   node scripts/generate.mjs            writes src/gen
 //   node scripts/generate.mjs --check    exits 1 when src/gen is out of date
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { filesBelow } from './parts/files-below.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const committed = join(root, 'src/gen');
 const buf = join(root, 'node_modules/.bin/buf');
 
 /** Every file below a folder, relative to it, in order. */
-function filesBelow(folder) {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
-    .sort();
+function placesBelow(folder) {
+  return filesBelow(folder).map((file) => relative(folder, file));
 }
 
 const scratch = mkdtempSync(join(tmpdir(), 'kv-accord-gen-'));
@@ -53,7 +51,7 @@ try {
 
   // Of an enumeration's value that only a newer peer knows, ts-proto makes an error: one such worker would take the
   // JSON of a whole fleet away. Proto3's JSON has the number.
-  for (const file of filesBelow(made)) {
+  for (const file of placesBelow(made)) {
     const path = join(made, file);
     const text = readFileSync(path, 'utf8');
     const tolerant = text.replace(
@@ -64,7 +62,7 @@ try {
   }
 
   if (process.argv.includes('--check')) {
-    const differing = [...new Set([...filesBelow(made), ...filesBelow(committed)])].filter((file) => {
+    const differing = [...new Set([...placesBelow(made), ...placesBelow(committed)])].filter((file) => {
       try {
         return !readFileSync(join(made, file)).equals(readFileSync(join(committed, file)));
       } catch {

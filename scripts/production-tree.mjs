@@ -23,8 +23,8 @@ import {
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { filesBelow } from './parts/files-below.mjs';
 import { readSbom } from './parts/sbom.mjs';
-import { filesBelow } from './production-tree/files-below.mjs';
 import { leftOut } from './production-tree/left-out.mjs';
 import { loadedFiles } from './production-tree/loaded-files.mjs';
 
@@ -61,7 +61,7 @@ let droppedBytes = 0;
 for (const path of packages) {
   const folder = join(root, path);
   // Packages inside a package are in the lock file too, with a path of their own.
-  const files = filesBelow(folder, { skip: 'node_modules' });
+  const files = filesBelow(folder, (name) => name === 'node_modules');
   if (files.some((file) => loaded.has(file))) present.add(path);
   const reasonOf = leftOut(folder, files, { loaded, arch });
   for (const file of files) {

@@ -1,5 +1,5 @@
 import { NO_POSITION } from '../../src/core/contract/worker-position.js';
-import type { PairBook } from '../../src/core/pairs/pair-book.js';
+import { PairBook } from '../../src/core/pairs/pair-book.js';
 import type { PairMember } from '../../src/core/pairs/pair-member.js';
 import type { TransferProfile } from '../../src/core/pairs/transfer-profile.js';
 import { EngineKind } from '../../src/gen/kvaccord/v1/capabilities.js';
@@ -66,4 +66,14 @@ export function join(book: PairBook, member: PairMember): void {
   book.setMember(member);
   for (const { prefillTarget, prefillInstanceId, class: pairClass } of book.openQuestions(member.target))
     book.setChannel(prefillTarget, prefillInstanceId, pairClass, { state: 'reachable' });
+}
+
+/** The book of so many prefill and so many decode workers. */
+export function bookOf(count: number): PairBook {
+  const book = new PairBook({ policy: 'warn' });
+  for (let at = 0; at < count; at += 1) {
+    join(book, memberOf('prefill', at, 0));
+    join(book, memberOf('decode', at, 0));
+  }
+  return book;
 }

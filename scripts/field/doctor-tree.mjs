@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { relative } from 'node:path';
-import { filesBelow } from './files-below.mjs';
+import { sourcesBelow } from '../parts/files-below.mjs';
 import { countBy, lastLines } from './lint-tree.mjs';
 import { runProgram } from './run-program.mjs';
 
@@ -13,7 +13,7 @@ const LOG_LINE =
 
 /** What the doctor says of every file of a repository that looks like a log, each by itself. */
 export async function readDoctor(folder, { timeoutMs, heapMb, maxLogs }) {
-  const logs = filesBelow(folder, ['.log', '.txt', '.out', '.err']).filter(looksLikeLog);
+  const logs = sourcesBelow(folder, ['.log', '.txt', '.out', '.err']).filter(looksLikeLog);
   const read = [];
   for (const file of logs.slice(0, maxLogs)) {
     const answer = await runProgram(['doctor', '--json', '--logs', file], {

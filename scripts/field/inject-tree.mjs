@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import { filesBelow } from './files-below.mjs';
+import { sourcesBelow } from '../parts/files-below.mjs';
 import { countBy, lastLines, reasonOf } from './lint-tree.mjs';
 import { runProgram } from './run-program.mjs';
 
@@ -30,7 +30,7 @@ export async function tryInject(folder, { timeoutMs, heapMb }) {
     notes: [],
   };
   const startedAt = performance.now();
-  const found = filesBelow(folder, EXTENSIONS);
+  const found = sourcesBelow(folder, EXTENSIONS);
   totals.files = found.length;
   // Only what can be a workload.
   const all = found.filter((file) => /^\s*(?:-\s+)?"?kind"?\s*:/m.test(readFileSync(file, 'latin1')));

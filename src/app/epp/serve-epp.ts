@@ -3,6 +3,7 @@ import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { systemResolver } from '../../edge/platform/net/resolver.js';
 import type { Environment } from '../../edge/platform/processes/environment.js';
+import { collectForBodies } from '../../edge/platform/processes/garbage.js';
 import { nodeVersion } from '../../edge/platform/processes/node-version.js';
 import { systemRandom } from '../../edge/platform/random.js';
 import { untilAborted } from '../../edge/platform/time/on-abort.js';
@@ -75,6 +76,7 @@ export async function serveEpp(
   closing: Closing,
 ): Promise<EppEnd> {
   const { clock, logger, version, signal } = modules;
+  collectForBodies();
   const given = new GivenEndpoints(givenUrlsOf(settings));
   const aggregator = await openAggregator(settings, {
     title: 'kv-accord epp',
@@ -177,6 +179,9 @@ function takesResets(version: string): boolean {
   return major > 22 || (major === 22 && minor >= 10);
 }
 
+/** A prompt of 100 KB and what a gateway says with it come without waiting; grpc-go, which other pickers are made with, lets 16 MiB come. */
+const WINDOW_BYTES = 256 * 1024;
+
 /** How long the last messages of a drain may take to go out. */
 const CUT_GRACE_MS = 500;
 
@@ -190,6 +195,7 @@ function limitsOf({ maxRequests, httpBodyLimitBytes }: EppSettings): Partial<Rpc
     maxOpenCalls: streams,
     maxCallsPerSecondPerConnection: Number.MAX_SAFE_INTEGER,
     takesResets: true,
+    windowBytes: WINDOW_BYTES,
   };
 }
 

@@ -17,6 +17,11 @@ export interface RpcLimits {
    * connection is ended for more than 33 a second, after 1,000 of them; Node before 22.10 cannot be asked for anything else.
    */
   readonly takesResets?: boolean;
+  /**
+   * Bytes that a caller may send ahead on one call before it waits for the server, and on a connection four times as many. For
+   * servers that take large messages. Default HTTP/2's own 65,535 for both.
+   */
+  readonly windowBytes?: number;
 }
 
 /** Largest message: gRPC's own default for receiving, which no peer has to be sent. */

@@ -22,11 +22,10 @@ let isQuiet = false;
 export function quietenResets(): void {
   if (isQuiet) return;
   isQuiet = true;
-  subscribe('http2.server.stream.created', (message) => {
+  // Node says so after it has ended the writing side, which takes an error of its own where the stream is destroyed before,
+  // and before it destroys the stream.
+  subscribe('http2.server.stream.close', (message) => {
     const { stream } = message as { readonly stream: ServerHttp2Stream };
-    // Comes before Node ends the stream, which has its code already.
-    stream.once('aborted', () => {
-      if (!IN_ORDER.has(stream.rstCode)) stream.destroy(RESET);
-    });
+    if (!IN_ORDER.has(stream.rstCode)) stream.destroy(RESET);
   });
 }

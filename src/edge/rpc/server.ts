@@ -19,6 +19,7 @@ import { Admission } from './admission.js';
 import { Connections } from './connections.js';
 import type { RpcEdge } from './handlers.js';
 import { Health } from './health.js';
+import { allowResets, widenConnections, widenStreams } from './http2-options.js';
 import { DEFAULT_RPC_LIMITS, type RpcLimits, STREAM_MARGIN } from './limits.js';
 import { quietenResets } from './quiet-resets.js';
 import { Reflection } from './reflection.js';
@@ -103,6 +104,7 @@ export class RpcServer {
       allowResets(this.#grpc);
       quietenResets();
     }
+    if (limits.windowBytes !== undefined) widenStreams(this.#grpc, limits.windowBytes);
     this.addService(HealthService, this.health.createHandlers(this.edge));
     const reflection = new Reflection({ serviceNames: () => this.#serviceNames }).createHandlers(this.edge);
     this.addService(ServerReflectionService, reflection);
@@ -169,6 +171,8 @@ export class RpcServer {
     const { clock, logger, security } = this.#modules;
     // TLS ends before grpc-js, which sees plaintext in either case, and the certificate of its caller.
     const injector = this.#grpc.createConnectionInjector(ServerCredentials.createInsecure());
+    const { windowBytes } = this.#limits;
+    if (windowBytes !== undefined) widenConnections(this.#grpc, windowBytes);
     const speak = (socket: Socket): void => {
       this.#connections.expectFirstBytes(socket);
       injector.injectConnection(socket);
@@ -225,15 +229,4 @@ export class RpcServer {
       );
     });
   }
-}
-
-/** Resets of streams at a time, and a second, that end no connection: no bound, since calls themselves are bounded. */
-const MANY_RESETS = 1_000_000_000;
-
-/** grpc-js (1.14.7) hands no option of this kind to Node's `http2.createServer`, whose options it keeps under this name. */
-function allowResets(server: Server): void {
-  const { commonServerOptions } = server as unknown as { commonServerOptions?: Record<string, unknown> };
-  if (commonServerOptions === undefined) throw new Error('grpc-js keeps the options of HTTP/2 elsewhere');
-  commonServerOptions['streamResetBurst'] = MANY_RESETS;
-  commonServerOptions['streamResetRate'] = MANY_RESETS;
 }

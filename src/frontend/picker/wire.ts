@@ -26,6 +26,7 @@ export interface GatewayMessage {
     | { readonly $case: 'requestBody' | 'responseBody'; readonly value: HttpBody }
     | { readonly $case: 'requestTrailers' | 'responseTrailers' }
     | undefined;
+  /** Of heads alone, where it says something. */
   readonly metadataContext: Metadata | undefined;
   readonly observabilityMode: boolean;
   readonly protocolConfig: ProtocolConfiguration | undefined;
@@ -123,7 +124,7 @@ const TAG = {
 export function readMessage(bytes: Buffer): GatewayMessage {
   const fields = new Fields(bytes);
   let request: GatewayMessage['request'];
-  let metadataContext: Metadata | undefined;
+  let metadata: Buffer | undefined;
   let observabilityMode = false;
   let protocolConfig: ProtocolConfiguration | undefined;
   while (fields.pos < fields.len) {
@@ -150,7 +151,7 @@ export function readMessage(bytes: Buffer): GatewayMessage {
         request = { $case: 'responseTrailers' };
         break;
       case TAG.metadataContext:
-        metadataContext = Metadata.decode(fields.bytesOf(fields.len));
+        metadata = fields.bytesOf(fields.len);
         break;
       case TAG.observabilityMode:
         observabilityMode = fields.bool();
@@ -162,6 +163,8 @@ export function readMessage(bytes: Buffer): GatewayMessage {
         fields.pass(tag);
     }
   }
+  const isHead = request?.$case === 'requestHeaders' || request?.$case === 'responseHeaders';
+  const metadataContext = isHead && metadata !== undefined ? Metadata.decode(metadata) : undefined;
   return { request, metadataContext, observabilityMode, protocolConfig };
 }
 

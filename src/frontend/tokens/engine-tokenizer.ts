@@ -72,6 +72,8 @@ export class EngineTokenizer {
   readonly #http: EngineHttp;
   readonly #mayHaveKey: (worker: CatalogueWorker) => boolean;
   readonly #healths = new LRUCache<string, EngineHealth>({ max: MAX_ENGINES });
+  /** Parsing one takes longer than all else that is done to ask. */
+  readonly #urls = new LRUCache<string, URL>({ max: MAX_ENGINES });
   readonly #remembered: LRUCache<string, KnownTokens> | undefined;
   #turn = 0;
   #asking = 0;
@@ -244,7 +246,7 @@ export class EngineTokenizer {
     if (!endpoint.takesAll && !prompt.isPlain) return undefined;
     const body = query.bodyFor(endpoint);
     if (body === undefined) return none('bad_prompt');
-    const url = new URL(`${worker.baseUrl}${endpoint.path(prompt.kind)}`);
+    const url = this.#urlOf(`${worker.baseUrl}${endpoint.path(prompt.kind)}`);
     const mayHaveKey = this.#mayHaveKey(worker);
     const answered = await this.#http.ask(url, { body, mayHaveKey }, signal);
     const { status } = answered;
@@ -275,6 +277,12 @@ export class EngineTokenizer {
     if (media === undefined || media.length === 0 || mediaProblem(media, tokens.length) !== undefined)
       return none('media');
     return { tokens, media };
+  }
+
+  #urlOf(text: string): URL {
+    const url = this.#urls.get(text) ?? new URL(text);
+    this.#urls.set(text, url);
+    return url;
   }
 
   /** What it is, by the owner of its models; one that is not known is asked as any other engine is. */

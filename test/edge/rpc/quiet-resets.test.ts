@@ -37,7 +37,7 @@ async function resetWith(code: number): Promise<{ error: unknown; rstCode: numbe
 describe('streams that their peer resets', () => {
   it('end with one error for all, where Node says of them, and with their own code', async () => {
     let isSaid = false;
-    subscribe('http2.server.stream.created', () => {
+    subscribe('http2.server.stream.close', () => {
       isSaid = true;
     });
     quietenResets();

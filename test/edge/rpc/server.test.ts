@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { existsSync, renameSync } from 'node:fs';
+import { connect } from 'node:http2';
 import { createServer } from 'node:net';
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
@@ -11,7 +13,7 @@ import { createPlaintextSecurity } from '../../../src/edge/security/security.js'
 import { BytesClient, BytesService } from './bytes-service.js';
 import { TestFolder } from './certificates.js';
 import { collect, unary } from './rpc-calls.js';
-import { createTestServer, dial } from './rpc-test-server.js';
+import { cleanUp, createTestServer, dial } from './rpc-test-server.js';
 
 /** A server that echoes, holds unary calls named "hold" until they are let go, and watches in silence. */
 async function startedServer(options: { limits?: Partial<RpcLimits>; listen?: string } = {}) {
@@ -46,6 +48,24 @@ async function failure(call: Promise<unknown>): Promise<{ error: ServiceError; r
   );
   return { error, reason: readPeerReason(error)?.reason };
 }
+
+describe('windows', () => {
+  it('let callers send as much ahead as HTTP/2 itself says, or as the server wants', async () => {
+    for (const [limits, stream, connection] of [
+      [{}, 65_535, 65_535],
+      [{ windowBytes: 100_000 }, 100_000, 400_000],
+    ] as const) {
+      const { at } = await startedServer({ limits });
+      const session = connect(`http://${at.text}`);
+      cleanUp(() => session.destroy());
+      await once(session, 'remoteSettings');
+      expect(session.remoteSettings.initialWindowSize).toBe(stream);
+      // What widens a connection comes behind the settings.
+      await new Promise((resolve) => session.ping((_, duration) => resolve(duration)));
+      expect(session.state.remoteWindowSize).toBe(connection);
+    }
+  });
+});
 
 describe('listening', () => {
   for (const listen of ['127.0.0.1:0', '[::1]:0', 'localhost:0', '0.0.0.0:0']) {

@@ -1,5 +1,6 @@
 import { fieldOf, isOfName } from '../../../engines/diagnosis/log-fields.js';
 import type { LogRecord } from '../../../engines/diagnosis/log-line.js';
+import { FEWEST_DIGITS } from './long-numbers.js';
 
 const QUOTE = 34;
 const MINUS = 45;
@@ -89,7 +90,8 @@ export class FlatRecord implements LogRecord {
     this.#scanAgain();
     const json = this.#json;
     const { length } = name;
-    for (let at = 0; at < scanned.count; at += 1) {
+    for (let place = 0; place < scanned.count; place += 1) {
+      const at = indexAt(place);
       const end = nameEnds[at] as number;
       const more = end - (nameStarts[at] as number) - length;
       if (more < 0 || !json.startsWith(name, end - length)) continue;
@@ -100,7 +102,7 @@ export class FlatRecord implements LogRecord {
       }
       if (at === scanned.message || at === scanned.time) continue;
       const value = fieldText(json, at);
-      return value === undefined ? undefined : shortened(value);
+      if (value !== undefined) return shortened(value);
     }
     return undefined;
   }
@@ -183,6 +185,8 @@ function scan(json: string): boolean {
     } else {
       end = endOfWord(json, start);
       if (!isWord(json, start, end)) return false;
+      // The parser takes an id of 64 bits for a text, and so for another line.
+      if (role === 'inner' && end - start >= FEWEST_DIGITS) return false;
       if (role === 'message' || (role === 'time' && json.charCodeAt(start) >= COLON)) return false;
       next = end;
     }
@@ -241,6 +245,14 @@ function isTaken(json: string, start: number, end: number, count: number): boole
     if (same === end - start) return true;
   }
   return false;
+}
+
+/** The field at a place of the text: those of the object `fields` come last there. */
+function indexAt(place: number): number {
+  const { count, innerFrom, innerUntil } = scanned;
+  if (place < innerFrom || innerUntil === 0) return place;
+  const outer = count - (innerUntil - innerFrom);
+  return place < outer ? place + (innerUntil - innerFrom) : place - outer + innerFrom;
 }
 
 function isText(json: string, at: number): boolean {

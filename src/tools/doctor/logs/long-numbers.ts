@@ -1,5 +1,6 @@
-/** Digits from which a number may lose its last ones as a double, and the most that an id of 64 bits has. */
-const FEWEST_DIGITS = 16;
+/** Digits from which a number may lose its last ones as a double. */
+export const FEWEST_DIGITS = 16;
+/** The most that an id of 64 bits has. */
 const MOST_DIGITS = 20;
 
 /**

@@ -117,6 +117,22 @@ describe('a record that is read in one pass', () => {
     expect(read).toBeGreaterThan(100);
   });
 
+  it('finds a field where its text has it first, also behind the object of fields', () => {
+    const json = '{"fields":{"a":"inner","message":"m"},"x:a":"outer"}';
+    expect(flatRecord(json)?.text).toBe('m x:a=outer a=inner');
+    expect(flatRecord(json)?.field('a')).toBe('outer');
+  });
+
+  it('passes over a field that is null, as its text does', () => {
+    expect(flatRecord('{"a":null,"x:a":"b","message":"m"}')?.field('a')).toBe('b');
+    expect(flatRecord('{"a":null,"message":"m"}')?.field('a')).toBeUndefined();
+  });
+
+  it('leaves an id of 64 bits where a line may be to the parser', () => {
+    expect(flatRecord('{"log":2419583247588419,"message":"m"}')).toBeUndefined();
+    expect(flatRecord('{"line":369,"message":"m"}')?.text).toBe('m line=369');
+  });
+
   it('keeps the digits of an id of 64 bits', () => {
     const json =
       '{"ts":1781099812.4359953,"msg":"Selected worker","worker_id":14890345699382878635,"logit":9.50}';

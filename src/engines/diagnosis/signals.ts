@@ -26,6 +26,10 @@ export const SIGNALS = [
   'instance_unknown',
   /** A cache behind the engine (LMCache, Mooncake) lists blocks and does not give them. */
   'offload_failed',
+  /** LMCache: engines share blocks whose hashes differ from process to process. */
+  'hashes_differ',
+  /** A router without the tree of prefixes by which it should choose: it takes any worker. */
+  'router_without_tree',
   /** Dynamo: "Error adding model from discovery". */
   'model_not_added',
   /** KV events, or prefix caching, are switched off. */

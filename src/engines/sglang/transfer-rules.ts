@@ -57,10 +57,18 @@ export const SGLANG_TRANSFER_RULES: readonly LogRule[] = [
   ),
   ...FAILURES.map((needle) =>
     rule(needle, (line, found) => {
-      const value = /KVTransferError\(bootstrap_room=\w{1,40}\): (.{1,120})/.exec(line.text)?.[1];
+      const value = /KVTransferError\(bootstrap_room=\w{1,40}\): (.{1,240})/.exec(line.text)?.[1];
       // "Aborted by AbortReq.": the client went away.
       if (value?.startsWith('Aborted by ') === true) return;
       found.addSignal('transfer_failed', line, { value: plainReason(value), about: needle });
+    }),
+  ),
+  // The reason of such a failure, also where it was broken into several lines.
+  rule('follow_bootstrap_room conflict', (line, found) =>
+    found.addSignal('transfer_failed', line, {
+      value:
+        'requests reach another data-parallel rank than their room names; set SGLANG_DISAGGREGATION_FORCE_QUERY_PREFILL_DP_RANK=1',
+      about: 'follow_bootstrap_room conflict',
     }),
   ),
   // Written once, before the first of these failures.

@@ -1,12 +1,24 @@
 import { digitsBehind } from '../diagnosis/log-fields.js';
-import { type LogRule, rule } from '../diagnosis/log-rule.js';
+import { type LogRule, rule, signal, workerSetting } from '../diagnosis/log-rule.js';
 
-/** Lines of the caches behind vLLM that lose blocks, or have no room for them: LMCache 0.2 to 0.5, Mooncake's store in vLLM and vllm-ascend. */
+/** Lines of the caches behind vLLM that lose blocks, have no room for them, or find none of other engines: LMCache 0.2 to 0.5, Mooncake's store in vLLM and vllm-ascend. */
 export const OFFLOAD_RULES: readonly LogRule[] = [
   // "The number of retrieved tokens is less than the expected number of tokens! This should not happen!"
   failing('number of retrieved tokens is less than the', 'LMCache gives less than it lists'),
   failing('The cache block is in the storage, but it can', 'LMCache gives less than it lists'),
   failing('Some keys not found during retrieve', 'LMCache gives less than it lists'),
+  // LMCache, and the pool of vllm-ascend: "Remote connection failed in contains: unsupported format string passed to bytes.__format__".
+  rule('Remote connection failed in ', (line, found) => {
+    const isOfKind =
+      /format string|unexpected keyword|has no attribute|not support|unhashable|must be|argument/.test(
+        line.text,
+      );
+    const value = isOfKind
+      ? 'LMCache does not take what its store gives or is given'
+      : 'LMCache is not reached';
+    found.addSignal('offload_failed', line, { value, about: 'Remote connection failed in' });
+  }),
+  failing('initialize/re-establish remote connection', 'LMCache is not reached'),
   failing('operate in degraded mode (recompute)', 'LMCache is not reached'),
   // "Failed to allocate memory for the KV cache.", and on the next line "The KV cache will not be stored."
   failing('Failed to allocate memory for the KV cache', 'LMCache has no room'),
@@ -21,6 +33,10 @@ export const OFFLOAD_RULES: readonly LogRule[] = [
     });
   }),
   // "Failed to get 12 Mooncake keys from sub-batch (batch_keys=64, …)", "Failed to get Mooncake sub-batch ['…'], error: …".
+  // "Centralized cache sharing detected but PYTHONHASHSEED not set. For consistent caching, set: export PYTHONHASHSEED=0 …".
+  signal('Centralized cache sharing detected but PYTHONHASHSEED', 'hashes_differ'),
+  signal('P/D Disaggregation detected but PYTHONHASHSEED', 'hashes_differ'),
+  workerSetting('Using builtin hash without PYTHONHASHSEED set', 'hash_seed', 'random'),
   failing('Mooncake keys from sub-batch', 'Mooncake gives less than it lists'),
   failing('Failed to get Mooncake sub-batch', 'Mooncake gives less than it lists'),
 ];

@@ -72,6 +72,13 @@ export const VLLM_TRANSFER_RULES: readonly LogRule[] = [
       about: 'zmq_ctx(zmq.ROUTER',
     }),
   ),
+  // What Python says of a thread that an exception ended, by the thread's name.
+  rule('Exception in thread nixl_handshake_listener', (line, found) =>
+    found.addSignal('transfer_listener_ended', line, {
+      value: 'an exception',
+      about: 'nixl_handshake_listener',
+    }),
+  ),
   // "NIXL transfer failure: handshake_failed | Context: {…}".
   rule('NIXL transfer failure: ', (line, found) => {
     const value = /NIXL transfer failure: (\w{1,40})/.exec(line.text)?.[1];

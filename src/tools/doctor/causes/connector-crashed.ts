@@ -1,4 +1,5 @@
 import { countOf } from '../../../core/text/lists.js';
+import type { Signal } from '../../../engines/diagnosis/signals.js';
 import { fittingVersions } from '../fixes/programs.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -6,6 +7,9 @@ import type { Cause, Suspicion } from './cause.js';
 import { clueFor } from './clues.js';
 import { endsForOtherReason } from './program-ended.js';
 import { transfersArrive } from './transfer-clues.js';
+
+/** Signs that the last line of such a traceback is the reason, and no fault of the connector. */
+const EXPLAINED: readonly Signal[] = ['cache_memory_missing', 'settings_refused'];
 
 /** The part of an engine that moves or keeps KV blocks ends with an exception. */
 export const connectorCrashed: Cause = {
@@ -15,6 +19,7 @@ export const connectorCrashed: Cause = {
   suspect(measurements: Measurements): Suspicion | undefined {
     const crashed = measurements.signal('connector_crashed');
     if (crashed === undefined || endsForOtherReason(measurements)) return undefined;
+    if (EXPLAINED.some((sign) => measurements.signal(sign) !== undefined)) return undefined;
     // The innermost place of a traceback is its last.
     const place = [...crashed.values.keys()].at(-1);
     return {

@@ -1,3 +1,4 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { ClueFor } from '../confidence.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { hitChecks } from '../fixes/confirm.js';
@@ -20,7 +21,15 @@ export const notKvRouting: Cause = {
     const modes = measurements.settings('router_mode');
     const isKv = modes.some(({ value }) => value.trim().toLowerCase() === 'kv');
     const other = isKv ? undefined : modes[0];
+    const withoutTree = measurements.signal('router_without_tree');
     const cluesFor: readonly ClueFor[] = [
+      ...when(withoutTree, ({ count, first }) =>
+        clueFor(
+          'signature',
+          `${countOf(count, 'request')} went to any worker: the router has no tree of prefixes for the model.`,
+          first,
+        ),
+      ),
       ...when(other, ({ value, isDefault, origin }) =>
         clueFor(
           isDefault ? 'signature' : 'proof',
@@ -41,18 +50,31 @@ export const notKvRouting: Cause = {
     if (cluesFor.length === 0) return undefined;
     return {
       headline:
-        other === undefined
-          ? 'Requests go by load alone'
-          : `The frontend does not route by KV cache: its mode is ${other.value}${other.isDefault ? ', by default' : ''}`,
+        withoutTree !== undefined
+          ? 'Requests go to any worker: the router has no tree of prefixes for the model'
+          : other === undefined
+            ? 'Requests go by load alone'
+            : `The frontend does not route by KV cache: its mode is ${other.value}${other.isDefault ? ', by default' : ''}`,
       explanation:
         'Without the mode "kv" a frontend builds no index and asks nobody what is cached. Events may be published and read by nobody; follow-up turns meet their worker by chance.',
       cluesFor,
       cluesAgainst: workingRouter(measurements),
       explains: ['router_blind', 'no_stores', 'empty_tree', 'uneven_decisions'],
-      fixes: [other === undefined ? ownFix() : modeFix(measurements)],
+      fixes: [withoutTree !== undefined ? treeFix() : other === undefined ? ownFix() : modeFix(measurements)],
     };
   },
 };
+
+function treeFix(): ProposedFix {
+  return {
+    says: 'Run a later version of the gateway (pip install -U smg); until then give prefill and decode a policy that needs no tree (--prefill-policy, --decode-policy), or one model name for the workers and the requests',
+    why: 'The policy cache_aware begins a tree for each model as its workers register. Older versions left out its copies for prefill and decode, and a model under another name than that of its workers has none: each request then goes to a worker by chance.',
+    disturbs: 'frontend',
+    files: [],
+    commands: ['curl -s http://GATEWAY:30000/workers    # under which model name each worker is registered'],
+    verify: ['kubectl logs GATEWAY --since=5m | grep -cE "No (string|token) tree found"    # should be 0'],
+  };
+}
 
 function modeFix(measurements: Measurements): ProposedFix {
   return {

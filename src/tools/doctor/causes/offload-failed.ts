@@ -28,10 +28,43 @@ export const offloadFailed: Cause = {
       ],
       cluesAgainst: [],
       explains: [],
-      fixes: [faults.includes('not reached') ? reachStore(store) : moreRoom(store)],
+      fixes: [fixOf(faults, store)],
     };
   },
 };
+
+function fixOf(faults: string, store: string): ProposedFix {
+  if (/other versions/.test(faults)) return sameVersions();
+  if (/does not take/.test(faults)) return laterVersion();
+  return faults.includes('not reached') ? reachStore(store) : moreRoom(store);
+}
+
+function sameVersions(): ProposedFix {
+  return {
+    says: 'Give the engines and mooncake_master one version of Mooncake: pip install mooncake-transfer-engine==VERSION in both images',
+    why: 'The master does not know a call of its client, or the form of its arguments: between versions they change. The engine goes on without the store.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      'kubectl exec POD -- pip list | grep -i mooncake    # in an engine and where mooncake_master runs',
+    ],
+    verify: ['kubectl logs WORKER --since=10m | grep -cE "rpc arg|RPC_FAIL"    # should be 0'],
+  };
+}
+
+function laterVersion(): ProposedFix {
+  return {
+    says: 'Run a later LMCache with this store, or hash as its default does (LMCACHE_PRE_CACHING_HASH_ALGORITHM=builtin and PYTHONHASHSEED=0 on each engine)',
+    why: 'The sentence is an exception of the connector for the store, and not of the network: it was given a key, a format or an argument of a kind that it does not take. Each lookup counts as a miss then, and nothing is reused.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      'kubectl exec POD -- pip list | grep -iE "lmcache|mooncake|redis"    # the versions that are there',
+      'kubectl exec POD -- sh -c "env | grep -E \'LMCACHE|PYTHONHASHSEED\'"',
+    ],
+    verify: ['kubectl logs WORKER --since=10m | grep -c "Remote connection failed"    # should be 0'],
+  };
+}
 
 function moreRoom(store: string): ProposedFix {
   return {

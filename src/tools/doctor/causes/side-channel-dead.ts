@@ -13,8 +13,10 @@ export const sideChannelDead: Cause = {
   suspect(measurements: Measurements): Suspicion | undefined {
     const ended = measurements.signal('transfer_listener_ended');
     if (ended === undefined) return undefined;
-    const [reason = 'its traceback'] = ended.values.keys();
-    const isPort = reason === 'its port is in use';
+    const reasons = [...ended.values.keys()];
+    const named = reasons.find((reason) => reason !== 'an exception') ?? reasons[0] ?? 'its traceback';
+    const isPort = named === 'its port is in use' || (named === 'an exception' && hasPortInUse(measurements));
+    const count = ended.values.get(named) ?? ended.count;
     return {
       headline: isPort
         ? "A prefill engine's side channel could not begin: its port is in use"
@@ -25,7 +27,7 @@ export const sideChannelDead: Cause = {
       cluesFor: [
         clueFor(
           'proof',
-          `${countOf(ended.count, 'traceback')} of the thread that answers decode engines (${reason}).`,
+          `${countOf(count, 'traceback')} of the thread that answers decode engines (${named}).`,
           ended.first,
         ),
         ...when(measurements.signal('transfer_unreachable'), ({ first }) =>
@@ -39,3 +41,11 @@ export const sideChannelDead: Cause = {
     };
   },
 };
+
+/** Whether an error beside it says that an address is taken. */
+function hasPortInUse(measurements: Measurements): boolean {
+  const errors = [measurements.signal('program_ended'), measurements.signal('fatal_error')];
+  return errors.some((error) =>
+    [...(error?.values.keys() ?? [])].some((text) => /ddress already in use/.test(text)),
+  );
+}

@@ -1,6 +1,7 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
-import { repairTransfers } from '../fixes/failed-transfers.js';
+import { repairTransfers, setAdvised } from '../fixes/failed-transfers.js';
+import { advisedVariable } from '../logs/general/refusals.js';
 import { type TransferStep, transferStepOf } from '../logs/transfer-steps.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -37,18 +38,21 @@ export const transfersFail: Cause = {
     if (failed === undefined && small === undefined) return undefined;
     if (BETTER.some((sign) => measurements.signal(sign) !== undefined)) return undefined;
     const step = transferStepOf(failed?.values.keys() ?? []);
+    const advised = [...(failed?.values.keys() ?? [])].find(
+      (reason) => advisedVariable(reason) !== undefined,
+    );
     const done = measurements.signal('transfer_done');
     const isRare = (done?.count ?? 0) > (failed?.count ?? 0) * MANY_SUCCESSES;
     return {
       headline:
         small === undefined
-          ? `Transfers of KV blocks between prefill and decode engines fail: ${WORDS[step]}`
+          ? `Transfers of KV blocks between prefill and decode engines fail: ${advised ?? WORDS[step]}`
           : 'Prompts are longer than the buffer by which KV blocks are sent: their transfers may fail',
       explanation:
         'A request that is divided needs both engines: the decode engine says where the blocks go, the prefill engine computes and sends them. Where one of them is full, hangs or is gone, the other waits and gives the request up. Its line names the step, and the reason is in the log of the other engine.',
       cluesFor: [
         ...when(failed, ({ count, first, values }) => {
-          const [reason] = values.keys();
+          const reason = advised ?? [...values.keys()][0];
           return clueFor(
             isRare ? 'sign' : 'signature',
             `${countOf(count, 'line')} of transfers that failed${reason === undefined ? '' : ` (${reason})`}.`,
@@ -66,7 +70,10 @@ export const transfersFail: Cause = {
         origin: first,
       })),
       explains: [],
-      fixes: repairTransfers(measurements, step, small !== undefined),
+      fixes: [
+        ...when(advised !== undefined && advisedVariable(advised), setAdvised),
+        ...repairTransfers(measurements, step, small !== undefined),
+      ],
     };
   },
 };

@@ -1,6 +1,7 @@
 import type { ProposedFix } from '../diagnosis.js';
 import type { TransferStep } from '../logs/transfer-steps.js';
 import type { Measurements } from '../measurements/measurements.js';
+import { environmentOf } from './lines.js';
 
 type Repair = Pick<ProposedFix, 'says' | 'why' | 'disturbs' | 'commands'>;
 
@@ -68,6 +69,20 @@ const LARGER_BUFFER: ProposedFix = {
   ],
   verify: ['kubectl logs PREFILL --since=5m | grep -c "may use dynamic buffer"    # should be 0'],
 };
+
+/** A variable that the line of a failed transfer says to set. */
+export function setAdvised(variable: string): ProposedFix {
+  return {
+    says: `Set ${variable} on the engines of both roles, as the line asks`,
+    why: 'The engine names the setting by which it takes such requests. A router that sends each half where the other expects it does the same without it.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [environmentOf('each engine', variable)],
+    verify: [
+      'kubectl logs PREFILL --since=5m | grep -ciE "bootstrap failed|transfer failed"    # should be 0',
+    ],
+  };
+}
 
 /** What lets transfers come true, by the step at which they end. */
 export function repairTransfers(

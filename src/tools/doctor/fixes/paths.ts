@@ -9,6 +9,60 @@ const VERIFY: readonly string[] = [
 /** Repairs what lies below a transfer, by the fault that its library names. */
 export function repairPath(fault: string): ProposedFix {
   const said = { disturbs: 'one_worker_at_a_time', files: [], verify: VERIFY } as const;
+  if (/memory of GPUs/.test(fault))
+    return {
+      ...said,
+      says: 'Let UCX load its parts for CUDA: UCX_TLS with cuda_copy and cuda_ipc in it (UCX_TLS=rc,cuda_copy,cuda_ipc,tcp,self) or not set at all, and a UCX that was built with CUDA, such as the one of the nixl wheel for the CUDA of the image (nixl-cu12, nixl-cu13)',
+      why: 'UCX takes the memory of a GPU for memory of the host where its modules for CUDA are not loaded: they are not in UCX_TLS, another UCX of the system comes first in the search path, or the image has a UCX without CUDA. Registration then fails, or transfers fail or copy through the host.',
+      commands: [
+        "kubectl exec POD -- sh -c \"env | grep -E 'UCX_TLS|UCX_MODULE_DIR|LD_LIBRARY_PATH'; ucx_info -d | grep -E 'cuda_copy|cuda_ipc'; pip list | grep -iE 'nixl|torch'\"    # cuda_copy and cuda_ipc are listed",
+        environmentOf('each engine', 'UCX_TLS=rc,cuda_copy,cuda_ipc,tcp,self', 'where UCX_TLS was set'),
+      ],
+    };
+  if (/other backends/.test(fault))
+    return {
+      ...said,
+      says: 'Give the engines of both roles the same backend of NIXL (UCX or LIBFABRIC, in the file and in each variable that names it: NIXL_BACKEND, TRTLLM_NIXL_KVCACHE_BACKEND), the same version of it, and as many network devices (vpc.amazonaws.com/efa: N)',
+      why: 'Each side sends a list of its devices, and the other reads as many as its own backend expects. A variable of the engine beside the setting of the connector, pods with other numbers of EFA devices, or two versions make the lists differ.',
+      commands: [
+        'kubectl exec POD -- sh -c "env | grep -iE \'nixl|fi_\'; ls /sys/class/infiniband | wc -l; pip list | grep -i nixl"    # in a prefill and in a decode pod: what differs',
+      ],
+    };
+  if (/EFA/.test(fault))
+    return {
+      ...said,
+      says: 'Give both pods EFA as its guide has it (resources: vpc.amazonaws.com/efa, a security group that lets all traffic to itself, FI_PROVIDER=efa), with one version of libfabric and the EFA installer on both sides',
+      why: 'The device refused the address or the key of the other side, or the peer itself: memory was registered again or freed while it was sent, versions differ, or the security group drops its traffic. The provider ends the process then.',
+      commands: [
+        'kubectl exec POD -- fi_info -p efa    # lists rdm endpoints',
+        'kubectl exec POD -- sh -c "cat /opt/amazon/efa_installed_packages; pip list | grep -i nixl"    # the same in both pods',
+      ],
+    };
+  if (/GID, MTU/.test(fault))
+    return {
+      ...said,
+      says: 'Give both engines ports of one network: devices of the same subnet (the device list of Mooncake, UCX_NET_DEVICES=mlx5_0:1), the GID that it routes (MC_GID_INDEX=3, UCX_IB_GID_INDEX=3 for RoCE v2), and one MTU (MC_MTU=1024)',
+      why: 'Both ports live, and a connection between them does not come up: the GID index is that of another protocol or address (show_gids), the ports are in networks that do not reach each other, or their MTU differs. With several cards it is often one pair of them alone.',
+      commands: [
+        'kubectl exec POD -- sh -c "ibv_devinfo -v | grep -E \'hca_id|state|active_mtu|GID\'"    # in both pods',
+        environmentOf(
+          'each engine',
+          'MC_GID_INDEX=3 UCX_IB_GID_INDEX=3',
+          'the index of RoCE v2 with an IPv4 address',
+        ),
+        'ib_write_bw -d mlx5_0 -x 3 PEER    # the same way without the engine',
+      ],
+    };
+  if (/NPUs/.test(fault))
+    return {
+      ...said,
+      says: 'Check the links of the NPUs on both hosts (hccn_tool -i 0 -link -g, -ping -g address PEER_NPU_IP), and read the first ERROR of HCCL in ~/ascend/log of both engines',
+      why: 'HCCL moves the blocks from NPU to NPU over ports of their own, which the pods do not see as network cards. A link that is down, an address that does not answer, or an NPU that hangs ends each transfer; the line of the connector only says that it failed.',
+      commands: [
+        'for i in 0 1 2 3 4 5 6 7; do hccn_tool -i $i -link -g; hccn_tool -i $i -net_health -g; done    # on each host',
+        'grep -rhm3 "ERROR" ~/ascend/log/debug/plog | head    # in each pod: the first one',
+      ],
+    };
   if (/registered/.test(fault))
     return {
       ...said,

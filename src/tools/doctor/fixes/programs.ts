@@ -1,4 +1,5 @@
 import type { ProposedFix } from '../diagnosis.js';
+import { advisedVariable } from '../logs/general/refusals.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { argumentsOf, environmentOf } from './lines.js';
 import { lineOf, onlyEngine } from './tuning.js';
@@ -24,7 +25,18 @@ export function reachControlPlane(names: readonly string[]): ProposedFix {
 
 /** Changes what a sentence demands. */
 export function acceptableSettings(sentence: string): ProposedFix {
-  const flags = [...new Set(sentence.match(/--[a-z][\w-]{2,60}/g) ?? [])].slice(0, 3);
+  const variable = advisedVariable(sentence);
+  if (variable !== undefined)
+    return {
+      says: `Set ${variable}, as the sentence asks`,
+      why: 'The program names the setting that this model and this connector need together; engines of both roles need the same.',
+      disturbs: 'one_worker_at_a_time',
+      files: [],
+      commands: [environmentOf('each engine', variable)],
+      verify: ['kubectl logs POD --since=5m | grep -cE "Error: |error: "    # should be 0'],
+    };
+  if (/longer than 107 characters/.test(sentence)) return shorterPath();
+  const flags = [...new Set(sentence.match(/--[a-z][\w-]{2,60}/g) ?? flagsOf(sentence))].slice(0, 3);
   const isPicker = /onfiguration|load config|plugin/i.test(sentence) && flags.length === 0;
   const isUnknown = /unrecognized arguments/.test(sentence);
   const named = flags.join(', ');
@@ -35,7 +47,9 @@ export function acceptableSettings(sentence: string): ProposedFix {
         ? `Start the program without ${named || 'the argument that it does not know (kubectl edit)'}, or run a version that has it`
         : named === ''
           ? 'Set what the sentence names as it asks: kubectl edit'
-          : `Set ${named} as the sentence asks`,
+          : /no common block size/i.test(sentence)
+            ? 'Start the engine without --block-size, or with one that all attention backends of the model take (a multiple of 16 as a rule, 64 for MLA)'
+            : `Set ${named} as the sentence asks`,
     why: isPicker
       ? 'Names of plugins and of their parameters change between versions. The picker does not start, or runs without the scorer, and the gateway then sends requests anywhere or nowhere.'
       : 'The program checks combinations of model, attention, cache and connector at its start. A later version may allow what this one refuses; its release notes name it.',
@@ -43,6 +57,22 @@ export function acceptableSettings(sentence: string): ProposedFix {
     files: [],
     commands: flags.length === 0 ? [] : [argumentsOf('the program', named, 'as the sentence asks')],
     verify: ['kubectl logs POD --since=5m | grep -cE "Error: |error: "    # should be 0'],
+  };
+}
+
+/** Flags of a setting that a sentence names in words. */
+function flagsOf(sentence: string): readonly string[] {
+  return /no common block size/i.test(sentence) ? ['--block-size', '--attention-backend'] : [];
+}
+
+function shorterPath(): ProposedFix {
+  return {
+    says: 'Give the sockets a shorter path: a shorter engine_id and lmcache_rpc_port in --kv-transfer-config, and TMPDIR=/tmp or VLLM_RPC_BASE_PATH=/tmp on the engine',
+    why: 'Linux takes 107 characters for the path of a socket, and programs put folder, engine id and name of the port into it one behind the other.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [environmentOf('each engine', 'VLLM_RPC_BASE_PATH=/tmp TMPDIR=/tmp')],
+    verify: ['kubectl logs POD --since=5m | grep -c "longer than 107"    # should be 0'],
   };
 }
 
@@ -57,6 +87,7 @@ export function installLibrary(sentence: string): ProposedFix {
     mooncake: 'mooncake-transfer-engine',
   };
   const name = packages[library ?? ''];
+  if (/UC[PXST] (?:API |library )?version/.test(sentence)) return oneUcx();
   const isSystem = /ibverbs|rdma|ucx/.test(library ?? '');
   return {
     says: isSystem
@@ -71,6 +102,20 @@ export function installLibrary(sentence: string): ProposedFix {
     verify: [
       `kubectl exec POD -- python3 -c "import ${library === 'mooncake' ? 'mooncake.engine' : (library ?? 'nixl')}"    # ends without an error`,
     ],
+  };
+}
+
+/** Two versions of UCX in one process. */
+function oneUcx(): ProposedFix {
+  return {
+    says: 'Let the engine load the UCX that came with NIXL: take the other one, whose path the line names, out of LD_LIBRARY_PATH or out of the image (apt-get remove libucx0)',
+    why: 'A UCX of the system, of HPC-X or of MPI came first in the search path, and is older than what NIXL was built for. Calls that it lacks fail later, in the first transfer.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      'kubectl exec POD -- sh -c "echo $LD_LIBRARY_PATH; ldconfig -p | grep -E \'libuc[pst]\'; pip list | grep -i nixl"    # which UCX is found first',
+    ],
+    verify: ['kubectl logs POD --since=5m | grep -c "version is incompatible"    # should be 0'],
   };
 }
 

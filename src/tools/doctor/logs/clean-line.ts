@@ -49,6 +49,9 @@ const LONGEST_RUNTIME_TIME = 41;
 const DOCKER_START = '{"log":"';
 const DOCKER_STREAM = '","stream":"std';
 const DOCKER_REST = /^","stream":"std(?:out|err)","time":"([^"\\]{8,40})"\}\s*$/;
+/** What a copy from a framed terminal (k9s) has around a line, and Markdown before a quoted one. */
+const FRAME = /^(?:\u2502 ?|> )/;
+const FRAME_END = /\s*\u2502\s*$/;
 /** Wrappings within each other: a runtime's JSON around a prefix around a program's JSON. */
 const MAX_LAYERS = 5;
 const MAX_FIELDS = 64;
@@ -107,6 +110,10 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
       if (ms !== undefined) return line;
       const lateMs = timeOf(line.text, context.nowMs, context.gaps);
       return lateMs === undefined ? line : new ParsedLine(object, lateMs, who);
+    }
+    if (first === 0x2502 || (first === 62 && text.charCodeAt(1) === 32)) {
+      text = text.replace(FRAME, '').replace(FRAME_END, '');
+      continue;
     }
     const prefix = prefixOf(text, first);
     if (prefix === null) break;

@@ -9,6 +9,7 @@ import type { LogProgram } from './log-summary.js';
 import { NeedleSearch } from './needle-search.js';
 import { isPickerRecord, PICKER_RULES } from './picker-rules.js';
 import { PRODUCTION_STACK_RULES } from './production-stack-rules.js';
+import { SMG_RULES } from './smg-rules.js';
 import { SPLIT_ROUTER_RULES } from './split-router-rules.js';
 
 /** What is known of the logs of all engines, of this product's own, of llm-d's picker, of AIBrix's gateway, of routers that divide requests, of the router of vLLM's production stack, and of errors in whatever words. */
@@ -26,6 +27,7 @@ export class LogKnowledge {
       ...KV_ACCORD_RULES,
       ...PICKER_RULES,
       ...AIBRIX_RULES,
+      ...SMG_RULES,
       ...SPLIT_ROUTER_RULES,
       ...PRODUCTION_STACK_RULES,
       ...GENERAL_RULES,

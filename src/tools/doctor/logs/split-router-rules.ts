@@ -16,6 +16,9 @@ const WITHOUT: readonly (readonly [needle: string, role: 'prefill' | 'decode' | 
   ['No available PD pair', 'pair'],
   // Dynamo: "Prefill router not activated and decode fallback is disabled. Failing request."
   ['Prefill router not activated', 'prefill'],
+  // Its decode workers, of requests that no prefill worker has seen.
+  ['Disaggregated params are required for decode', 'prefill'],
+  ['worker received request with no prefill_result', 'prefill'],
 ];
 
 /** Lines of routers that send a prompt to one engine and what follows to another. */

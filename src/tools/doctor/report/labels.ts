@@ -49,6 +49,8 @@ export const SIGNAL_LABELS: Readonly<Record<Signal, string>> = {
   picker_scores_failed: 'prompts that the picker could not score',
   instance_unknown: 'engines that the router has no address of',
   offload_failed: 'blocks that a cache behind the engine did not give',
+  hashes_differ: 'caches that are shared by hashes of other seeds',
+  router_without_tree: 'requests that went to any worker',
   model_not_added: 'models that a frontend could not add',
   workers_rejected: 'workers rejected',
   events_lost: 'events lost',

@@ -21,6 +21,8 @@ describe('a cleaned line', () => {
       `\u001b[2m2026-02-16T14:38:53.950961Z\u001b[0m \u001b[32m INFO\u001b[0m dynamo_llm: Selected worker: \u001b[3mworker_id\u001b[0m\u001b[2m=\u001b[0m7`,
       '',
     ],
+    ['the frame of a terminal', `\u2502 ${DYNAMO}      \u2502`, ''],
+    ['the mark of a quotation', `> ${DYNAMO}`, ''],
     ['the prefix of kubectl', `[pod/frontend-0/main] ${DYNAMO}`, 'frontend-0'],
     ['the prefix of compose', `frontend-1  | ${DYNAMO}`, 'frontend-1'],
     [

@@ -73,6 +73,12 @@ const LIBRARY: readonly FaultClass[] = [
       `(?:lib[\\w-]*(?:${LIBRARIES}|etcd|jsoncpp)[\\w.-]*so[\\d.]*: (?:cannot open|undefined symbol)|(?:${LIBRARIES})[\\w./-]*\\.so[\\d.]*: undefined symbol)`,
     ),
   },
+  // "UCP API version is incompatible: required >= 1.18, actual 1.16.0 (loaded from /lib/x86_64-linux-gnu/libucp.so.0)".
+  {
+    signal: 'library_missing',
+    pattern:
+      /UC[PXST] (?:API |library )?version (?:is |of .{0,20})?(?:incompatible|mismatch|too old)|requires (?:mooncake|nixl|lmcache|ucx|libfabric)[\w-]* ?(?:[<>=!~]=|version)|please upgrade (?:Mooncake|NIXL|LMCache|UCX)\b|\bNIXL is required .{0,120}install|requires the NIXL package/i,
+  },
   {
     signal: 'library_missing',
     pattern:
@@ -96,11 +102,44 @@ export const PLAIN_PATH_FAULT = 'the backend reports an error';
 
 /** KV blocks cannot be moved: the devices, drivers and paths below NIXL, UCX and Mooncake. */
 const PATHS: readonly FaultClass[] = [
+  // NIXL: "… VRAM memory is detected as host by UCX", "NVIDIA GPU(s) were detected, but UCX CUDA support was not found!", and in other words since 0.3.
+  {
+    signal: 'transfer_path_broken',
+    value: 'UCX does not know the memory of GPUs',
+    pattern:
+      /memory is detected as host\b|UCX (?:CUDA|ROCm) support was not found|not configured with (?:CUDA|ROCm)|does not enable (?:CUDA|ROCm) memory support|UCX is configured with (?:CUDA|ROCm) support|transports? [^;]{0,60}'cuda_(?:copy|ipc)'[^;]{0,60} not available|failed to select lane for local device/i,
+  },
+  // NIXL over libfabric: each side lists its devices ("rails"), and the other reads as many as it has itself.
+  {
+    signal: 'transfer_path_broken',
+    value: 'the two sides have other backends or other numbers of network devices',
+    pattern:
+      /deserializ\w+ .{0,40}rail endpoints|Deserialization of tag \w{0,40}_ep_\d+ failed|[Kk]ey \w{0,40}_ep_\d+ not found|expected \d+ rails|rails? (?:count|number)s? .{0,30}(?:mismatch|differ)/,
+  },
+  {
+    signal: 'transfer_path_broken',
+    value: 'EFA refuses what is sent',
+    pattern:
+      /EFA (?:provider has encountered an )?internal error|RMA address verification failed|Libfabric error: \(-/,
+  },
+  // A queue pair that does not come up between two ports that both live: GID, MTU or subnet.
+  {
+    signal: 'transfer_path_broken',
+    value: 'the ports of the two network cards do not fit: GID, MTU or subnet',
+    pattern:
+      /Failed to modify QP to (?:INIT|RTR|RTS)|ibv_modify_qp|ibv_create_ah\(|check mtu, ?gid|local length error|remote invalid request error|Failed to query GID/i,
+  },
+  {
+    signal: 'transfer_path_broken',
+    value: 'the NPUs could not transfer (HCCL)',
+    pattern:
+      /Hccl(?:Batch(?:Get|Put)|Comm\w*|Mem\w*)\b.{0,200}(?:fail|error|exception)|Failed to invoke Hccl|adxl_\w+\.cc.{0,120}fail/i,
+  },
   {
     signal: 'transfer_path_broken',
     value: 'memory cannot be registered',
     pattern:
-      /ibv_reg_(?:dmabuf_)?mr|max locked memory|Failed to register memory|register_?(?:buffer|memory|Mem\w*) .{0,40}fail|memory registration failed|fi_mr_reg\w* failed|registerMem|nvidia_?peermem|not registered by any|AddressNotRegistered|overlapped memory region|local protection error|Cannot allocate memory.{0,40}ulimit/i,
+      /ibv_reg_(?:dmabuf_)?mr|max locked memory|Failed to register (?:local |chunk )?(?:memory|buffer|MR)|register_?(?:buffer|memory|Mem\w*) .{0,40}fail|memory registration failed|fi_mr_reg\w* failed|registerMem|nvidia_?peermem|not registered by any|AddressNotRegistered|overlapped memory region|local protection error|Cannot allocate memory.{0,40}ulimit/i,
   },
   {
     signal: 'transfer_path_broken',
@@ -123,7 +162,7 @@ const PATHS: readonly FaultClass[] = [
     signal: 'transfer_path_broken',
     value: 'the other engine is gone or is not reached',
     pattern:
-      /NIXL_ERR_REMOTE_DISCONNECT|nixlRemoteDisconnect|Endpoint timeout|retry (?:count )?exceeded|Connection reset by (?:peer|remote)|Destination is unreachable|(?:tcp_ep|sockcm).{0,120}(?:Input\/output error|Connection timed out|refused)|No route to host|Connect timeout to|Failed to connect to (?:target|segment)|Failed to (?:complete transfers after|modify QP|get (?:segment )?desc)|mark(?:ing|ed)? .{0,60}(?:inactive|connection dead)|received packet mismatch|Cannot (?:get|find) (?:target )?segment desc|Failed to retrieve segment desc|metadata not found|handshake (?:timed out|with \S+ failed|request by peer)|transport retry|SocketHandShakePlugin: (?:connect|failed)/i,
+      /NIXL_ERR_REMOTE_DISCONNECT|nixlRemoteDisconnect|Endpoint timeout|Unexpected UCX error: (?:Request canceled|Endpoint is not connected|Operation timed out|Input\/output error|Connection)|\bconnect\(fd=.{0,120}failed|ASIO exception: connect|Active handshake RPC failed|RDMA ready ACK|retry (?:count )?exceeded|Connection reset by (?:peer|remote)|Destination is unreachable|(?:tcp_ep|sockcm).{0,120}(?:Input\/output error|Connection timed out|refused)|No route to host|Connect timeout to|Failed to connect to (?:target|segment)|Failed to (?:complete transfers after|get (?:segment )?desc)|mark(?:ing|ed)? .{0,60}(?:inactive|connection dead)|received packet mismatch|Cannot (?:get|find) (?:target )?segment desc|Failed to retrieve segment desc|metadata not found|handshake (?:timed out|with \S+ failed|request by peer)|transport retry|SocketHandShakePlugin: (?:connect|failed)/i,
   },
   {
     signal: 'transfer_path_broken',
@@ -131,14 +170,6 @@ const PATHS: readonly FaultClass[] = [
     pattern: /NIXL_ERR_\w+|nixl\w*Error\b|UCX {1,2}ERROR|Worker: Process failed for slice/,
   },
 ];
-
-const SUBJECT =
-  /\b(?:block[_ -]?size|page[_ -]?size|kv[_ -]?cache|prefix[_ -]?cach\w*|hi-?cache|hierarchical[_ -]cache|radix|kv[_ -]?connector|KVConnector|\w*Connector(?:V1)?|kv[_-]transfer\w*|kv[_-]events?\w*|kv_role|kv[_-]router\w*|router[_-]mode|disaggregat\w*|PD|hybrid|tokens_per_block|block reuse|enable_block_reuse|chunk_size|cpu_bytes_to_use|cache_transceiver\w*|cacheTransceiver\w*|transceiver|mamba[_ ]cache\w*|max_num_batched_tokens|max_num_tokens)\b/i;
-const DEMAND =
-  /\b(?:must|failed to (?:convert|promote|unify)|not (?:yet )?support(?:ed|s)?|(?:does|do|is|are)(?: not|n'?t) (?:currently )?(?:support\w*|compatible|allowed|enabled|valid)|only (?:support\w*|works?|valid)|requires?|required|incompatible|invalid|divisible|multiple of|cannot be|can'?t be|unsupported|should be|need(?:s)? to be|unknown|unrecognized|please (?:set|use|pass|check|add|remove|enable|disable)|conflicts?|mutually exclusive)\b/i;
-/** What one request has wrong, what two engines differ in (read by rules of its own), and what is no word of a program. */
-const NOT_SETTINGS =
-  /\b(?:bootstrap_room|room|req(?:uest)?_?id|request|prompt|messages?|remote|peer|prefill server|compatibility hash|sampling|tool|json_schema|grammar|http)\b/i;
 
 /** The fault that a sentence of an error names; undefined where it names none of the classes. */
 export function faultOf(sentence: string): Fault | undefined {
@@ -154,13 +185,7 @@ export function pathFaultOf(sentence: string): Fault {
   return { signal: 'transfer_path_broken', value: found?.value ?? PLAIN_PATH_FAULT };
 }
 
-/** Settings that a program refuses, by what it demands of them. */
-export function refusalOf(sentence: string): Fault | undefined {
-  if (!SUBJECT.test(sentence) || !DEMAND.test(sentence) || NOT_SETTINGS.test(sentence)) return undefined;
-  return { signal: 'settings_refused', value: plain(sentence) };
-}
-
-/** A sentence in one line, cut behind its first full stops where it is long. */
-function plain(sentence: string): string {
+/** A sentence in one line, cut where it is long. */
+export function plain(sentence: string): string {
   return sentence.replace(/\s+/g, ' ').trim().slice(0, MAX_SENTENCE_CHARS);
 }

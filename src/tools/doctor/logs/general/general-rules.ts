@@ -2,7 +2,9 @@ import type { LogFindings } from '../../../../engines/diagnosis/log-findings.js'
 import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { connectionFaultOf } from './connection-faults.js';
-import { type Fault, faultOf, PLAIN_PATH_FAULT, pathFaultOf, refusalOf } from './fault-classes.js';
+import { type Fault, faultOf, PLAIN_PATH_FAULT, pathFaultOf } from './fault-classes.js';
+import { pairFaultOf, refusalOf } from './refusals.js';
+import { CONNECTOR_FILES, STORE_FILES, TRANSFER_FILES } from './source-files.js';
 
 /** Exceptions of Python, by their names as the last line of a traceback has them. */
 const EXCEPTIONS = [
@@ -53,58 +55,16 @@ const OTHER_EXCEPTIONS = [
   "'NoneType' object is not",
 ] as const;
 
-/** Packages below engines that move KV blocks: an error in one of their files is about that. */
-const TRANSFER_FILES = [
-  'rdma_context.cpp:',
-  'rdma_endpoint.cpp:',
-  'rdma_transport.cpp:',
-  'worker_pool.cpp:',
-  'transfer_engine_impl.cpp:',
-  'transfer_metadata.cpp:',
-  'transfer_metadata_plugin.cpp:',
-  'memory_location.cpp:',
-  'ucx_backend.cpp:',
-  'ucx_utils.cpp:',
-  'nixl_agent.cpp:',
-  'libfabric_rail.cpp:',
-  'tcp_transport.cpp:',
-  'multi_transport.cpp:',
-  'transfer_engine.cpp:',
-  'transfer_engine_py.cpp:',
-  'direct_transport.cpp:',
-  'hccl_transport.cpp:',
-  'efa_transport.cpp:',
-  'nvlink_transport.cpp:',
-] as const;
-
-/** Files of Mooncake's store and of its clients: an error in one of them is of blocks that are kept elsewhere. */
-const STORE_FILES = [
-  ' client.cpp:',
-  'transfer_task.cpp:',
-  'master_service.cpp:',
-  'storage_backend.cpp:',
-  'file_storage.cpp:',
-  'dummy_client.cpp:',
-  'master_client.cpp:',
-  'store_py.cpp:',
-  'pybind_client.cpp:',
-  'real_client.cpp:',
-  'client_service.cpp:',
-] as const;
-
-/** Files of engines that move or keep KV blocks: a traceback through one of them is a failure of that part. */
-const CONNECTOR_FILES = [
-  '/kv_connector/v1/',
-  '/kv_transfer/kv_connector/',
-  '/srt/disaggregation/',
-  '/lmcache/v1/',
-  '/lmcache/integration/',
-  '/v1/kv_offload/',
-  '/srt/mem_cache/',
-  '/trtllm_integration/connector/',
-  '/vllm_integration/connector/',
-  '/v1/core/kv_cache_',
-  '/pyexecutor/kv_cache_transceiver.py',
+/** Texts of particular faults of libraries below a transfer, which are no errors by their level everywhere. */
+const PARTICULAR = [
+  'emory is detected as host',
+  ' support was not found! ',
+  ' not available, please use one or more of',
+  'failed to select lane for local device',
+  'EFA internal error: (',
+  'Deserialization of tag ',
+  '[GE][MODULE]',
+  'HcclException',
 ] as const;
 
 /** Errors of NIXL, without those that say that a transfer has not ended or is not supported. */
@@ -166,6 +126,8 @@ const WITHOUT_WORKERS = [
 /** Sentences of programs that do not start with the settings that they have. */
 const REFUSED = [
   'Failed to parse configuration',
+  'Failed to parse plugins configuration',
+  'failed to instantiate plugins',
   'Failed to complete configuration',
   'failed to load config',
   'Failed to populate controller config',
@@ -196,13 +158,35 @@ export const GENERAL_RULES: readonly LogRule[] = [
   rule('Please set max locked memory', (line, found) =>
     add(line, found, pathFaultOf(line.text), 'max locked memory'),
   ),
+  // Whatever file, level or date they have: NIXL in an engine of C++ writes "E ucx_utils.cpp:585]"; Ascend's runtime has a form of its own.
+  ...PARTICULAR.map((needle) =>
+    rule(needle, (line, found) => {
+      const fault = pathFaultOf(line.text);
+      if (fault.value !== PLAIN_PATH_FAULT) add(line, found, fault, needle.trim());
+    }),
+  ),
+  // "UCP API version is incompatible: required >= 1.18, actual 1.16.0 (loaded from …)", "UCP version is incompatible, required: 1.18, actual: 1.12".
+  rule(' version is incompatible', (line, found) => {
+    if (!line.text.includes('UCP ')) return;
+    add(line, found, faultOf(line.text.slice(line.text.indexOf('UCP '))), 'version is incompatible');
+  }),
+  // A wrapper that passes an exception on without its name: "batch_get_buffer failed: 'mooncake.store.…' object has no attribute …".
+  rule("' object has no attribute '", (line, found) => {
+    if (hasException(line.text)) return;
+    const from = line.text.search(/'[\w.]{1,120}' object has no attribute/);
+    if (from !== -1) add(line, found, faultOf(line.text.slice(from)), 'object has no attribute');
+  }),
+  // A socket of ZMQ below a folder with a long name: "ipc path "/tmp/…" is longer than 107 characters".
+  rule('is longer than 107 characters', (line, found) => {
+    const path = /ipc path "?(\S{1,200}?)"? is longer/.exec(line.text)?.[1] ?? '';
+    const value = `the path of a socket is longer than 107 characters: ${path}`.slice(0, 180);
+    found.addSignal('settings_refused', line, { value, about: 'is longer than 107 characters' });
+  }),
   rule(' UCX  ERROR ', (line, found) => add(line, found, pathFaultOf(line.text), 'UCX  ERROR')),
   ...STORE_FILES.map((needle) =>
     rule(needle, (line, found) => {
       if (!isErrorOfGlog(line.text)) return;
-      const isUnreached = /rpc error|mount segment|connect|unreachable|RPC_FAIL/i.test(line.text);
-      const value = isUnreached ? 'Mooncake is not reached' : 'Mooncake does not move its blocks';
-      found.addSignal('offload_failed', line, { value, about: needle });
+      found.addSignal('offload_failed', line, { value: storeFaultOf(line.text), about: needle });
     }),
   ),
   // The C++ of TensorRT-LLM: "Assertion failed: Couldn't find the requested block in the reuse tree (/src/…/kvCacheUtils.h:84)".
@@ -214,6 +198,12 @@ export const GENERAL_RULES: readonly LogRule[] = [
     if (file !== undefined)
       found.addSignal('connector_crashed', line, { value: file, about: 'Assertion failed' });
   }),
+  rule('Initialize mooncake failed', (line, found) =>
+    found.addSignal('offload_failed', line, {
+      value: 'Mooncake is not reached',
+      about: 'Initialize mooncake failed',
+    }),
+  ),
   // The backtrace that UCX prints where the process ends below it.
   rule('(ucs_handle_error', (line, found) =>
     found.addSignal('connector_crashed', line, { value: 'UCX', about: 'ucs_handle_error' }),
@@ -304,7 +294,7 @@ function readException(line: LogLine, found: LogFindings, needle: string): void 
   const from = needle.startsWith('()') ? 0 : text.lastIndexOf(needle) + needle.length;
   const sentence = text.slice(from);
   const about = sentence.slice(0, 60).trim() || needle;
-  const fault = faultOf(sentence) ?? refusalOf(sentence);
+  const fault = faultOf(sentence) ?? pairFaultOf(sentence) ?? refusalOf(sentence);
   add(line, found, fault, about);
   found.addError(line, { sentence: sentenceFrom(text, needle), about, isNamed: fault !== undefined });
 }
@@ -323,7 +313,18 @@ function sentenceFrom(text: string, needle: string): string {
 
 /** glog: "E0613 08:28:11.555796 7053 ucx_utils.cpp:512] Failed to create endpoint". */
 function isErrorOfGlog(text: string): boolean {
-  return /(?:^|[\s\]|])[EF]\d{4}(?:\d{4})? \d\d:\d\d/.test(text);
+  return /(?:^|[\s\]|])[EF](?:\d{4}(?:\d{4})? \d\d:\d\d| [\w-]{1,60}\.(?:cpp|cc|h):\d{1,6}\])/.test(text);
+}
+
+/** The errors of coro_rpc, by which clients and master of Mooncake speak. */
+function storeFaultOf(text: string): string {
+  if (/invalid rpc arg|function not registered|unknown protocol|protocol error/i.test(text))
+    return "Mooncake's client and its master are of other versions";
+  if (/NO_AVAILABLE_HANDLE|no available handle|insufficient space/i.test(text)) return 'Mooncake has no room';
+  const isUnreached = /rpc error|mount segment|connect|unreachable|RPC_FAIL|create client|open segment/i.test(
+    text,
+  );
+  return isUnreached ? 'Mooncake is not reached' : 'Mooncake does not move its blocks';
 }
 
 function isWarningOfGlog(text: string): boolean {

@@ -1,0 +1,53 @@
+import { type Fault, plain } from './fault-classes.js';
+
+const SUBJECT =
+  /\b(?:block[_ -]?size|blocks_per_chunk|page[_ -]?size|kv[_ -]?cache|kv[_ ](?:cache_)?layout|kv[_-]?offload\w*|prefix[_ -]?cach\w*|hi-?cache|hierarchical[_ -]cache|radix|kv[_ -]?connector\w*|KVConnector|\w*Connector(?:V1)?|kv[_-]transfer\w*|kv[_-]events?\w*|kv_role|kv[_-]router\w*|router[_-]mode|disaggregat\w*|PD|hybrid|tokens_per_block|block reuse|enable_block_reuse|chunk_size|cpu_bytes_to_use|cache_transceiver\w*|cacheTransceiver\w*|transceiver|mamba[_ ]cache\w*|conv state layout|state layout|custom_mem_pool|naive serde|max_num_batched_tokens|max_num_tokens)\b/i;
+const DEMAND =
+  /\b(?:must|no common|failed to (?:convert|promote|unify)|not (?:yet )?support(?:ed|s)?|(?:does|do|is|are)(?: not|n'?t) (?:currently )?(?:support\w*|compatible|allowed|enabled|valid|set)|only (?:support\w*|works?|valid)|requires?|required|incompatible|invalid|divisible|multiple of|cannot be|can'?t be|unsupported|should (?:not )?be|need(?:s)? to be|unknown|unrecognized|specify only one|please (?:set|use|pass|check|add|remove|enable|disable)|conflicts?|mutually exclusive)\b/i;
+/** A part that moves or keeps KV blocks, which says what it takes. */
+const PART =
+  /\b(?:nixl|mooncake|lmcache|moriio|flexkv|kvbm)\b.{0,160}\b(?:requires?|not supported|does not (?:yet )?support|only supports?|only supported|incompatible|mutually exclusive)\b|\b(?:requires?|only supported|not supported|incompatible|mutually exclusive)\b.{0,80}\b(?:nixl|mooncake|lmcache|moriio|flexkv|kvbm)\b/i;
+/** What one request has wrong, what two engines differ in (read by rules of its own), and what is no word of a program. */
+const NOT_SETTINGS =
+  /\b(?:bootstrap_room|room|req(?:uest)?_?id|request|prompt|messages?|remote|peer|prefill server|prefill_result|disaggregated[ _]params|compatibility hash|lookup response|sampling|tool|json_schema|grammar|http)\b/i;
+/** A variable that an error says to set: "Set VLLM_SSM_CONV_STATE_LAYOUT=DS". */
+const VARIABLE =
+  /\b(?:[Ss]et|export) ((?:VLLM|SGLANG|NIXL|UCX|LMCACHE|MOONCAKE|MC|DYN|TRTLLM)_[A-Z0-9_]{2,60}=[\w.,:/-]{1,60})/;
+
+/** Settings that a program refuses, by what it demands of them. */
+export function refusalOf(sentence: string): Fault | undefined {
+  if (NOT_SETTINGS.test(sentence)) return undefined;
+  const isRefusal = (SUBJECT.test(sentence) && DEMAND.test(sentence)) || PART.test(sentence);
+  if (!isRefusal && !VARIABLE.test(sentence)) return undefined;
+  return { signal: 'settings_refused', value: plain(sentence) };
+}
+
+/** The variable with its value that a sentence says to set; undefined where it names none. */
+export function advisedVariable(sentence: string): string | undefined {
+  return VARIABLE.exec(sentence)?.[1]?.replace(/[.,:]$/, '');
+}
+
+const HERE = /\b(?:local|decode|consumer|decoder)\b/i;
+const THERE = /\b(?:remote|peer|prefill|producer|prefiller)\b/i;
+/** Sentences that rules of their own read. */
+const READ_ELSEWHERE =
+  /compatibility hash|prefill server has|group count mismatch: local|divisible by (?:remote|local) (?:tensor|block)|two sides must run|mismatch (?:for layer|from) |layouts? (?:mismatch|differ)|peers disagree|page count mismatch|attention TP|attn TP/;
+const DIFFERENCE =
+  /\b(?:mismatch(?:ed)?|must match|do(?:es)? not match|not divisible by|must be a multiple|differs?|disagree|cannot be (?:smaller|larger) than|must (?:run|use|have) the same|requires? (?:equal|the same|matching))\b/i;
+/** What a pair of engines must share, by the words of an error, the particular before the general. */
+const FIELDS: readonly (readonly [field: string, pattern: RegExp])[] = [
+  ['block size', /\bblock[_ ](?:size|len(?:gth)?)\b/i],
+  ['page size', /\bpage[_ ](?:size|count)\b/i],
+  ['KV cache dtype', /\b(?:kv[_ ]?)?cache[_ ]dtype\b/i],
+  ['dtype', /\bdtypes?\b/i],
+  ['tensor parallel size', /\b(?:tensor[_ ]parallel(?:ism)?|tp[_ ]?size|attn[_ ]tp|attention TP|TP)\b/i],
+  ['KV cache layout', /\b(?:layouts?|regions?|layers?|groups?|kv heads?|num_blocks)\b/i],
+];
+
+/** The field in which an error says that a prefill and a decode engine differ. */
+export function pairFaultOf(sentence: string): Fault | undefined {
+  const isPair = (HERE.test(sentence) && THERE.test(sentence)) || sentence.startsWith('MoRIIO KV cache ');
+  if (!isPair || !DIFFERENCE.test(sentence) || READ_ELSEWHERE.test(sentence)) return undefined;
+  const field = FIELDS.find(([, pattern]) => pattern.test(sentence))?.[0];
+  return field === undefined ? undefined : { signal: 'transfer_refused', value: field };
+}

@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  advisedVariable,
+  pairFaultOf,
+  refusalOf,
+} from '../../../../../src/tools/doctor/logs/general/refusals.js';
+
+describe('settings that are refused', () => {
+  it.each([
+    'block_size must be a multiple of 16',
+    '--enable-hierarchical-cache and --disable-radix-cache are mutually exclusive; page_size cannot be 1',
+    'Hybrid KV cache is not supported for eagle + chunked local attention.',
+    'No common block size for 8.',
+    'Connector name is not set in KVTransferConfig',
+    'DSA KV sharding requires Mooncake, uncompressed index_kpool=1 and no DSA cache layer splitting.',
+    "Specify only one of 'block_size' or 'blocks_per_chunk' in kv_connector_extra_config.",
+    '3-read Mamba conv transfer requires DS conv state layout. Set VLLM_SSM_CONV_STATE_LAYOUT=DS',
+  ])('are recognised: %s', (sentence) => {
+    expect(refusalOf(sentence)).toEqual({ signal: 'settings_refused', value: sentence });
+  });
+
+  it.each([
+    'kv_transfer_params is not supported for this request',
+    'page_size mismatch: prefill server has 16',
+    'temperature must be positive',
+    'Disaggregated params are required for decode mode',
+    'NIXL transfer handle is invalid.',
+    'Set temperature=0 to get the same answer',
+  ])('are not those of one request, of a pair, or of anything else: %s', (sentence) => {
+    expect(refusalOf(sentence)).toBeUndefined();
+  });
+
+  it('keep any sentence short and in one line', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 2_000 }), (text) => {
+        const value = refusalOf(`block_size must be ${text}`)?.value ?? '';
+        expect(value.length).toBeLessThanOrEqual(180);
+        expect(value).not.toContain('\n');
+      }),
+    );
+  });
+});
+
+describe('a variable that an error says to set', () => {
+  it.each([
+    ['MoRIIO needs it; set VLLM_SSM_CONV_STATE_LAYOUT=DS', 'VLLM_SSM_CONV_STATE_LAYOUT=DS'],
+    [
+      'room implies dp_rank 1. Set SGLANG_DISAGGREGATION_FORCE_QUERY_PREFILL_DP_RANK=1 to allow it.',
+      'SGLANG_DISAGGREGATION_FORCE_QUERY_PREFILL_DP_RANK=1',
+    ],
+    ['export UCX_TLS=rc,cuda_copy.', 'UCX_TLS=rc,cuda_copy'],
+  ])('in %j is %s', (sentence, variable) => {
+    expect(advisedVariable(sentence)).toBe(variable);
+  });
+
+  it.each(['set PASSWORD=secret', 'UCX_TLS=rc is what it has', 'Set VLLM_USE_V1'])(
+    'is none in %j',
+    (sentence) => {
+      expect(advisedVariable(sentence)).toBeUndefined();
+    },
+  );
+});
+
+describe('an error about two engines of a pair', () => {
+  it.each([
+    ['Decode TP cannot be smaller than prefill TP, got 1 and 2', 'tensor parallel size'],
+    [
+      'local tp_size 3 must be a multiple of remote tp_size 2 for heterogeneous-TP P/D',
+      'tensor parallel size',
+    ],
+    ['Number of KV layers must match between prefill and decode', 'KV cache layout'],
+    ['remote block_size 64 does not match local block_size 16', 'block size'],
+  ])('%j names the %s', (sentence, value) => {
+    expect(pairFaultOf(sentence)).toEqual({ signal: 'transfer_refused', value });
+  });
+
+  it.each([
+    'block_size must be a multiple of 16',
+    'Could not load the local model: remote files differ',
+    'Page size mismatch: prefill server has page_size=16, but decode server has page_size=32.',
+  ])('is none of its own: %s', (sentence) => {
+    expect(pairFaultOf(sentence)).toBeUndefined();
+  });
+});

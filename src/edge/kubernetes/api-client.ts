@@ -2,6 +2,7 @@ import { Socket } from 'node:net';
 import { buildConnector, Pool } from 'undici';
 import type { Clock } from '../platform/clock.js';
 import { type JsonBounds, JsonBoundsError, parseJson } from '../platform/data/bounded-json.js';
+import { GatheredBytes } from '../platform/data/gathered-bytes.js';
 import { withDeadline } from '../platform/time/deadline.js';
 import { onAbort } from '../platform/time/on-abort.js';
 import type { ApiRequest, StreamingApi } from './api.js';
@@ -89,26 +90,23 @@ export class ApiClient implements StreamingApi {
     const asked = this.#asked(request, true);
     const query = { ...request.query, watch: 'true' };
     const { body } = await this.#open({ ...request, query }, asked);
-    let pieces: Buffer[] = [];
-    let size = 0;
+    let gathered = new GatheredBytes();
     try {
       for await (const piece of body) {
         let rest = piece;
         for (let end = rest.indexOf(LINE_FEED); end !== -1; end = rest.indexOf(LINE_FEED)) {
-          pieces.push(rest.subarray(0, end));
-          const line = Buffer.concat(pieces).toString('utf8');
-          pieces = [];
-          size = 0;
+          gathered.add(rest.subarray(0, end));
+          const line = gathered.whole().toString('utf8');
+          gathered = new GatheredBytes();
           rest = rest.subarray(end + 1);
           if (line.trim() !== '') yield this.#parse(line, OBJECT_BOUNDS, asked);
         }
-        size += rest.length;
-        if (size > MAX_OBJECT_BYTES)
+        if (gathered.bytes + rest.length > MAX_OBJECT_BYTES)
           throw new KubernetesError(
             'bad_answer',
             `${this.name}: an object of the watch of ${request.path} has more than ${MAX_OBJECT_BYTES} bytes`,
           );
-        if (rest.length > 0) pieces.push(rest);
+        gathered.add(rest);
       }
     } catch (error) {
       throw this.#explain(error, request.signal, asked);
@@ -202,22 +200,20 @@ export class ApiClient implements StreamingApi {
   }
 
   async #gather(body: AsyncIterable<Buffer>, maxBytes: number, asked: Asked): Promise<string> {
-    const pieces: Buffer[] = [];
-    let size = 0;
+    const gathered = new GatheredBytes();
     try {
       for await (const piece of body) {
-        size += piece.length;
-        if (size > maxBytes)
+        if (gathered.bytes + piece.length > maxBytes)
           throw new KubernetesError(
             'too_large',
             `${this.name}: answers ${asked.path} with more than ${maxBytes} bytes`,
           );
-        pieces.push(piece);
+        gathered.add(piece);
       }
     } catch (error) {
       throw this.#explain(error, undefined, asked);
     }
-    return Buffer.concat(pieces, size).toString('utf8');
+    return gathered.whole().toString('utf8');
   }
 
   #parse(text: string, bounds: JsonBounds, asked: Asked): unknown {

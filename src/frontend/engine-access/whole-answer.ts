@@ -1,4 +1,5 @@
 import { type Dispatcher, errors } from 'undici';
+import { GatheredBytes } from '../../edge/platform/data/gathered-bytes.js';
 import { onAbort } from '../../edge/platform/time/on-abort.js';
 
 /** What an engine answered. */
@@ -37,9 +38,8 @@ class WholeAnswer implements Dispatcher.DispatchHandler {
   readonly #maxBytes: number;
   readonly #onWhole: (answer: PiecedAnswer) => void;
   readonly #onFailure: (error: unknown) => void;
-  readonly #pieces: Buffer[] = [];
+  readonly #gathered = new GatheredBytes();
   #status = 0;
-  #bytes = 0;
   #isOver = false;
   #controller: Dispatcher.DispatchController | undefined;
 
@@ -73,17 +73,16 @@ class WholeAnswer implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
     if (this.#isOver) return;
-    this.#bytes += piece.length;
-    if (this.#bytes > this.#maxBytes)
+    this.#gathered.add(piece);
+    if (this.#gathered.bytes > this.#maxBytes)
       this.giveUp(new RangeError(`the answer has more than ${this.#maxBytes} bytes`));
-    else this.#pieces.push(piece);
   }
 
   onResponseEnd(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.leave();
-    this.#onWhole(new Pieced(this.#status, this.#pieces, this.#bytes));
+    this.#onWhole(new Pieced(this.#status, this.#gathered));
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -99,26 +98,21 @@ let room = Buffer.alloc(0);
 
 class Pieced implements PiecedAnswer {
   readonly status: number;
-  readonly #pieces: readonly Buffer[];
-  readonly #bytes: number;
+  readonly #gathered: GatheredBytes;
 
-  constructor(status: number, pieces: readonly Buffer[], bytes: number) {
+  constructor(status: number, gathered: GatheredBytes) {
     this.status = status;
-    this.#pieces = pieces;
-    this.#bytes = bytes;
+    this.#gathered = gathered;
   }
 
   get body(): Buffer {
-    return Buffer.concat(this.#pieces, this.#bytes);
+    return this.#gathered.whole();
   }
 
   read<Value>(use: (body: Buffer) => Value): Value {
-    const [first] = this.#pieces;
-    if (first !== undefined && this.#pieces.length === 1) return use(first);
-    if (this.#bytes > MAX_ROOM_BYTES) return use(this.body);
-    if (this.#bytes > room.length) room = Buffer.allocUnsafeSlow(Math.min(2 * this.#bytes, MAX_ROOM_BYTES));
-    let at = 0;
-    for (const piece of this.#pieces) at += piece.copy(room, at);
-    return use(room.subarray(0, at));
+    const { bytes } = this.#gathered;
+    if (bytes > room.length && bytes <= MAX_ROOM_BYTES)
+      room = Buffer.allocUnsafeSlow(Math.min(2 * bytes, MAX_ROOM_BYTES));
+    return use(this.#gathered.within(room));
   }
 }

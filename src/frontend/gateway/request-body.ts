@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { GatheredBytes } from '../../edge/platform/data/gathered-bytes.js';
 import { isJsonObject } from '../../edge/platform/data/json-object.js';
 import { JsonScan } from '../../edge/platform/data/json-scan.js';
 import type { PromptKind } from '../../engines/descriptor/token-endpoint.js';
@@ -98,7 +99,7 @@ export class BodyReader {
 
   /** Begins to read a body whose pieces come by themselves. Counts it in `held`, as `read` does. */
   begin(held: HeldBody, contentType: string | undefined): ComingBody {
-    const pieces: Buffer[] = [];
+    const gathered = new GatheredBytes();
     const scan = new JsonScan();
     const boundary = boundaryOf(contentType);
     const findProblem = (piece: Buffer): OpenAiError | undefined => {
@@ -114,11 +115,11 @@ export class BodyReader {
     return {
       add: (piece) => {
         const problem = findProblem(piece);
-        if (problem === undefined) pieces.push(piece);
+        if (problem === undefined) gathered.add(piece);
         else this.release(held);
         return problem;
       },
-      end: () => ({ bytes: whole(pieces, held.bytes), scan, boundary }),
+      end: () => ({ bytes: gathered.whole(), scan, boundary }),
     };
   }
 
@@ -133,13 +134,6 @@ export class BodyReader {
       code: 'request_too_large',
     });
   }
-}
-
-/** All pieces as one. A copy also of a single piece that is a view of a larger buffer, which would be kept as long. */
-function whole(pieces: readonly Buffer[], bytes: number): Buffer {
-  const [first] = pieces;
-  const isWhole = first !== undefined && pieces.length === 1 && 2 * bytes > first.buffer.byteLength;
-  return isWhole ? first : Buffer.concat(pieces, bytes);
 }
 
 const JSON_TYPE = /^\s*application\/json\s*(?:;|$)/i;

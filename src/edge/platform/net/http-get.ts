@@ -1,6 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { type Clock, systemClock } from '../clock.js';
+import { GatheredBytes } from '../data/gathered-bytes.js';
 import { excerpt, ProbeError } from '../probe-error.js';
 import { watchDeadline } from '../time/deadline.js';
 import { explainTlsFailure } from './explain-tls-failure.js';
@@ -309,20 +310,18 @@ function readAnswer(
     return;
   }
 
-  const chunks: Buffer[] = [];
-  let sizeBytes = 0;
+  const gathered = new GatheredBytes();
   response.on('data', (chunk: Buffer) => {
-    sizeBytes += chunk.length;
-    if (sizeBytes > maxBodyBytes) finish(tooLarge());
-    else chunks.push(chunk);
+    if (gathered.bytes + chunk.length > maxBodyBytes) finish(tooLarge());
+    else gathered.add(chunk);
   });
   response.on('end', () => {
     const contentType = type.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-    finish({ status, contentType, body: new TextDecoder().decode(Buffer.concat(chunks, sizeBytes)) });
+    finish({ status, contentType, body: new TextDecoder().decode(gathered.whole()) });
   });
   response.on('error', () => {
     const of = Number.isFinite(announced) ? ` of ${announced}` : '';
-    const message = `the connection ended after ${sizeBytes}${of} bytes of the body`;
+    const message = `the connection ended after ${gathered.bytes}${of} bytes of the body`;
     finish(new ProbeError('bad_answer', origin, message));
   });
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { GatheredBytes } from '../../../edge/platform/data/gathered-bytes.js';
 import { writeHeadSafely } from './write-head.js';
 
 /** Longest body that is kept; a 503 of an engine is one sentence. */
@@ -8,8 +9,7 @@ const MAX_HELD_BYTES = 64 * 1024;
 export class HeldAnswer {
   readonly status: number;
   readonly #headers: readonly string[];
-  readonly #pieces: Buffer[] = [];
-  #bytes = 0;
+  readonly #body = new GatheredBytes();
 
   /** `headers` has names and values in turn. */
   constructor(status: number, headers: readonly string[]) {
@@ -19,15 +19,14 @@ export class HeldAnswer {
 
   /** False when it has grown too long to be kept. */
   add(piece: Buffer): boolean {
-    this.#bytes += piece.length;
-    if (this.#bytes > MAX_HELD_BYTES) return false;
-    this.#pieces.push(piece);
+    if (this.#body.bytes + piece.length > MAX_HELD_BYTES) return false;
+    this.#body.add(piece);
     return true;
   }
 
   /** Passes it on as it came. */
   send(response: ServerResponse): void {
     writeHeadSafely(response, this.status, this.#headers);
-    response.end(Buffer.concat(this.#pieces));
+    response.end(this.#body.whole());
   }
 }

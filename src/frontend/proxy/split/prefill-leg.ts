@@ -1,5 +1,6 @@
 import type { WorkerFault } from '../../../core/health/worker-fault.js';
 import type { Clock } from '../../../edge/platform/clock.js';
+import { GatheredBytes } from '../../../edge/platform/data/gathered-bytes.js';
 import { JsonScan } from '../../../edge/platform/data/json-scan.js';
 import type { Route, Usage } from '../../../fleet/router/routing.js';
 import { fieldBytes } from '../../json/splice-object.js';
@@ -53,14 +54,13 @@ export class PrefillLeg implements AttemptListener {
   readonly #attempt: Attempt;
   readonly #silence: SilenceWatch;
   readonly #stall: StallWatch;
-  readonly #pieces: Buffer[] = [];
+  readonly #gathered = new GatheredBytes();
   readonly #scan = new JsonScan();
   readonly #usage = new AnswerWatch(false);
   #listener: PrefillListener | undefined;
   #status = 0;
   #fault: WorkerFault | undefined;
   #answerHeaders: readonly string[] = [];
-  #bytes = 0;
   readonly #startedMs: number;
   #sinceMs: number;
 
@@ -132,13 +132,12 @@ export class PrefillLeg implements AttemptListener {
 
   onData(piece: Buffer): void {
     this.#sinceMs = this.#modules.clock.monotonicMs();
-    this.#bytes += piece.length;
-    if (this.#bytes > MAX_ANSWER_BYTES) {
+    this.#gathered.add(piece);
+    if (this.#gathered.bytes > MAX_ANSWER_BYTES) {
       const detail = `an answer of more than ${MAX_ANSWER_BYTES} bytes`;
       this.#fail('bad_answer', { kind: 'bad_answer', detail });
       return;
     }
-    this.#pieces.push(piece);
     this.#scan.add(piece);
     this.#usage.add(piece);
   }
@@ -147,14 +146,14 @@ export class PrefillLeg implements AttemptListener {
     const { endpoint } = this.#target;
     if (this.#status >= 300) {
       const held = new HeldAnswer(this.#status, this.#answerHeaders);
-      for (const piece of this.#pieces) if (!held.add(piece)) break;
-      this.#fail('error', undefined, held);
+      const isHeld = held.add(this.#gathered.whole());
+      this.#fail('error', undefined, isHeld ? held : undefined);
       return;
     }
     endpoint.worker.work.worked(this.#modules.clock.monotonicMs());
     const listener = this.#listener;
     this.#listener = undefined;
-    const text = Buffer.concat(this.#pieces, this.#bytes);
+    const text = this.#gathered.whole();
     listener?.onPrefilled({
       parameters: fieldBytes(text, this.#scan, 'kv_transfer_params'),
       usage: this.#usage.usage,

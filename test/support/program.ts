@@ -24,10 +24,13 @@ export class Program {
   stdout = '';
   stderr = '';
 
-  /** `args` stand before what follows a `--`, and the log is JSON. */
-  constructor(args: readonly string[]) {
+  /** `args` stand before what follows a `--`, and the log is JSON. `maxFiles`: what it may have open. Default: what this process may. */
+  constructor(args: readonly string[], { maxFiles }: { readonly maxFiles?: number } = {}) {
     const [own, rest] = split(args);
-    this.child = spawn(process.execPath, [MAIN, ...own, '--log-format', 'json', ...rest], {
+    const command = [process.execPath, MAIN, ...own, '--log-format', 'json', ...rest];
+    const limited = maxFiles === undefined ? [] : ['/bin/sh', '-c', `ulimit -n ${maxFiles}; exec "$@"`, 'sh'];
+    const [file = '', ...others] = [...limited, ...command];
+    this.child = spawn(file, others, {
       env: { PATH: process.env['PATH'] },
       stdio: ['pipe', 'pipe', 'pipe'],
     });

@@ -84,6 +84,14 @@ export function overloadedError(): OpenAiError {
   });
 }
 
+/** The answer to a request for which no connection can be opened, because this process can open no more of any. */
+export function exhaustedError(): OpenAiError {
+  return new OpenAiError(503, 'This server can open no more connections now.', {
+    code: 'overloaded',
+    retryAfterSeconds: 1,
+  });
+}
+
 /** The answer when only the log says what went wrong. */
 export function internalError(): OpenAiError {
   return new OpenAiError(500, 'Something went wrong here; the log of this process says what.');

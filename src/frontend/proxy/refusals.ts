@@ -1,5 +1,5 @@
 import { RoutingError } from '../../fleet/router/routing.js';
-import { internalError } from '../errors/gateway-errors.js';
+import { exhaustedError, internalError } from '../errors/gateway-errors.js';
 import { notRoutedError, OpenAiError } from '../errors/openai-error.js';
 import type { AttemptFailure } from './workers/attempt.js';
 
@@ -9,6 +9,7 @@ const RETRY_AFTER_SECONDS = 2;
 /** What a client may know of a failure: never an address. */
 const FAILED: Readonly<Record<AttemptFailure, readonly [status: number, text: string]>> = {
   unreachable: [502, 'could not be reached'],
+  exhausted: [503, ''],
   closed: [502, 'closed the connection before it answered'],
   bad_answer: [502, 'gave an answer that cannot be read'],
   silent: [504, 'did not answer'],
@@ -24,6 +25,7 @@ export function notAnsweredError(failure: AttemptFailure, tried: number): OpenAi
   if (failure === 'bad_request') {
     return new OpenAiError(status, 'The request cannot be sent on: its path or a header is not valid.');
   }
+  if (failure === 'exhausted') return exhaustedError();
   const message = tried === 1 ? `The worker ${text}.` : `${tried} workers were tried; the last one ${text}.`;
   return new OpenAiError(status, message, {
     code: `worker_${failure}`,

@@ -5,6 +5,8 @@ import type { WorkerPool } from './worker-pools.js';
 export type AttemptFailure =
   /** No connection could be made. */
   | 'unreachable'
+  /** This process, or its machine, can open no further connection to anybody. */
+  | 'exhausted'
   /** The connection ended before the answer began, or within it. */
   | 'closed'
   /** What came is not HTTP, or beyond its bounds. */
@@ -118,9 +120,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
+/** Nothing is left of what every connection needs: files of this process, files of this machine, memory of its kernel. */
+const EXHAUSTED: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
+
 function failureOf(error: Error, wasSent: boolean): AttemptFailure {
   if (error instanceof errors.InvalidArgumentError) return 'bad_request';
-  if (!wasSent) return 'unreachable';
+  if (!wasSent) return 'code' in error && EXHAUSTED.has(error.code) ? 'exhausted' : 'unreachable';
   const isMalformed =
     error instanceof errors.HeadersOverflowError ||
     error instanceof errors.HTTPParserError ||

@@ -275,7 +275,7 @@ export class Exchange implements AttemptListener, SplitListener, UnorderedMember
       current.route.failed({ kind: 'cut', detail: error.message });
       this.#cut(current, state.answer, error.message, cutError());
     } else if (state.type === 'holding') this.#retryHeld(current, state.coming, state.fault);
-    else if (failure === 'closed' && state.type === 'waiting' && this.#timeouts.wasStale(current))
+    else if (failure === 'closed' && state.type === 'waiting' && this.#timeouts.wasStale(current, error))
       this.#dispatch(current.route, current.endpoint, true);
     else this.#retry(failure, current, faultOf(failure, error));
   }

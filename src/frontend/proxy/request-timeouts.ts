@@ -10,6 +10,7 @@ import type { ProxyOptions } from './proxy-options.js';
 import { cutError, tooLateError } from './refusals.js';
 import { type Silence, SilenceWatch, seconds } from './watches/silence-watch.js';
 import { StallWatch } from './watches/stall-watch.js';
+import { isOfUsedConnection } from './workers/attempt.js';
 import type { Try } from './workers/try.js';
 
 /** A connection that ends within this time was probably closing when the request was sent on it. */
@@ -98,8 +99,12 @@ export class RequestTimeouts {
   }
 
   /** Engines close idle connections without notice; the worker itself may be well, and is tried once more. */
-  wasStale({ isSecond }: Try): boolean {
-    return !isSecond && this.#clock.monotonicMs() - this.#sinceMs < STALE_CONNECTION_MS;
+  wasStale({ isSecond }: Try, error: Error): boolean {
+    return (
+      !isSecond &&
+      isOfUsedConnection(error) &&
+      this.#clock.monotonicMs() - this.#sinceMs < STALE_CONNECTION_MS
+    );
   }
 
   /** What has taken too long, if anything. `watched` is the try that is under way as its watches shall see it. */

@@ -120,6 +120,17 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
+/**
+ * Whether something had come over the connection that ended with this error. Only one that was used before may have been
+ * closing when a request was written to it (RFC 9112, 9.3.1); who ends a new one has had the request, and may have ended by it.
+ */
+export function isOfUsedConnection(error: Error): boolean {
+  const { bytesRead } = (error instanceof errors.SocketError ? error.socket : error) as {
+    bytesRead?: unknown;
+  };
+  return typeof bytesRead === 'number' && bytesRead > 0;
+}
+
 /** Nothing is left of what every connection needs: files of this process, files of this machine, memory of its kernel. */
 const EXHAUSTED: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 

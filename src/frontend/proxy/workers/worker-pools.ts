@@ -132,6 +132,8 @@ export class WorkerPools {
  * there, which is a piece at most; those that are not meant pause again at the
  * next one. A reset gets a code of its own, with which undici fails the
  * request, as it should. Once undici no longer asserts there, both do no harm.
+ *
+ * An error also gets the bytes that were read, as undici's own have them (see `isOfUsedConnection`).
  */
 function guardSocket(socket: Socket, paused: ReadonlySet<PausedReader>): void {
   socket.on('end', () => {
@@ -139,5 +141,6 @@ function guardSocket(socket: Socket, paused: ReadonlySet<PausedReader>): void {
   });
   socket.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'ECONNRESET') error.code = 'WORKER_RESET';
+    Object.assign(error, { bytesRead: socket.bytesRead });
   });
 }

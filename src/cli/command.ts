@@ -80,8 +80,15 @@ export interface CommandDescription<Table extends SettingsTable> {
   /** Runs until it is asked to end, and is not there for what it prints. Default false. */
   readonly isServer?: true;
   readonly examples: readonly Example[];
-  /** Looks at values that are right by themselves and wrong together. Throws what `reject` makes. */
-  check?(settings: SettingsOf<WithCommon<Table>>, reject: CommandContext<Table>['reject']): void;
+  /**
+   * Looks at values that are right by themselves and wrong together. Throws what `reject` makes. `flags`: the names of
+   * those on the command line, for what may stand in an environment that several commands share.
+   */
+  check?(
+    settings: SettingsOf<WithCommon<Table>>,
+    reject: CommandContext<Table>['reject'],
+    flags: ReadonlySet<string>,
+  ): void;
 }
 
 /** A command as the program lists it; its types have done their work. */

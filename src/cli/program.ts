@@ -3,8 +3,9 @@ import { SettingError } from '../app/setting-error.js';
 import type { Command, CommandDescription } from './command.js';
 import { commonSettings } from './settings/common-settings.js';
 import { addFlags, givenFlags } from './settings/flags.js';
+import { parseValue } from './settings/parse-value.js';
 import type { GivenFlags } from './settings/resolve.js';
-import type { SettingsTable } from './settings/setting.js';
+import type { Setting, SettingsTable } from './settings/setting.js';
 import { nearest, quote } from './settings/wrong-value.js';
 
 /** The shells that `kv-accord completion` writes for. */
@@ -92,7 +93,9 @@ function buildProgram(
   shell.argChoices = [...COMPLETION_SHELLS];
   completion
     .addArgument(shell)
-    .action((name?: string) => onRequest({ type: 'completion', shell: checkShell(name) }));
+    .action((name?: string) =>
+      onRequest({ type: 'completion', shell: checkShell(name, completion.args[1]) }),
+    );
   return program;
 }
 
@@ -139,7 +142,11 @@ function isFlag(text: string, table: SettingsTable): boolean {
 
 const nameOf = (command: Command): string => command.description.name;
 
-function checkShell(name: string | undefined): string {
+function checkShell(name: string | undefined, excess: string | undefined): string {
+  if (excess !== undefined)
+    throw new SettingError(
+      `completion: ${quote(excess)} (on the command line): must be left out; one shell at a time`,
+    );
   if (name !== undefined && COMPLETION_SHELLS.includes(name)) return name;
   const hint = name === undefined ? '' : ` ${quote(name)}`;
   throw new SettingError(`completion: shell${hint} (on the command line): must be bash, zsh or fish`);
@@ -203,12 +210,14 @@ function explain(error: CommanderError, argv: readonly string[], commands: reado
     case 'commander.unknownOption':
       return explainUnknownFlag(met, command, commands);
     case 'commander.optionMissingArgument': {
-      const [flag = met, value = 'value'] = met.split(' ');
+      const [flag = met, placeholder = 'value'] = met.split(' ');
+      const setting = command === undefined ? undefined : tableOf(command)[flag.slice(2)];
+      const value = (setting === undefined ? undefined : expectedOf(setting)) ?? placeholder;
       return new SettingError(`${flag} (on the command line): must be followed by its value, ${value}`);
     }
     case 'commander.unknownCommand': {
       const names = [...commands.map(nameOf), 'completion', 'help'];
-      const word = nearest(met, names);
+      const word = met === 'version' ? '--version' : nearest(met, names);
       const hint = word === undefined ? '' : `; did you mean ${word}?`;
       return new SettingError(`unknown command ${quote(met)}: must be one of ${names.join(', ')}${hint}`);
     }
@@ -228,6 +237,13 @@ function explain(error: CommanderError, argv: readonly string[], commands: reado
   }
 }
 
+/** What a value must be, in the words of a wrong one; undefined where its placeholder says more. */
+function expectedOf(setting: Setting): string | undefined {
+  if (setting.kind === 'string' || setting.placeholder !== undefined) return undefined;
+  const parsed = parseValue(setting, [''], () => undefined);
+  return parsed.ok ? undefined : parsed.allowed;
+}
+
 function explainUnknownFlag(
   met: string,
   command: Command | undefined,
@@ -240,7 +256,7 @@ function explainUnknownFlag(
       Object.keys(tableOf(candidate)).some((name) => flag === `--${name}`),
     );
     const names = ['--help', '--version'];
-    const word = nearest(flag, names);
+    const word = flag === '-v' ? '--version' : nearest(flag, names);
     const hint = isKnown
       ? `; it must stand after the command`
       : word === undefined

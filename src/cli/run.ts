@@ -125,7 +125,7 @@ async function runCommand(
   }
   checkTls(settings, typed.reject);
   checkListens(resolved.entries, resolved.reject);
-  description.check?.(settings, typed.reject);
+  description.check?.(settings, typed.reject, new Set(flags.keys()));
   if (settings.printConfig) return EXIT_OK;
   checkOperands(command, operands);
   if (description.isServer === true) modules.onServer?.();

@@ -35,7 +35,11 @@ describe.each(commands.map((command) => [command.description.name, command] as c
       if (request.type !== 'command') throw new Error(`${line} asks for ${request.type}`);
       const resolved = resolve(table, { flags: request.flags, environment: {} }, () => undefined);
       const check = (): void =>
-        request.command.description.check?.(resolved.values as never, resolved.reject);
+        request.command.description.check?.(
+          resolved.values as never,
+          resolved.reject,
+          new Set(request.flags.keys()),
+        );
       expect(check).not.toThrow();
     }
   });

@@ -195,7 +195,26 @@ describe('what is wrong is printed in one line with code 2', () => {
       ['try', '--json=false'],
       'kv-accord: --json "false" (on the command line): must be --json alone, it takes no value',
     ],
-    [['try', '--mode'], 'kv-accord: --mode (on the command line): must be followed by its value, <WORD>'],
+    [
+      ['try', '--mode'],
+      'kv-accord: --mode (on the command line): must be followed by its value, one of wait, proceed',
+    ],
+    [
+      ['try', '--probe-interval'],
+      'kv-accord: --probe-interval (on the command line): must be followed by its value, a duration from 0 to 24d, such as 500ms, 30s or 5m',
+    ],
+    [
+      ['try', '--tls-server-name'],
+      'kv-accord: --tls-server-name (on the command line): must be followed by its value, <TEXT>',
+    ],
+    [
+      ['-v'],
+      'kv-accord: unknown flag "-v" (on the command line): must be --help or --version; did you mean --version?',
+    ],
+    [
+      ['version'],
+      'kv-accord: unknown command "version": must be one of try, one, run, picky, completion, help; did you mean --version?',
+    ],
     [
       ['try', 'extra'],
       'kv-accord try: "extra" (on the command line): must be left out; lists are separated by commas without spaces, or their flag is repeated',
@@ -212,6 +231,10 @@ describe('what is wrong is printed in one line with code 2', () => {
     [
       ['completion', 'tcsh'],
       'kv-accord: completion: shell "tcsh" (on the command line): must be bash, zsh or fish',
+    ],
+    [
+      ['completion', 'bash', 'zsh'],
+      'kv-accord: completion: "zsh" (on the command line): must be left out; one shell at a time',
     ],
     [
       ['try', '--tls-cert', 'kv.yaml'],
@@ -450,7 +473,7 @@ describe('--print-config', () => {
   });
 
   test('shows no password', async () => {
-    const argv = ['sidecar', '--engine', 'http://user:s3cret@h:1', '--print-config'];
+    const argv = ['frontend', '--worker-urls', 'w=http://user:s3cret@h:1', '--print-config'];
     for (const extra of [[], ['--json']]) {
       const { stdout } = await cli([...argv, ...extra], { commands: realCommands });
       expect(stdout).toContain('http://user:***@h:1');

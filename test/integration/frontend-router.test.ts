@@ -239,10 +239,15 @@ describe('kv-accord frontend --router', () => {
     await Promise.all(streams);
   });
 
-  it('refuses workers of its own beside --router, and plaintext to another machine', async () => {
+  it('refuses workers and settings of another process beside --router, and plaintext to another machine', async () => {
     const both = start('frontend', '--router', '127.0.0.1:1', '--workers', '127.0.0.1:2');
     expect(await both.ended()).toBe(2);
     expect(both.stderr).toContain('--workers');
+    const size = start('frontend', '--router', '127.0.0.1:1', '--kv-cache-block-size', '16');
+    expect(await size.ended()).toBe(2);
+    expect(size.stderr).toContain(
+      '--kv-cache-block-size "16" (on the command line): must be left out when --router is given',
+    );
     const plain = start('frontend', '--router', 'router.example:50060');
     expect(await plain.ended()).toBe(2);
     expect(plain.stderr).toContain('--router');

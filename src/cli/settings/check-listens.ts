@@ -20,7 +20,8 @@ export function checkListens(
   }
 }
 
-function isSame(a: Address, b: Address): boolean {
+/** Whether a process that listens at one of them cannot listen at the other. */
+export function isSame(a: Address, b: Address): boolean {
   if (a.type === 'unix' || b.type === 'unix') return a.type === b.type && a.text === b.text;
   if (a.port !== b.port || a.port === 0) return false;
   return a.host === b.host || ANY_HOST.has(a.host) || ANY_HOST.has(b.host);

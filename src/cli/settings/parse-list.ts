@@ -22,7 +22,10 @@ export function parseList(setting: ListSetting, texts: readonly string[]): Parse
   for (const item of items) {
     const value = parseItem(setting.item, item);
     if (value === undefined) {
-      const allowed = [...words, `a comma-separated list of ${ITEM_WORDS[setting.item]}`].join(', or ');
+      const what = hasCredentials(setting.item, item)
+        ? 'URLs without user name and password, which logs and reports would show'
+        : ITEM_WORDS[setting.item];
+      const allowed = [...words, `a comma-separated list of ${what}`].join(', or ');
       return { ok: false, allowed, part: item, ...nearestWordOf(item, words) };
     }
     values.push(value);
@@ -80,9 +83,15 @@ function parseItem(item: ListItem, text: string): string | undefined {
   }
 }
 
-/** An http or https URL without query and fragment, less its trailing slashes. */
+function hasCredentials(item: ListItem, text: string): boolean {
+  if (item !== 'url' || !URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return username !== '' || password !== '';
+}
+
+/** An http or https URL without user, query and fragment, less its trailing slashes. */
 function parseBaseUrl(text: string): string | undefined {
-  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return undefined;
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text) || hasCredentials('url', text)) return undefined;
   const url = new URL(text);
   if (url.search !== '' || url.hash !== '' || url.hostname === '') return undefined;
   return url.href.replace(/\/+$/, '');

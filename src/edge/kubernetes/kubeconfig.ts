@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
-import { parseDocument } from 'yaml';
+import { LineCounter, parseDocument } from 'yaml';
 import { formFor, nameSome } from '../../core/text/lists.js';
 import type { Clock } from '../platform/clock.js';
 import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../platform/data/yaml-bounds.js';
@@ -97,12 +97,17 @@ async function readFile(path: string, mayBeMissing: boolean): Promise<ConfigFile
   if (excess !== undefined) throw fault(`${path}: is no YAML that can be read: it ${YAML_EXCESS[excess]}`);
   let content: unknown;
   try {
-    const document = parseDocument(text, { prettyErrors: false, merge: false });
+    const lines = new LineCounter();
+    const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: false });
     const [problem] = document.errors;
     // The parser's message has no text of the file in it, which holds secrets.
     if (problem !== undefined)
-      throw fault(`${path}: is no YAML (${problem.code} at character ${problem.pos[0]})`);
+      throw fault(`${path}: is no YAML (${problem.code} in line ${lines.linePos(problem.pos[0]).line})`);
     content = document.toJS({ maxAliasCount: 0 });
+    if (typeof content !== 'object' || content === null || Array.isArray(content))
+      throw fault(
+        `${path}: is no kubeconfig: it must have clusters, contexts and users, as kubectl config view --flatten prints them`,
+      );
   } catch (error) {
     if (error instanceof KubernetesError) throw error;
     throw fault(`${path}: is no YAML that can be read: it has aliases or is nested too deeply`, error);

@@ -1,3 +1,4 @@
+import { withOpenSslReasons } from '../platform/net/openssl-reason.js';
 import type { ConnectPhase } from './peer-credentials.js';
 
 /** Why no connection came about: the closed list. */
@@ -114,11 +115,12 @@ const MAX_CAUSE_CHARS = 200;
 
 /** Takes grpc-js's frame off: what remains is Node's error. */
 function innermost(details: string): string {
-  const text = details
+  const text = withOpenSslReasons(details)
     .replace(/^No connection established\. Last error: /, '')
     .replace(/\.? Resolution note:.*$/s, '')
     .replace(/ \(\d{4}-\d\d-\d\dT[\d:.]+Z\)/g, '')
     .replace(/^Error: /, '')
+    .replace(/^Error \[[A-Z_]+\]: /, '')
     .replace(/\s+/g, ' ')
     .trim();
   return text.length > MAX_CAUSE_CHARS ? `${text.slice(0, MAX_CAUSE_CHARS)}…` : text;

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
+import { firstLineOf } from '../../edge/platform/data/yaml-error.js';
 import { excerpt } from '../../edge/platform/probe-error.js';
 import { ProbeError } from './probe.js';
 
@@ -32,7 +33,7 @@ export async function parseYamlObject(text: string, origin: string): Promise<Jso
   try {
     const document = parseDocument(text, { merge: false, logLevel: 'silent', stringKeys: true });
     const [error] = document.errors;
-    if (error !== undefined) throw bad(`is no YAML: ${error.message.split('\n', 1)[0]}`);
+    if (error !== undefined) throw bad(`is no YAML: ${firstLineOf(error)}`);
     value = document.toJS({ maxAliasCount: MAX_ALIASES });
   } catch (cause) {
     if (cause instanceof ProbeError) throw cause;

@@ -110,7 +110,9 @@ export class FleetWatch implements AgreementSource {
   get problem(): string | undefined {
     if (this.#hasHeard) return undefined;
     if (this.#discoveryProblem !== undefined) return this.#discoveryProblem;
-    return this.runner.view.reasons.map(({ text }) => text).join('; ');
+    // An engine whose model was declared has a group before anything was heard of it.
+    const { reasons, groups } = this.runner.view;
+    return [...reasons, ...groups.flatMap((group) => group.reasons)].map(({ text }) => text).join('; ');
   }
 
   /** Never: a fleet that is worked out here has all its groups. */

@@ -1,5 +1,6 @@
 import { parseDocument } from 'yaml';
 import { findYamlExcess, YAML_EXCESS } from '../../edge/platform/data/yaml-bounds.js';
+import { firstLineOf } from '../../edge/platform/data/yaml-error.js';
 import type { Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { pciBusIdOf } from './pci-bus-id.js';
 import type { TopologyPart, TopologyReader } from './reader.js';
@@ -29,7 +30,7 @@ export function parseTopologyFile(text: string, path: string): Topology {
   const document = parseDocument(text, { schema: 'core', uniqueKeys: true, intAsBigInt: true });
   const problem = document.errors[0];
   if (problem !== undefined)
-    throw new TopologyError(`${path} is neither JSON nor YAML: ${problem.message.split('\n')[0]}`);
+    throw new TopologyError(`${path} is neither JSON nor YAML: ${firstLineOf(problem)}`);
   let json: unknown;
   try {
     json = document.toJS({ maxAliasCount: 0 });

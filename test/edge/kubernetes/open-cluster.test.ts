@@ -114,9 +114,10 @@ describe('a kubeconfig', () => {
     `{clusters: [${cluster('c')}], users: [{name: u, user: ${user}}], contexts: [${context('c', ', user: u')}], current-context: c}`;
 
   it.each([
-    ['', 'current-context is not set'],
-    ['7', 'current-context is not set'],
-    ['[1', 'is no YAML ('],
+    ['', 'is no kubeconfig'],
+    ['7', 'is no kubeconfig: it must have clusters, contexts and users'],
+    ['\u{fffd}\u{fffd}\u0001', 'is no kubeconfig'],
+    ['clusters:\n- [1', 'is no YAML (BAD_INDENT in line 2)'],
     ['&a [*a, *a]', 'it has aliases'],
     [`${'['.repeat(50_000)}`, 'is no YAML'],
     ['{contexts: []}', 'current-context is not set; choose by --kube-context (contexts is empty)'],

@@ -94,6 +94,7 @@ kv_event_sources:
     ['"__proto__": { a: 1 }', 'is no field that can be declared'],
     ['- 1', 'expected fields with values'],
     ['a: [', 'is no YAML'],
+    ['a: [1,\n  b: }', 'end with a ] at line 2, column 6'],
   ])('is refused with the field, the value and what would be right: %s', async (text, words) => {
     const failure = await fromFile(text).catch((cause: unknown) => cause);
     expect(failure).toMatchObject({
@@ -101,6 +102,6 @@ kv_event_sources:
       code: 'bad_answer',
       message: expect.stringContaining(words),
     });
-    expect((failure as Error).message).toMatch(/^file \/etc\/worker\.yaml: /);
+    expect((failure as Error).message).toMatch(/^file \/etc\/worker\.yaml: .*[^:]$/s);
   });
 });

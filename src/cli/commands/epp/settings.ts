@@ -132,10 +132,11 @@ export const eppDescription: CommandDescription<typeof eppSettings> = {
     },
     { says: 'Is the gate open, and if not, why?', line: "curl '127.0.0.1:9463/readyz?verbose'" },
   ],
-  check(settings, reject) {
+  check(settings, reject, flags) {
     aggregatorDescription.check?.(
       settings,
       reject as Parameters<NonNullable<typeof aggregatorDescription.check>>[1],
+      flags,
     );
     checkEngineSettings(settings, reject);
     const wrong = settings.modelRewrite.find((item) => !/^[^=]+=[^=]+$/.test(item));

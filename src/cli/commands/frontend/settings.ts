@@ -2,6 +2,7 @@ import { openAiAddress } from '../../../app/openai-address.js';
 import { isLoopback } from '../../../edge/platform/address.js';
 import { availableCores } from '../../../edge/platform/processes/cores.js';
 import type { CommandDescription } from '../../command.js';
+import { isSame } from '../../settings/check-listens.js';
 import { checkDialled } from '../../settings/collection-settings.js';
 import { checkEngineSettings } from '../../settings/engine-settings.js';
 import { MAX_THREADS, readThreadCount } from '../../settings/thread-count.js';
@@ -196,14 +197,19 @@ export const frontendSettings: typeof aggregatorSettings & typeof ownSettings = 
 
 type Check = NonNullable<CommandDescription<typeof frontendSettings>['check']>;
 
+/** What a frontend over another process's router has of an aggregator's settings. */
+const READ_BESIDE_ROUTER: ReadonlySet<string> = new Set(['router-mode']);
+
 /** What makes no sense beside `--router`, and plaintext to another machine that was not asked for. */
-const checkRouter: Check = (settings, reject) => {
+const checkRouter: Check = (settings, reject, flags) => {
   const allowed = 'left out when --router is given: it is a setting of that process';
   if (settings.workers.length > 0) throw reject('workers', allowed);
   if (settings.workersFile !== undefined) throw reject('workers-file', allowed);
   if (settings.dynamoGraph !== undefined) throw reject('dynamo-graph', allowed);
   if (settings.pool !== undefined) throw reject('pool', allowed);
   if (settings.kvEventSources.length > 0) throw reject('kv-event-sources', allowed);
+  const unread = [...flags].find((name) => name in aggregatorSettings && !READ_BESIDE_ROUTER.has(name));
+  if (unread !== undefined) throw reject(unread as keyof typeof aggregatorSettings, allowed);
   const problem = checkDialled(settings.router, settings);
   if (problem !== undefined) throw reject('router', problem);
 };
@@ -235,13 +241,14 @@ export const frontendDescription: CommandDescription<typeof frontendSettings> = 
     },
     { says: 'What is served?', line: 'curl 127.0.0.1:8000/v1/models' },
   ],
-  check(settings, reject) {
+  check(settings, reject, flags) {
     if (settings.router === undefined)
       aggregatorDescription.check?.(
         settings,
         reject as Parameters<NonNullable<typeof aggregatorDescription.check>>[1],
+        flags,
       );
-    else checkRouter(settings, reject);
+    else checkRouter(settings, reject, flags);
     if (readThreadCount(settings.threads, availableCores) === undefined)
       throw reject('threads', `a whole number from 1 to ${MAX_THREADS}, or auto`);
     const address = openAiAddress(settings);
@@ -251,6 +258,12 @@ export const frontendDescription: CommandDescription<typeof frontendSettings> = 
         'http-host',
         'a loopback address, unless there is --tls-cert with --tls-key, or --insecure for plaintext',
       );
+    if (settings.router === undefined)
+      for (const name of ['listen', 'http-listen'] as const) {
+        const other = name === 'listen' ? settings.listen : settings.httpListen;
+        if (isSame(address, other))
+          throw reject('http-port', `another port than that of --${name}, ${other.text}`);
+      }
     checkEngineSettings(settings, reject);
     const wrong = settings.corsOrigins.find((origin) => origin !== '*' && new URL(origin).origin !== origin);
     if (wrong !== undefined)

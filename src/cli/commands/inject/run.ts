@@ -61,6 +61,8 @@ export const runInject: CommandBody<typeof injectSettings> = async (settings, co
     else if (write) say('kv-accord inject: nothing was written');
     return EXIT_USAGE;
   }
+  if (remove && changed.length === 0)
+    say('kv-accord inject: nothing to take out: inject added nothing to these files');
   if (!write) return changed.length === 0 ? EXIT_OK : EXIT_FINDINGS;
   if (isStream) {
     for (const { after } of result.files) stdout.write(after);

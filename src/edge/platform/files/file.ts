@@ -16,7 +16,7 @@ export async function readTextFile(path: string, maxBytes: number): Promise<stri
       if (bytesRead === 0) return buffer.toString('utf8', 0, length);
       length += bytesRead;
     }
-    throw new RangeError(`larger than ${maxBytes} bytes`);
+    throw new RangeError(`is larger than ${maxBytes} bytes`);
   } finally {
     await file.close();
   }

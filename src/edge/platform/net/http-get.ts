@@ -5,6 +5,7 @@ import { GatheredBytes } from '../data/gathered-bytes.js';
 import { excerpt, ProbeError } from '../probe-error.js';
 import { watchDeadline } from '../time/deadline.js';
 import { explainTlsFailure } from './explain-tls-failure.js';
+import { withOpenSslReasons } from './openssl-reason.js';
 
 /** A body that an engine answered, already bounded in size and time. */
 export interface HttpAnswer {
@@ -339,7 +340,8 @@ function fromSocketError(cause: Error, origin: string): ProbeError {
     );
   }
   const tls = explainTlsFailure(code);
-  if (tls !== undefined) return new ProbeError('unreachable', origin, `${tls} (${cause.message})`);
+  if (tls !== undefined)
+    return new ProbeError('unreachable', origin, `${tls} (${withOpenSslReasons(cause.message)})`);
   // `localhost` has two addresses; Node then packs both failures into one error with an empty message.
   const message = cause.message !== '' ? cause.message : code !== '' ? code : 'the connection failed';
   return new ProbeError('unreachable', origin, message);

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { DEFAULT_JSON_BOUNDS, parseJson } from '../../../edge/platform/data/bounded-json.js';
+import { explainSystemError } from '../../../edge/platform/files/file.js';
 import { kindOfPath } from '../../../edge/platform/files/find-files.js';
 import type { EvidencePart, LayerGroup, ModelShape } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
@@ -21,7 +22,11 @@ export async function gatherModel(path: string): Promise<EvidencePart> {
   try {
     const isFolder = (await kindOfPath(path)) === 'folder';
     const file = isFolder ? join(path, 'config.json') : path;
-    const shape = readModelShape(file, await readText(file, MAX_CONFIG_BYTES));
+    const text = await readText(file, MAX_CONFIG_BYTES).catch((error: unknown) => {
+      if (!isFolder) throw error;
+      throw new Error(`its config.json ${explainSystemError(error)}`, { cause: error });
+    });
+    const shape = readModelShape(file, text);
     if (typeof shape === 'string') return notRead('model', path, shape);
     const weights = await readWeights(file);
     const model =

@@ -189,7 +189,10 @@ describe('a Dynamo fleet whose events can be read', () => {
     const alone = ['--kv-event-sources', `s=${silent.endpoint}`];
     const hurried = ['--model', 'tiny', '--timeout', '1s'];
     expect(await wait(...both, ...hurried)).toMatchObject({ code: 3 });
-    expect(await wait(...alone, ...hurried)).toMatchObject({ code: 5 });
+    expect(await wait(...alone, ...hurried)).toMatchObject({
+      code: 5,
+      stderr: expect.stringMatching(/no worker could be reached after 1 s: \S/),
+    });
     const { code, stderr } = await wait('--aggregator', '127.0.0.1:9', ...events, '--model', 'tiny');
     expect(code).toBe(2);
     expect(stderr).toContain('give them to the aggregator');

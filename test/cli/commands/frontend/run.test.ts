@@ -167,6 +167,11 @@ describe('frontend', () => {
     ['a host of others without TLS', ['--http-host', '0.0.0.0'], /--http-host .*loopback address/],
     ['a host that is none', ['--http-host', 'a b'], /--http-host .*a host name or an IP address/],
     ['a port beyond the last', ['--http-port', '65536'], /--http-port/],
+    [
+      'the port of its own gRPC',
+      ['--listen', '127.0.0.1:8000', '--http-port', '8000'],
+      /--http-port "8000" \(on the command line\): must be another port than that of --listen, 127\.0\.0\.1:8000/,
+    ],
     ['a worker without a URL', ['--worker-urls', 'w-1'], /--worker-urls .*WORKER=http/],
     [
       'a host for keys that is none',

@@ -73,7 +73,11 @@ describe('inject', () => {
     expect((await inject('--remove', file)).code).toBe(1);
     expect((await inject('--remove', '--write', file)).code).toBe(0);
     expect(read()).toBe(before);
-    expect(await inject('--remove', file)).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(await inject('--remove', file)).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'kv-accord inject: nothing to take out: inject added nothing to these files\n',
+    });
   });
 
   it('finds the workers of one file for the frontend of another', async () => {

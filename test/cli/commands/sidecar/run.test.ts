@@ -272,11 +272,20 @@ describe('a setting of kv-accord sidecar that cannot be used', () => {
 
   it.each([
     ['http://gpu-7.lan:8000/v1', 'must be without /v1 at its end: /v1/… is appended to it'],
-    ['http://me@gpu-7.lan', 'must be without user name and password'],
+    ['http://me@gpu-7.lan', 'must be a comma-separated list of URLs without user name and password'],
     ['http://gpu-7.lan:0', 'must be with a port from 1 to 65535'],
     ['gpu-7.lan:8000', 'must be a comma-separated list of URLs'],
   ])('names an address of the engine that nobody could use: %s', async (url, expected) => {
     expect(await refusal('--advertise-engine', url)).toContain(expected);
+  });
+
+  it('takes no password in an address, and does not show it', async () => {
+    const text = await refusal('--engine', 'http://me:sesame@127.0.0.1:8000');
+    expect(text).toContain(
+      '--engine "http://me:***@127.0.0.1:8000" (on the command line): must be auto, or none',
+    );
+    expect(text).toContain('URLs without user name and password');
+    expect(text).not.toContain('sesame');
   });
 
   it('never shows what may be a key', async () => {

@@ -72,7 +72,7 @@ describe('a model', () => {
       'has no num_hidden_layers; give the config.json of the model as its publisher has it',
       'has no num_hidden_layers; give the config.json of the model as its publisher has it',
       'does not exist',
-      'does not exist',
+      'its config.json does not exist',
     ]);
   });
 });

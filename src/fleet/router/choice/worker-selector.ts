@@ -1,13 +1,13 @@
-import { nameSome } from '../../../core/text/lists.js';
-import { workerName } from '../../../core/text/worker-name.js';
 import type { Random } from '../../../edge/platform/random.js';
 import type { AskedIndex } from '../../indexer/asked-index.js';
 import { RoutingError } from '../routing.js';
 import type { AboutRequest } from './about-request.js';
 import { ActiveBlocks } from './active-blocks.js';
-import { AGGREGATED_PARTS, type Candidate, type CandidateCost, PARTS } from './candidates.js';
+import { cheapestOf, costAt } from './candidate-costs.js';
+import type { Candidate, CandidateCost } from './candidates.js';
 import type { CostWeights } from './cost.js';
 import { Evictions, Flight } from './flight.js';
+import { noWorkerMessage } from './no-worker-message.js';
 import { type KnownRank, RankTable } from './rank-table.js';
 import { type Decided, type Reservation, Reserved } from './reserved-request.js';
 import { blocksOf, type RoutedPrompt, Survey, type SurveyedEpoch } from './survey.js';
@@ -289,29 +289,7 @@ export class WorkerSelector {
    * one and the best holder where they are not among those. `chosen` is of that decision.
    */
   cheapest(most: number, chosen: Candidate): CandidateCost[] {
-    const { count } = this.#weighed;
-    const { logits } = this.#survey;
-    const found: number[] = [];
-    let best = -1;
-    let own = -1;
-    for (let at = 0; at < count; at += 1) {
-      const place = this.#weighed.placeAt(at);
-      if (best < 0 || this.#survey.heldBlocks(place) > this.#survey.heldBlocks(this.#weighed.placeAt(best)))
-        best = at;
-      if (this.#ranks.at(place).candidate === chosen) own = at;
-      const cost = logits[place] as number;
-      if (found.length === most && cost >= this.#logitAt(found[most - 1] as number)) continue;
-      let before = found.length;
-      while (before > 0 && this.#logitAt(found[before - 1] as number) > cost) before -= 1;
-      found.splice(before, 0, at);
-      if (found.length > most) found.pop();
-    }
-    for (const at of [own, best]) if (at >= 0 && !found.includes(at)) found.push(at);
-    return found.map((at) => this.#costOf(at));
-  }
-
-  #logitAt(at: number): number {
-    return this.#survey.logits[this.#weighed.placeAt(at)] as number;
+    return cheapestOf(most, chosen, this.#tables, this.#options.weights);
   }
 
   /** Ranks that the last decision chose from. */
@@ -361,32 +339,13 @@ export class WorkerSelector {
   }
 
   #costOf(at: number): CandidateCost {
-    const place = this.#weighed.placeAt(at);
-    const survey = this.#survey;
-    return {
-      candidate: this.#ranks.at(place).candidate,
-      logit: this.#weighed.costAt(at),
-      overlapScoreWeight: this.#options.weights.overlapScoreWeight,
-      potentialPrefillBlocks: survey.prefillBlocks(place),
-      potentialActiveBlocks: survey.activeBlocks(place),
-      cachedBlocks: survey.cachedBlocks(place),
-      probability: this.#weighed.probability(at),
-    };
+    return costAt(at, this.#tables, this.#options.weights);
   }
 
   /** Why no worker is left to choose. */
   noWorker(excluded: readonly string[]): RoutingError {
-    return new RoutingError('no_worker', this.#whyNoWorker(excluded));
-  }
-
-  #whyNoWorker(excluded: readonly string[]): string {
-    const { length } = this.#ranks.all;
-    if (this.#epoch === undefined) return 'no worker can be given a request: no epoch has begun';
-    if (length === 0) return 'no worker can be given a request: none is offered';
-    if (!this.#ranks.all.some(({ candidate: { parts = AGGREGATED_PARTS } }) => (parts & PARTS.whole) !== 0))
-      return 'no worker can be given a whole request: all that are offered compute a part, and this request is not sent to two of them';
-    const names = new Map(this.#ranks.all.map(({ candidate }) => [candidate.target, workerName(candidate)]));
-    return `no worker can be given a request: all ${length} ranks that are offered are excluded, or were tried before (${nameSome(excluded.map((target) => names.get(target) ?? target))})`;
+    const message = noWorkerMessage(this.#epoch === undefined ? undefined : this.#ranks.all, excluded);
+    return new RoutingError('no_worker', message);
   }
 }
 

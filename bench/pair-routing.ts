@@ -70,7 +70,7 @@ function selectorOf(placed: readonly Placed[]): WorkerSelector {
     { mode: 'kv', weights: DEFAULT_COST_WEIGHTS, temperature: 0 },
     { random: { fraction } },
   );
-  selector.begin(new FilledIndex(TOKENS_PER_BLOCK), 1, TOKENS_PER_BLOCK);
+  selector.begin(new FilledIndex(TOKENS_PER_BLOCK), TOKENS_PER_BLOCK);
   selector.setCandidates(placed);
   return selector;
 }

@@ -189,7 +189,7 @@ class Measured {
       { mode: 'kv', weights: DEFAULT_COST_WEIGHTS, temperature: 0 },
       { random: seededRandom(1) },
     );
-    this.#router.begin(indexOf(tokensPerBlock), 1, tokensPerBlock);
+    this.#router.begin(indexOf(tokensPerBlock), tokensPerBlock);
     this.#router.setCandidates(candidates);
     this.#plain = new PlainWorkers(tokensPerBlock);
     while (this.#active.length < ACTIVE) {
@@ -253,10 +253,8 @@ class Measured {
       reservation.flight?.end();
       reservation.release();
     }
-    const { trackedBlocks, inFlightBlocks } = this.#router;
-    const left = this.#router
-      .loads()
-      .reduce((sum, load) => sum + load.activeBlocks, trackedBlocks + inFlightBlocks);
+    const { inFlightBlocks } = this.#router;
+    const left = this.#router.loads().reduce((sum, load) => sum + load.activeBlocks, inFlightBlocks);
     if (left !== 0) throw new Error(`${left} blocks are active although every request has ended`);
   }
 

@@ -84,7 +84,7 @@ const selector = new WorkerSelector(
   { mode: 'kv', weights: DEFAULT_COST_WEIGHTS, temperature: 0 },
   { random: seededRandom(1) },
 );
-selector.begin(undefined, 1, 16);
+selector.begin(undefined, 16);
 selector.setCandidates(candidates);
 const working = setInterval(() => {
   for (const worker of traffic.workers.values()) {

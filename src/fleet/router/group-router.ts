@@ -196,7 +196,7 @@ export class GroupRouter {
   show(view: GroupView, index: AskedIndex): boolean {
     if (this.#open?.index !== index) {
       this.shut();
-      this.#router.begin(index, index.epoch, index.tokensPerBlock);
+      this.#router.begin(index, index.tokensPerBlock);
       this.books.begin(index.epoch);
     }
     this.#open = { view, index };

@@ -99,7 +99,7 @@ export class ViewBoard implements FleetListener {
     };
   }
 
-  /** How many look. */
+  /** How many look. @internal */
   get readerCount(): number {
     return this.#readers.size;
   }

@@ -109,7 +109,7 @@ export class Picker {
     };
   }
 
-  /** Requests that are open now. */
+  /** Requests that are open now. @internal */
   get openRequests(): number {
     return this.#open.size;
   }

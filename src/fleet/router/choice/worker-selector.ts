@@ -45,11 +45,6 @@ export interface RankLoad {
   readonly prefillingTokens: number;
 }
 
-/** What lasts as long as an epoch. */
-interface Epoch extends SurveyedEpoch {
-  readonly number: number;
-}
-
 /**
  * Chooses among the ranks of one group, and knows what is active on each of
  * them. A decision allocates nothing for a block of the prompt, and nothing
@@ -63,8 +58,10 @@ export class WorkerSelector {
   readonly #evictions = new Evictions();
   readonly #weighed: WeighedRanks;
   readonly #tables: ChoiceTables;
-  #epoch: Epoch | undefined;
+  /** What lasts as long as an epoch; undefined while none has begun. */
+  #epoch: SurveyedEpoch | undefined;
   #decisions = 0;
+
   constructor(options: WorkerSelectorOptions, modules: WorkerSelectorModules) {
     this.#options = options;
     this.#random = modules.random;
@@ -73,19 +70,9 @@ export class WorkerSelector {
     this.#tables = { ranks: this.#ranks, survey: this.#survey, weighed: this.#weighed };
   }
 
-  /** 0 while none has begun. */
-  get epoch(): number {
-    return this.#epoch?.number ?? 0;
-  }
-
   /** 0 while no epoch has begun. */
   get tokensPerBlock(): number {
     return this.#epoch?.tokensPerBlock ?? 0;
-  }
-
-  /** (block, rank) pairs of active requests of which it is known which they are. */
-  get trackedBlocks(): number {
-    return this.#epoch?.active.trackedBlocks ?? 0;
   }
 
   /** Prompt blocks, ever in this epoch, that counted by their number alone, because too many were active to know each. */
@@ -99,14 +86,14 @@ export class WorkerSelector {
   }
 
   /** A new epoch: whatever was active ends. The candidates stay. Without an index no rank is known to hold anything. */
-  begin(index: AskedIndex | undefined, epoch: number, tokensPerBlock: number): void {
+  begin(index: AskedIndex | undefined, tokensPerBlock: number): void {
     this.#epoch?.active.close();
     this.#epoch?.inFlight.close();
     this.#epoch?.index?.watchRemovals?.(undefined);
     const active = new ActiveBlocks(tokensPerBlock);
     const inFlight = new ActiveBlocks(tokensPerBlock);
     this.#evictions.clear();
-    this.#epoch = { number: epoch, tokensPerBlock, index, active, inFlight };
+    this.#epoch = { tokensPerBlock, index, active, inFlight };
     this.#ranks.begin(active, inFlight);
     index?.watchRemovals?.((target, rank, hashes) => this.#onRemoved(target, rank, hashes));
   }
@@ -241,7 +228,7 @@ export class WorkerSelector {
   }
 
   #count({ place, decided }: Choice, prompt: RoutedPrompt | undefined, isReceived: boolean): Reservation {
-    const epoch = this.#epoch as Epoch;
+    const epoch = this.#epoch as SurveyedEpoch;
     const { index, active, tokensPerBlock } = epoch;
     const rank = this.#ranks.at(place);
     if (prompt === undefined)
@@ -265,7 +252,7 @@ export class WorkerSelector {
     });
   }
 
-  #fly(prompt: RoutedPrompt, { inFlight: rank }: KnownRank, epoch: Epoch): Flight {
+  #fly(prompt: RoutedPrompt, { inFlight: rank }: KnownRank, epoch: SurveyedEpoch): Flight {
     const { inFlight } = epoch;
     const { predictsOnRoute = true } = this.#options;
     const { sequenceHashes, tokenCount } = prompt;

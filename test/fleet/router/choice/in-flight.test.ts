@@ -30,7 +30,7 @@ class Flights {
       { mode: 'kv', weights: DEFAULT_COST_WEIGHTS, temperature: 0, predictsOnRoute },
       { random: seededRandom(1) },
     );
-    this.router.begin(this.index, 1, TOKENS_PER_BLOCK);
+    this.router.begin(this.index, TOKENS_PER_BLOCK);
     this.setWorkers(Array.from({ length: workers }, (_, at) => `w-${at}`));
   }
 
@@ -193,7 +193,7 @@ it('of all prompts on their way nothing is left when they are over, whatever com
       for (const route of routes) route.release();
       await flights.clock.advanceMs(MAX_FLIGHT_MS);
       expect(flights.router.inFlightBlocks).toBe(0);
-      expect(flights.router.trackedBlocks).toBe(0);
+      expect(flights.router.loads().every(({ activeBlocks }) => activeBlocks === 0)).toBe(true);
       expect(flights.clock.pendingTimers).toBe(0);
     }),
   );

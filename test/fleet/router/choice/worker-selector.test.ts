@@ -54,7 +54,7 @@ function make(targets: readonly string[], options: Partial<WorkerSelectorOptions
     { random: seededRandom(seed) },
   );
   const index = new FilledIndex(TOKENS_PER_BLOCK);
-  router.begin(index, 1, TOKENS_PER_BLOCK);
+  router.begin(index, TOKENS_PER_BLOCK);
   router.setCandidates(candidates(...targets));
   return { router, index };
 }
@@ -272,9 +272,9 @@ describe('a router by cost', () => {
 
   it('knows nobody to hold anything when there is no index', () => {
     const { router } = make(['a']);
-    router.begin(undefined, 2, 32);
+    router.begin(undefined, 32);
     expect(router.decide(prompt([1, 2]), []).cachedBlocks).toBe(0);
-    expect([router.epoch, router.tokensPerBlock]).toEqual([2, 32]);
+    expect(router.tokensPerBlock).toBe(32);
   });
 
   it('teaches an index that learns from decisions', () => {
@@ -296,7 +296,7 @@ describe('a router by cost', () => {
       { clock, queue },
     );
     const { router } = make(['a', 'b', 'c']);
-    router.begin(learned, 1, TOKENS_PER_BLOCK);
+    router.begin(learned, TOKENS_PER_BLOCK);
     const first = router.reserve(prompt([1, 2, 3]), []);
     first.release();
     const again = router.decide(prompt([1, 2, 3, 4]), []);
@@ -313,7 +313,7 @@ describe('the other modes', () => {
     expect(turns(7)).toBe('abcabca');
     router.setCandidates(candidates('c', 'b', 'd', 'a'));
     expect(turns(5)).toBe('dbcad');
-    router.begin(undefined, 2, TOKENS_PER_BLOCK);
+    router.begin(undefined, TOKENS_PER_BLOCK);
     expect(turns(3)).toBe('bca');
     router.setCandidates(candidates('a', 'c'));
     expect(turns(4)).toBe('caca');
@@ -356,7 +356,6 @@ describe('what is active', () => {
     reservation.release();
     reservation.release();
     expect(blocksOn(router)).toEqual({ a: 0, b: 0 });
-    expect(router.trackedBlocks).toBe(0);
   });
 
   it('ends with the worker, and with its instance', () => {
@@ -369,7 +368,6 @@ describe('what is active', () => {
     onA.release();
     expect(blocksOn(router)).toEqual({ a: 0, b: 2 });
     router.setCandidates([]);
-    expect(router.trackedBlocks).toBe(0);
     router.setCandidates(candidates('b'));
     expect(blocksOn(router)).toEqual({ b: 0 });
   });
@@ -384,7 +382,7 @@ describe('what is active', () => {
   it('ends with the epoch, and what is said of it later is harmless', () => {
     const { router, index } = make(['a']);
     const old = router.reserve(prompt([1, 2]), []);
-    router.begin(index, 2, TOKENS_PER_BLOCK);
+    router.begin(index, TOKENS_PER_BLOCK);
     expect(blocksOn(router)).toEqual({ a: 0 });
     const now = router.reserve(prompt([1, 2]), []);
     old.prefillDone();
@@ -433,7 +431,7 @@ describe('when nobody is left', () => {
     );
     const many = Array.from({ length: 65_540 }, (_, rank) => candidate('a', { rank }));
     router.setCandidates(many);
-    router.begin(undefined, 1, 16);
+    router.begin(undefined, 16);
     expect([router.candidatesLeftOut, router.loads().length]).toEqual([5, 65_535]);
     router.setCandidates(many.slice(10));
     expect([router.candidatesLeftOut, router.loads().length]).toEqual([0, 65_530]);
@@ -446,7 +444,7 @@ describe('when nobody is left', () => {
     );
     router.setCandidates(candidates('a', 'b'));
     expect(() => router.decide(undefined, [])).toThrow('no epoch has begun');
-    router.begin(undefined, 1, 16);
+    router.begin(undefined, 16);
     expect(['a', 'b']).toContain(chosen(router, prompt([1])));
     expect(router.candidatesLeftOut).toBe(0);
   });

@@ -88,7 +88,7 @@ it('the decode worker is one for which the plain formula has the least, of those
           { mode: 'kv', weights: DEFAULT_COST_WEIGHTS, temperature: 0 },
           { random: seededRandom(1) },
         );
-        selector.begin(new FilledIndex(TOKENS_PER_BLOCK), 1, TOKENS_PER_BLOCK);
+        selector.begin(new FilledIndex(TOKENS_PER_BLOCK), TOKENS_PER_BLOCK);
         const candidates = candidatesOf(workers);
         let busyWith = 100;
         for (const [nth, { work }] of workers.entries()) {

@@ -72,7 +72,7 @@ function fleet(
     { random: seededRandom(1) },
   );
   const index = new FilledIndex(TOKENS_PER_BLOCK);
-  selector.begin(index, 1, TOKENS_PER_BLOCK);
+  selector.begin(index, TOKENS_PER_BLOCK);
   selector.setCandidates(candidates);
   const links = new DecodeLinks();
   const targets = candidates.map(({ target }) => target);

@@ -131,7 +131,7 @@ export function playAgents(options: AgentFleetOptions): AgentFleetFigures {
   const time = new Timeline();
   const targets = Array.from({ length: workers }, (_, at) => `w-${at}`);
   const engines = new Map(targets.map((target) => [target, new Engine(time)]));
-  selector.begin(index, 1, TOKENS_PER_BLOCK);
+  selector.begin(index, TOKENS_PER_BLOCK);
   selector.setCandidates(
     targets.map((target) => ({
       target,

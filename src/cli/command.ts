@@ -81,6 +81,11 @@ export interface CommandDescription<Table extends SettingsTable> {
   readonly isServer?: true;
   readonly examples: readonly Example[];
   /**
+   * Common settings that it takes and does not read. It takes them for the sake of environments and files that commands
+   * share; its help leaves them out.
+   */
+  readonly unread?: readonly (keyof typeof commonSettings)[];
+  /**
    * Looks at values that are right by themselves and wrong together. Throws what `reject` makes. `flags`: the names of
    * those on the command line, for what may stand in an environment that several commands share.
    */

@@ -73,7 +73,7 @@ function buildProgram(
     // Optional here: what is missing is reported later, when it is known that the command is to run.
     if (operands !== undefined) sub.argument(operands.syntax.replace(/^<(.*)>$/, '[$1]'), operands.help);
     // Only for the commands that are named: making every flag of all of them would be felt at each start.
-    if (argv.includes(description.name)) addFlags(sub, tableOf(command));
+    if (argv.includes(description.name)) addFlags(sub, tableOf(command), description.unread);
     sub.usage(`[flags]${operands === undefined ? '' : ` ${usageOf(description)}`}`);
     sub.addHelpText('after', helpAfter(description, modules.columns));
     sub.action(() => {

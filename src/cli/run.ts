@@ -122,6 +122,8 @@ async function runCommand(
       ? printConfigJson(resolved.entries)
       : printConfig(description.name, resolved.entries);
     modules.stdout.write(text);
+    for (const warning of unknownVariables(modules))
+      modules.stderr.write(`kv-accord ${description.name}: ${warning}\n`);
   }
   checkTls(settings, typed.reject);
   checkListens(resolved.entries, resolved.reject);
@@ -181,12 +183,18 @@ function withOrigin(error: SettingError, entries: readonly ResolvedEntry[]): Set
   return origin.type === 'flag' ? error : new SettingError(`${message} (--${named} is ${where})`);
 }
 
+function unknownVariables({ commands, environment }: CliModules): readonly string[] {
+  return warnOfUnknownEnvironment(
+    environment,
+    commands.flatMap((command) => Object.keys(tableOf(command))),
+  );
+}
+
 /** Says which variables are set and have no effect. */
 function warnOfEnvironment(command: Command, modules: CliModules, logger: Logger): void {
   const { commands, environment } = modules;
   const tables = commands.map(tableOf);
-  const names = tables.flatMap((table) => Object.keys(table));
-  for (const warning of warnOfUnknownEnvironment(environment, names)) logger.warn({}, warning);
+  for (const warning of unknownVariables(modules)) logger.warn({}, warning);
   // What another program is started with may well be meant for that program.
   if (command.description.operands?.passesThrough === true) return;
   const { warnings, notes } = readDynamoEnvironment(environment, tables);

@@ -61,3 +61,22 @@ test('a name that two commands have is of the same kind in both, unless it is sa
     }
   }
 });
+
+test.each([
+  ['lint', ['--tls-ca', '--token-file', '--insecure']],
+  ['demo', ['--tls-ca', '--token-file', '--insecure']],
+  ['inject', ['--tls-ca', '--token-file']],
+  ['status', ['--tls-client-auth']],
+])('the help of %s leaves out what it does not read, and takes it', (name, unread) => {
+  const written: string[] = [];
+  const modules = { commands, version: '0', write: (text: string) => void written.push(text), columns: 80 };
+  parseCommandLine([name, '--help'], modules);
+  const help = written.join('');
+  for (const flag of unread) {
+    expect(help).not.toContain(`${flag} <`);
+    expect(help).not.toContain(`${flag}  `);
+    const words = flag === '--insecure' ? [flag] : [flag, 'x'];
+    expect(parseCommandLine([name, ...words], modules)).toMatchObject({ type: 'command' });
+  }
+  expect(help).toContain('--log-level');
+});

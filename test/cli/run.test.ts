@@ -464,6 +464,16 @@ describe('--print-config', () => {
     expect(values(first.stdout)).toContain('model: "a: \\"b\\" #c"');
   });
 
+  test('names a variable that is no setting, as the log does later', async () => {
+    const { code, stderr } = await cli(['try', '--print-config'], {
+      environment: { KV_ACCORD_PROBE_INTERVALL: '1s' },
+    });
+    expect(code).toBe(0);
+    expect(stderr).toBe(
+      'kv-accord try: environment variable "KV_ACCORD_PROBE_INTERVALL" is no setting and is ignored; did you mean KV_ACCORD_PROBE_INTERVAL?\n',
+    );
+  });
+
   test('is JSON with --json', async () => {
     const { stdout } = await cli(['try', '--print-config', '--json'], { environment });
     expect(JSON.parse(stdout)).toMatchObject({

@@ -49,7 +49,12 @@ export function completionModel(commands: readonly Command[]): CompletionCommand
     return {
       name: description.name,
       summary: description.summary,
-      flags: [...Object.entries(tableOf(command)).flatMap(flagsOf), HELP_FLAG],
+      flags: [
+        ...Object.entries(tableOf(command))
+          .filter(([name]) => !isUnread(command, name))
+          .flatMap(flagsOf),
+        HELP_FLAG,
+      ],
       operands: [],
       passesThrough: description.operands?.passesThrough === true,
     };
@@ -71,6 +76,10 @@ export function completionModel(commands: readonly Command[]): CompletionCommand
       passesThrough: false,
     },
   ];
+}
+
+function isUnread({ description: { unread = [] } }: Command, name: string): boolean {
+  return (unread as readonly string[]).includes(name);
 }
 
 function flagsOf([name, setting]: [string, Setting]): CompletionFlag[] {

@@ -82,6 +82,19 @@ export const commonSettings = {
   },
 } as const;
 
+/** What only a process reads that others call. */
+export const OF_SERVERS: readonly (keyof typeof commonSettings)[] = ['tls-client-auth'];
+
+/** What only a process reads that talks to other parts of the product. */
+export const OF_PEERS: readonly (keyof typeof commonSettings)[] = [
+  ...OF_SERVERS,
+  'tls-cert',
+  'tls-key',
+  'tls-ca',
+  'tls-server-name',
+  'token-file',
+];
+
 type Common = SettingsOf<typeof commonSettings>;
 type Reject<Name extends string> = (name: Name, allowed: string, value?: string) => SettingError;
 

@@ -19,11 +19,12 @@ const PLACEHOLDERS: Readonly<Record<Setting['kind'], string>> = {
 /**
  * Gives a command its flags. What was given is read back with `givenFlags`;
  * values are judged later, together with those of the other sources, so that
- * all are judged alike.
+ * all are judged alike. The help leaves out those of `unread`.
  */
-export function addFlags(command: Command, table: SettingsTable): void {
+export function addFlags(command: Command, table: SettingsTable, unread: readonly string[] = []): void {
   for (const [name, setting] of Object.entries(table)) {
     for (const option of optionsOf(name, setting)) {
+      if (unread.includes(name)) option.hideHelp();
       command.addOption(option.helpGroup(`${setting.group ?? 'Options'}:`));
     }
   }

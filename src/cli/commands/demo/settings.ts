@@ -1,4 +1,5 @@
 import type { CommandDescription } from '../../command.js';
+import { OF_PEERS } from '../../settings/common-settings.js';
 
 /** The settings of `kv-accord demo`. */
 export const demoSettings = {
@@ -34,6 +35,7 @@ export const demoDescription: CommandDescription<typeof demoSettings> = {
   description:
     'Starts simulated engines with sidecars and an aggregator on free ports of this machine, shows what happens when block sizes agree and differ and what a frontend makes of it, and cleans up.',
   settings: demoSettings,
+  unread: [...OF_PEERS, 'insecure'],
   examples: [
     { says: 'Everything', line: 'kv-accord demo' },
     { says: 'One part, and leave it running', line: 'kv-accord demo --scenario late-joiner --keep' },

@@ -1,4 +1,5 @@
 import type { CommandDescription } from '../../command.js';
+import { OF_SERVERS } from '../../settings/common-settings.js';
 import { kubeSettings } from '../../settings/kube-settings.js';
 
 const ownSettings = {
@@ -126,6 +127,7 @@ export const doctorDescription: CommandDescription<typeof doctorSettings> = {
     help: 'a kv-accord aggregator or sidecar (HOST:PORT), an engine or a frontend (URL). When nothing at all is named: what runs on this machine, on the usual ports',
   },
   settings: doctorSettings,
+  unread: OF_SERVERS,
   examples: [
     { says: 'The fleet of the aggregator on this machine', line: 'kv-accord doctor' },
     {

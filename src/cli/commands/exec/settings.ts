@@ -1,5 +1,6 @@
 import type { CommandDescription } from '../../command.js';
 import { answerSettings, collectionSettings } from '../../settings/collection-settings.js';
+import { OF_SERVERS } from '../../settings/common-settings.js';
 import { checkDirectAnswer, directSettings } from '../../settings/direct-settings.js';
 
 const ownSettings = {
@@ -56,6 +57,7 @@ export const execDescription: CommandDescription<typeof execSettings> = {
     passesThrough: true,
   },
   settings: execSettings,
+  unread: OF_SERVERS,
   isServer: true,
   examples: [
     {

@@ -1,4 +1,5 @@
 import type { CommandDescription } from '../../command.js';
+import { OF_PEERS } from '../../settings/common-settings.js';
 import { withSettings } from '../../shared/with-settings.js';
 
 const ownSettings = {
@@ -106,6 +107,7 @@ export const injectDescription: CommandDescription<typeof injectSettings> = {
     help: 'manifests, folders with *.yaml, *.yml and *.json, or - for standard input',
   },
   settings: injectSettings,
+  unread: OF_PEERS,
   examples: [
     { says: 'What would be added', line: 'kv-accord inject --insecure deploy/' },
     { says: 'Add it', line: 'kv-accord inject --tls-secret kv-accord-tls --write deploy/graph.yaml' },

@@ -1,4 +1,5 @@
 import type { CommandDescription } from '../../command.js';
+import { OF_PEERS } from '../../settings/common-settings.js';
 import { kubeSettings } from '../../settings/kube-settings.js';
 import { withSettings } from '../../shared/with-settings.js';
 
@@ -59,6 +60,7 @@ export const lintDescription: CommandDescription<typeof lintSettings> = {
     help: 'manifests (YAML, JSON), shell scripts, folders of them, or - for standard input',
   },
   settings: lintSettings,
+  unread: [...OF_PEERS, 'insecure'],
   examples: [
     { says: 'What is in a folder, with the changes as patches', line: 'kv-accord lint deploy/' },
     {

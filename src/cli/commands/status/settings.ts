@@ -1,4 +1,5 @@
 import type { CommandDescription } from '../../command.js';
+import { OF_SERVERS } from '../../settings/common-settings.js';
 
 /** The settings of `kv-accord status`. */
 export const statusSettings = {
@@ -56,6 +57,7 @@ export const statusDescription: CommandDescription<typeof statusSettings> = {
     help: 'gRPC address of an aggregator or a sidecar (default: 127.0.0.1:50060)',
   },
   settings: statusSettings,
+  unread: OF_SERVERS,
   examples: [
     { says: 'The aggregator on this machine', line: 'kv-accord status' },
     { says: 'One sidecar', line: 'kv-accord status 127.0.0.1:50061' },

@@ -1,4 +1,5 @@
 import type { CommandDescription } from '../../command.js';
+import { OF_SERVERS } from '../../settings/common-settings.js';
 
 /** The settings of `kv-accord top`. */
 export const topSettings = {
@@ -53,6 +54,7 @@ export const topDescription: CommandDescription<typeof topSettings> = {
     help: 'gRPC address of an aggregator or a frontend (default: 127.0.0.1:50060)',
   },
   settings: topSettings,
+  unread: OF_SERVERS,
   examples: [
     { says: 'The aggregator on this machine', line: 'kv-accord top' },
     { says: 'Who has failed most, for a ticket', line: 'kv-accord top --once --sort errors' },

@@ -1,5 +1,6 @@
 import type { CommandDescription } from '../../command.js';
 import { answerSettings, collectionSettings } from '../../settings/collection-settings.js';
+import { OF_SERVERS } from '../../settings/common-settings.js';
 import { checkDirectAnswer, directSettings } from '../../settings/direct-settings.js';
 
 const ownSettings = {
@@ -30,6 +31,7 @@ export const waitDescription: CommandDescription<typeof waitSettings> = {
   description:
     'Blocks until all workers agree on one KV block size. Exit codes: 0 agreed, 2 bad usage, 3 timed out, 4 conflict, 5 fleet not reachable, 128+n ended by signal n.',
   settings: waitSettings,
+  unread: OF_SERVERS,
   examples: [
     {
       says: 'In an init container',

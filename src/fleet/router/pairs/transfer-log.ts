@@ -1,7 +1,7 @@
 import { onOneLine } from '../../../core/text/printable.js';
 import { workerName } from '../../../core/text/worker-name.js';
 import type { Clock } from '../../../edge/platform/clock.js';
-import { LineLimit } from '../../../edge/platform/line-limit.js';
+import { LimitedWarnings } from '../../../edge/platform/limited-warnings.js';
 import type { Logger } from '../../../edge/platform/logger.js';
 import type { Decision, SeenTransfer } from '../routing.js';
 
@@ -11,12 +11,10 @@ const MAX_DETAIL_CHARS = 200;
 
 /** Logs transfers that failed, and those of which the decode worker computed the prompt again all the same. */
 export class TransferLog {
-  readonly #logger: Logger;
-  readonly #limit: LineLimit;
+  readonly #warnings: LimitedWarnings;
 
-  constructor({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }) {
-    this.#logger = logger;
-    this.#limit = new LineLimit({ repeatMs: REPEAT_MS }, { clock });
+  constructor(modules: { readonly clock: Clock; readonly logger: Logger }) {
+    this.#warnings = new LimitedWarnings({ repeatMs: REPEAT_MS }, modules);
   }
 
   /** What became of the blocks of a request that two workers shared. */
@@ -39,9 +37,7 @@ export class TransferLog {
   }
 
   #warn(what: string, { group, target, workerId, pair }: Decision, sentence: string): void {
-    const more = this.#limit.take(`${what} ${group} ${pair?.prefill.target} ${target}`);
-    if (more === undefined) return;
     const fields = { group, worker_id: workerId, worker: target, prefill_worker: pair?.prefill.target };
-    this.#logger.warn({ ...fields, ...more }, sentence);
+    this.#warnings.warn(`${what} ${group} ${pair?.prefill.target} ${target}`, fields, sentence);
   }
 }

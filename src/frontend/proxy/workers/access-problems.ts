@@ -1,6 +1,6 @@
 import { type NamedWorker, workerName } from '../../../core/text/worker-name.js';
 import type { Clock } from '../../../edge/platform/clock.js';
-import { LineLimit } from '../../../edge/platform/line-limit.js';
+import { LimitedWarnings } from '../../../edge/platform/limited-warnings.js';
 import type { Logger } from '../../../edge/platform/logger.js';
 import { explainTlsFailure } from '../../../edge/platform/net/explain-tls-failure.js';
 
@@ -11,16 +11,14 @@ const REPEAT_MS = 60_000;
 export class AccessProblems {
   /** Whether the frontend itself, and not its client, answers for the key that a worker gets. */
   readonly #ownsKey: boolean;
-  readonly #logger: Logger;
-  readonly #limit: LineLimit;
+  readonly #warnings: LimitedWarnings;
 
   constructor(
     options: { readonly engineApiKey?: string; readonly passesAuthorization: boolean },
     modules: { readonly clock: Clock; readonly logger: Logger },
   ) {
     this.#ownsKey = options.engineApiKey !== undefined || !options.passesAuthorization;
-    this.#logger = modules.logger;
-    this.#limit = new LineLimit({ repeatMs: REPEAT_MS }, modules);
+    this.#warnings = new LimitedWarnings({ repeatMs: REPEAT_MS }, modules);
   }
 
   /** A worker answered with this status. */
@@ -44,7 +42,6 @@ export class AccessProblems {
   #warn(worker: NamedWorker, sentenceOf: (name: string) => string): void {
     const { target, workerId } = worker;
     const sentence = sentenceOf(workerName(worker));
-    const isDue = this.#limit.take(`${target} ${sentence}`) !== undefined;
-    if (isDue) this.#logger.warn({ worker_id: workerId, worker: target }, sentence);
+    this.#warnings.warn(`${target} ${sentence}`, { worker_id: workerId, worker: target }, sentence);
   }
 }

@@ -72,6 +72,10 @@ export class BodyReader {
     const encoding = headers['content-encoding'];
     if (encoding !== undefined && encoding !== 'identity')
       return new OpenAiError(415, 'The body must not be compressed: no Content-Encoding is understood.');
+    // RFC 9112, 6.1: the parser takes the chunks apart, and leaves what stands before them as it is.
+    const coding = headers['transfer-encoding'];
+    if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked')
+      return new OpenAiError(501, 'Of Transfer-Encoding only chunked is understood.');
     return Number(headers['content-length'] ?? 0) > this.#limitBytes ? this.#tooLarge() : undefined;
   }
 

@@ -354,6 +354,19 @@ describe('a request whose head is not as it must be', () => {
     expect(got).toMatch(/^HTTP\/1\.1 200 /);
   });
 
+  it('may not name a coding of its body beside chunked', async () => {
+    const harness = await start();
+    const coded = `${CHAT}transfer-encoding: gzip, chunked\r\n\r\n2\r\n\x1f\x8b\r\n0\r\n\r\n`;
+    expect(readAnswer(await harness.sendRaw(coded))).toEqual({
+      status: 501,
+      code: null,
+      message: 'Of Transfer-Encoding only chunked is understood.',
+    });
+    const chunked = `${CHAT}transfer-encoding: Chunked\r\nconnection: close\r\n\r\n`;
+    const body = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
+    expect(await harness.sendRaw(chunked + body)).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
   it('may lack a Host header in HTTP/1.0', async () => {
     const harness = await start();
     expect(await harness.sendRaw('GET /livez HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /);

@@ -204,6 +204,7 @@ export class Gateway {
    */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
+    for (const { response } of this.#open.snapshot()) letConnectionEnd(response);
     if (this.#open.size > 0) {
       const idle = new AbortController();
       this.#onIdle = () => idle.abort();
@@ -256,6 +257,7 @@ export class Gateway {
   }
 
   #respond(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#isDraining) letConnectionEnd(response);
     if (this.#cors.apply(request, response)) return;
     const { method = '', url = '' } = request;
     const found = this.#routes.find(method, url);
@@ -352,6 +354,11 @@ export class Gateway {
     refuse(request, response, isKnown ? reason : internalError(), shapeFor(request));
     this.#followRefusal(response);
   }
+}
+
+/** No further request comes over its connection, which a client or a load balancer would otherwise keep for the next. */
+function letConnectionEnd(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader('connection', 'close');
 }
 
 function shapeFor({ url = '', headers }: IncomingMessage): ApiShape {

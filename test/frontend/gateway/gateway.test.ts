@@ -554,6 +554,33 @@ describe('a gateway that goes', () => {
     await expect(harness.ask('/livez')).rejects.toThrow();
   });
 
+  it('has its connections end with the answers that begin from then on, probes included', async () => {
+    const harness = await start();
+    let begin: () => void = () => {};
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    let finish: () => void = () => {};
+    harness.serve = async (_request, response) => {
+      begin();
+      await new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      // As the proxy writes the head of a worker's answer: names and values in turn.
+      response.writeHead(200, ['content-type', 'application/json']).end('{}');
+      return { status: 200, ended: 'complete', firstByteMs: 1 };
+    };
+    const running = harness.chat();
+    await begun;
+    const drained = harness.gateway.drain(60_000);
+    expect((await harness.ask('/livez')).headers.get('connection')).toBe('close');
+    finish();
+    const answer = await running;
+    expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
+    expect(answer.headers.get('content-type')).toBe('application/json');
+    await drained;
+  });
+
   it('aborts what takes too long', async () => {
     const harness = await start();
     let begin: () => void = () => {};

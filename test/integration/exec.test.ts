@@ -155,6 +155,13 @@ describe('exec', () => {
     expect(exec.stderr).toBe(`kv-accord exec: cannot run "${command}": ${words}\n`);
   });
 
+  it('waits for no fleet where the program cannot be run', async () => {
+    const silent = workersOf(await open.sidecar('a', {}, { mode: 'silent' }));
+    const exec = new Exec(silent, ['no-such-program-anywhere']);
+    expect(await exec.ended()).toBe(2);
+    expect(exec.stderr).toBe('kv-accord exec: cannot run "no-such-program-anywhere": not found on PATH\n');
+  });
+
   it('V5: does not start a program that would go by declarations that are wrong', async () => {
     const sidecar = await open.sidecar('a', { declares: 16 });
     const exec = Exec.node(workersOf(sidecar), STAYS);

@@ -1,6 +1,6 @@
 import { openAgreementSource } from '../../../app/open-agreement-source.js';
 import { withoutControls } from '../../../core/text/printable.js';
-import { SpawnError, startChild } from '../../../edge/platform/processes/child-process.js';
+import { checkProgram, SpawnError, startChild } from '../../../edge/platform/processes/child-process.js';
 import { listenForSignals } from '../../../edge/platform/processes/process-signals.js';
 import { hasTerminal } from '../../../edge/platform/streams/standard-streams.js';
 import type { CommandBody } from '../../command.js';
@@ -17,6 +17,8 @@ export const runExec: CommandBody<typeof execSettings> = async (settings, contex
   const question = { group: settings.group, frontendUses: settings.frontendUses };
   const { source, close } = await openAgreementSource(settings, context);
   try {
+    // Now rather than after minutes of waiting.
+    checkProgram(operands[0] ?? '', environment['PATH']);
     source.start();
     const outcome = await awaitAgreement(
       source,

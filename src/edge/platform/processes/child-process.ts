@@ -1,4 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { exitCodeOfSignal } from './process-signals.js';
 
 /** A program that was started and shares this process's standard streams. */
@@ -17,6 +19,33 @@ export class SpawnError extends Error {
   constructor(command: string, cause: NodeJS.ErrnoException) {
     super(`cannot run "${command}": ${explain(command, cause)}`, { cause });
     this.name = 'SpawnError';
+  }
+}
+
+/**
+ * Throws the `SpawnError` that `startChild` would reject with, where it is plain before the start: no such program on
+ * `searchPath` (PATH; undefined is not judged), or a file that this user may not run.
+ */
+export function checkProgram(command: string, searchPath: string | undefined): void {
+  const isPath = command.includes('/');
+  if (command === '' || (!isPath && searchPath === undefined)) return;
+  const places = isPath
+    ? [command]
+    : (searchPath ?? '').split(delimiter).map((folder) => join(folder, command));
+  const problems = places.map(whyNotRun);
+  if (problems.includes(undefined)) return;
+  throw new SpawnError(
+    command,
+    problems.find((error) => error?.code === 'EACCES') ?? problems[0] ?? new Error(),
+  );
+}
+
+function whyNotRun(path: string): NodeJS.ErrnoException | undefined {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile() ? undefined : Object.assign(new Error('no file'), { code: 'EACCES' });
+  } catch (error) {
+    return error as NodeJS.ErrnoException;
   }
 }
 

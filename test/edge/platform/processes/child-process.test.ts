@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { startChild } from '../../../../src/edge/platform/processes/child-process.js';
+import { checkProgram, startChild } from '../../../../src/edge/platform/processes/child-process.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'kv-accord-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -63,6 +63,24 @@ describe('a program that cannot be started', () => {
       message: expect.stringContaining(`cannot run "${command}": ${words}`),
     });
     expect(process.listenerCount('exit')).toBe(listeners);
+  });
+
+  it.each([
+    ['no-such-program-anywhere', 'not found on PATH'],
+    [join(folder, 'gone'), 'there is no such file'],
+    [file('text', 'hello\n', 0o644), 'not an executable file'],
+    [folder, 'not an executable file'],
+    [join(file('flat', '', 0o644), 'x'), 'a part of its path is not a folder'],
+    ['a\0b', 'it is no name of a program'],
+  ])('%j is known before the start', (command, words) => {
+    const check = (): void => checkProgram(command, process.env['PATH']);
+    expect(check).toThrow(`cannot run "${command}": ${words}`);
+  });
+
+  it('what can be started is not refused before: by PATH, by a path, or where no PATH is known', () => {
+    expect(() => checkProgram('sh', `/nowhere:${process.env['PATH']}`)).not.toThrow();
+    expect(() => checkProgram(process.execPath, undefined)).not.toThrow();
+    expect(() => checkProgram('no-such-program-anywhere', undefined)).not.toThrow();
   });
 
   it('a command line that is too long is reported in words', async () => {

@@ -82,6 +82,8 @@ export const SIGNALS = [
   'transfer_path_broken',
   /** A traceback through the part of an engine that moves or keeps KV blocks. */
   'connector_crashed',
+  /** UCX says that it is of another version than the one that its user was built for: it mostly works all the same. */
+  'ucx_differs',
   /** A program refuses its settings, by the sentence that is the value. */
   'settings_refused',
   /** NATS or etcd, by which a fleet finds its members, cannot be reached. */

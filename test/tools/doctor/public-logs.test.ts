@@ -380,6 +380,22 @@ const LOGS: readonly PublicLog[] = [
   { name: 'infinistore-connects', first: 'unknown' },
   { name: 'other-programs', first: 'unknown' },
   { name: 'prompts-that-quote-errors', first: 'unknown' },
+  { name: 'trtllm-ucx-tls-of-the-host', first: 'transfer_path_broken', cure: 'UCX_TLS' },
+  { name: 'lmcache-sender-without-cuda', first: 'transfer_path_broken', cure: 'built with CUDA' },
+  { name: 'vllm-nixl-handshake-of-other-sizes', first: 'transfer_path_broken', cure: 'UCX_LOG_LEVEL' },
+  { name: 'sglang-sizes-of-hybrid-model', first: 'pair_incompatible', cure: '--tensor-parallel-size' },
+  { name: 'dynamo-nixl-not-there', first: 'library_missing', cure: 'pip install nixl' },
+  { name: 'trtllm-other-nvlink-domain', first: 'transfer_path_broken', cure: 'UCX_CUDA_IPC_ENABLE_MNNVL=n' },
+  { name: 'vllm-nixl-notification-unreadable', first: 'connector_crashed', cure: 'belong together' },
+  { name: 'trtllm-older-ucx-works', first: 'unknown' },
+  { name: 'trtllm-older-ucx-of-mpi', first: 'unknown' },
+  { name: 'dynamo-recovery-progress', first: 'unknown' },
+  { name: 'lmcache-server-of-processes-starts', first: 'unknown' },
+  { name: 'lmcache-bench-server', first: 'unknown' },
+  { name: 'lmcache-ascend-starts', first: 'unknown' },
+  { name: 'lmcache-server-threads', first: 'unknown' },
+  { name: 'trtllm-peer-access', first: 'unknown' },
+  { name: 'lmcache-registers-layers', first: 'unknown' },
 ];
 
 async function linesOf(name: string): Promise<readonly string[]> {

@@ -1,4 +1,5 @@
 import { countOf } from '../../../core/text/lists.js';
+import type { Signal } from '../../../engines/diagnosis/signals.js';
 import { installLibrary } from '../fixes/programs.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -6,13 +7,24 @@ import type { Cause, Suspicion } from './cause.js';
 import { clueFor } from './clues.js';
 import { transfersArrive } from './transfer-clues.js';
 
+/** What makes a UCX of another version matter: programs that only load it run with it. */
+const TROUBLE: readonly Signal[] = [
+  'transfer_path_broken',
+  'transfer_failed',
+  'transfer_unreachable',
+  'transfer_recomputed',
+  'connector_crashed',
+];
+
 /** A library that moves or keeps KV blocks is missing, or of a version that does not fit. */
 export const libraryMissing: Cause = {
   id: 'library_missing',
   concerns: () => true,
   contradictedBy: (measurements) => [...findsWhatEnginesHave(measurements), ...transfersArrive(measurements)],
   suspect(measurements: Measurements): Suspicion | undefined {
-    const missing = measurements.signal('library_missing');
+    const isTrouble = TROUBLE.some((sign) => measurements.signal(sign) !== undefined);
+    const missing =
+      measurements.signal('library_missing') ?? (isTrouble ? measurements.signal('ucx_differs') : undefined);
     if (missing === undefined) return undefined;
     const [sentence = 'a library that moves or keeps KV blocks'] = missing.values.keys();
     return {

@@ -16,6 +16,7 @@ const BETTER: readonly Signal[] = [
   'transfer_path_broken',
   'connector_crashed',
   'library_missing',
+  'ucx_differs',
 ];
 
 /** Successes for each failure from which on it may be clients that went away. */

@@ -78,6 +78,7 @@ export const SIGNAL_LABELS: Readonly<Record<Signal, string>> = {
   role_missing: 'requests without a prefill or decode engine',
   cache_memory_missing: 'engines without room for their cache',
   library_missing: 'libraries that are missing',
+  ucx_differs: 'another version of UCX than expected',
   transfer_path_broken: 'paths of transfers that fail',
   connector_crashed: 'tracebacks of KV connectors',
   settings_refused: 'settings that are refused',

@@ -27,9 +27,9 @@ export interface Sockets {
 
 export interface ZmqSocketsOptions {
   /**
-   * Largest message in bytes; a publisher that announces more is disconnected.
-   * Default 32 MiB: a batch has the tokens of one engine step, some hundred
-   * KiB at most.
+   * Largest frame in bytes; a publisher that announces more is disconnected.
+   * Default 32 MiB: a batch, which is one frame, has the tokens of one engine step, some hundred
+   * KiB at most. libzmq has no bound for the frames of one message, and keeps them all until the last one has come.
    */
   readonly maxMessageBytes?: number;
   /** Live messages that wait while others are applied; more are lost and replayed. Default 16,384. */

@@ -123,6 +123,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
 /**
  * Whether something had come over the connection that ended with this error. Only one that was used before may have been
  * closing when a request was written to it (RFC 9112, 9.3.1); who ends a new one has had the request, and may have ended by it.
+ * Over TLS the handshake has come, too, so that every connection counts as used there.
  */
 export function isOfUsedConnection(error: Error): boolean {
   const { bytesRead } = (error instanceof errors.SocketError ? error.socket : error) as {

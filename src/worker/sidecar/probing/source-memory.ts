@@ -60,5 +60,18 @@ export function rememberRound(memory: SourceMemory, results: readonly SourceResu
     const who = isWhole ? 'the engine' : silent.join(', ');
     warnings.push(`${who} did not answer lately; what was last known is kept for now`);
   }
+  const unanswered = unansweredGrpc(results);
+  if (silent.length === 0 && unanswered !== undefined) warnings.push(unanswered);
   return { memory: next, facts, warnings };
+}
+
+const GRPC_ORIGIN = /^gRPC (\S+)\/[^/]+$/;
+
+/** Somebody named an address of the engine's gRPC; where its HTTP says all, nobody would miss what that address does not say. */
+function unansweredGrpc(results: readonly SourceResult[]): string | undefined {
+  const grpc = results.filter(({ origin }) => GRPC_ORIGIN.test(origin));
+  const [first] = grpc;
+  if (first === undefined || grpc.some(({ outcome }) => outcome.type === 'answered')) return undefined;
+  const address = GRPC_ORIGIN.exec(first.origin)?.[1];
+  return `nothing that an engine's gRPC answers came from ${address}; name the engine's own gRPC by --engine-grpc, or leave it out`;
 }

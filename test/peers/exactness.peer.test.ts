@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { prefill, words } from './support/completions.js';
-import { type ExactFleet, startExactFleet } from './support/exact-fleet.js';
+import { type ExactFleet, routesExactly, startExactFleet } from './support/exact-fleet.js';
 import { EXACT_KINDS, EXACT_MODEL, type ExactKind } from './support/exact-kinds.js';
 import { type Exactness, measureExactness } from './support/exactness.js';
 import { probe } from './support/kv-accord.js';
@@ -14,7 +14,6 @@ const REQUESTS = Number(process.env['KV_ACCORD_EXACT_REQUESTS'] ?? 40);
 const KINDS = (process.env['KV_ACCORD_EXACT_KINDS'] ?? 'gemma3').split(',');
 const SEED = 13;
 const LIMIT_MS = 3_600_000;
-const ROUTES_EXACTLY = /^kv_accord_routing_mode\{[^}]*mode="exact"[^}]*\} 1$/m;
 
 describe.skipIf(lacks('vllm', 'sglang', 'grpcurl'))(
   'two real engines of small caches, one request at a time',
@@ -73,8 +72,7 @@ async function untilOpen(
     async () => {
       const { body } = await probe(frontend, '/metrics');
       const size = Number(/^kv_accord_agreed_tokens_per_block\{[^}]*\} (\d+)$/m.exec(body)?.[1]);
-      const modes = body.match(ROUTES_EXACTLY);
-      return modes !== null && size > 0 && size;
+      return size > 0 && (await routesExactly(frontend)) && size;
     },
     { needs: [program] },
   );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { prefill, words } from './support/completions.js';
-import { type ExactFleet, startExactFleet } from './support/exact-fleet.js';
+import { type ExactFleet, routesExactly, startExactFleet } from './support/exact-fleet.js';
 import { EXACT_MODEL } from './support/exact-kinds.js';
 import { measureExactness } from './support/exactness.js';
 import { logLines, probe } from './support/kv-accord.js';
@@ -16,7 +16,6 @@ const SEED = 7;
 const LONGEST_WORDS = 600;
 const CANONICAL = 32;
 const LIMIT_MS = 1_800_000;
-const ROUTES_EXACTLY = /^kv_accord_routing_mode\{[^}]*mode="exact"[^}]*\} 1$/m;
 const AGREED = /^kv_accord_agreed_tokens_per_block\{[^}]*\} (\d+)$/m;
 
 describe.skipIf(lacks('vllm', 'sglang'))(
@@ -76,7 +75,7 @@ async function untilExact({ engines, frontend }: ExactFleet): Promise<void> {
     'the gate to be open at 32, and all caches to be known',
     async () => {
       const { body } = await probe(frontend, '/metrics');
-      return Number(AGREED.exec(body)?.[1]) === CANONICAL && ROUTES_EXACTLY.test(body);
+      return Number(AGREED.exec(body)?.[1]) === CANONICAL && (await routesExactly(frontend));
     },
     { needs: [frontend.program] },
   );

@@ -74,6 +74,12 @@ export async function startExactFleet(
   return { engines, sidecars, frontend, settled, stopOwn };
 }
 
+/** Whether the cache view of every worker is exact: of an engine that has published nothing it is not. */
+export async function routesExactly(frontend: Served): Promise<boolean> {
+  const { body } = await probe(frontend, '/metrics');
+  return /^kv_accord_routing_mode\{[^}]*mode="exact"[^}]*\} 1$/m.test(body);
+}
+
 /** The number of the last batch that an engine has published, read beside the product. */
 class Publisher {
   lastSequence: number | undefined;

@@ -99,11 +99,20 @@ export function linesOfPicture(picture) {
   );
 }
 
-/** What the scene itself says, whose words are the same in every run: logs and gate come at other times each time. */
+/**
+ * What the scene itself says, whose words are the same in every run: logs and gate come at other times each time. Of the
+ * table at its end only the names of its columns.
+ */
 export function storyOf(lines) {
   const end = lines.findIndex((line) => line.startsWith('  $ '));
-  return lines.slice(0, end).filter((line) => line !== '' && !TIMED.test(line) && !CONTINUED.test(line));
+  const story = lines
+    .slice(0, end)
+    .filter((line) => line !== '' && !TIMED.test(line) && !CONTINUED.test(line));
+  const columns = lines.slice(end).filter((line) => COLUMNS.test(line));
+  return [...story, ...columns.map((line) => line.trim().replaceAll(/ {2,}/g, '  '))];
 }
+
+const COLUMNS = /^ {2}WORKER {2,}STATE {2,}/;
 
 function styleOf(line) {
   return STYLES.find(([pattern]) => pattern.test(line))?.[1] ?? 'plain';

@@ -1,5 +1,6 @@
-import { type Document, isMap, isScalar, type Node, parseAllDocuments, visit } from 'yaml';
+import { type Document, isMap, isScalar, type Node, type Pair, parseAllDocuments, visit } from 'yaml';
 import { findYamlExcess, YAML_EXCESS } from '../../edge/platform/data/yaml-bounds.js';
+import { type TextFault, withJoinedQuotes } from './quoted-lines.js';
 
 /** How a problem ends that is a key which one mapping has twice. */
 export const IS_TWICE = 'is there twice';
@@ -46,13 +47,9 @@ export function readYamlDocuments(text: string): {
   const excess = findYamlExcess(text, YAML_BOUNDS);
   if (excess !== undefined)
     return { documents: [], faults: [{ at: 0, message: `It ${YAML_EXCESS[excess]} to be read` }] };
-  const parsed = parseAllDocuments(text, {
-    prettyErrors: false,
-    // Its own look for duplicates compares every key with every other.
-    uniqueKeys: false,
-    stringKeys: true,
-  });
-  const all = Array.isArray(parsed) ? parsed : [];
+  const first = parsedOf(text);
+  const joined = withJoinedQuotes(text, (one) => firstError(one === text ? first : parsedOf(one)));
+  const all = joined === undefined ? first : parsedOf(joined);
   const read = all.slice(0, MAX_DOCUMENTS).map((document) => ({ document, fault: faultOf(document) }));
   const rest = all[MAX_DOCUMENTS];
   const tooMany = `There are more than ${MAX_DOCUMENTS} documents; those from here on are not read`;
@@ -63,6 +60,21 @@ export function readYamlDocuments(text: string): {
       ...(rest === undefined ? [] : [{ at: rest.range[0], message: tooMany }]),
     ],
   };
+}
+
+function parsedOf(text: string): readonly Document.Parsed[] {
+  const parsed = parseAllDocuments(text, {
+    prettyErrors: false,
+    // Its own look for duplicates compares every key with every other.
+    uniqueKeys: false,
+    stringKeys: true,
+  });
+  return Array.isArray(parsed) ? parsed : [];
+}
+
+function firstError(documents: readonly Document.Parsed[]): TextFault | undefined {
+  const error = documents.find(({ errors }) => errors.length > 0)?.errors[0];
+  return error === undefined ? undefined : { at: error.pos[0], message: error.message };
 }
 
 /** Finds line and column, from 1, of offsets in a text. Of most texts nobody asks. */
@@ -89,7 +101,7 @@ function lineStarts(text: string): readonly number[] {
 }
 
 /** Why a document cannot be read, if it cannot. */
-function faultOf(document: Document.Parsed): { readonly at: number; readonly message: string } | undefined {
+function faultOf(document: Document.Parsed): TextFault | undefined {
   const [error] = document.errors;
   if (error !== undefined) {
     // The parser's message about its own recursion says nothing of the text.
@@ -97,7 +109,8 @@ function faultOf(document: Document.Parsed): { readonly at: number; readonly mes
     return { at: error.pos[0], message: isTooDeep ? 'It is nested too deeply to be read' : error.message };
   }
   let aliases = 0;
-  let fault: { readonly at: number; readonly message: string } | undefined;
+  let fault: TextFault | undefined;
+  const isLenient = isKustomization(document);
   visit(document, {
     // Each stands for all that its anchor holds.
     Alias(_key, node) {
@@ -111,7 +124,9 @@ function faultOf(document: Document.Parsed): { readonly at: number; readonly mes
       }
       return undefined;
     },
-    Map(_key, { items }) {
+    Map(_key, map) {
+      if (isLenient) map.items = lastOfEach(map.items);
+      const { items } = map;
       const keys = new Set<unknown>();
       for (const { key } of items) {
         const name = isScalar(key) ? key.value : undefined;
@@ -128,6 +143,22 @@ function faultOf(document: Document.Parsed): { readonly at: number; readonly mes
     },
   });
   return fault;
+}
+
+/** Of a key that a kustomization has twice kubectl takes the last (seen with 1.32); it refuses resources that have one. */
+function isKustomization({ contents }: Document.Parsed): boolean {
+  return (
+    isMap(contents) &&
+    contents.items.some(
+      ({ key, value }) =>
+        isScalar(key) && key.value === 'kind' && isScalar(value) && value.value === 'Kustomization',
+    )
+  );
+}
+
+function lastOfEach(items: readonly Pair[]): Pair[] {
+  const last = new Map(items.map((item, at) => [isScalar(item.key) ? item.key.value : at, item]));
+  return items.filter((item, at) => last.get(isScalar(item.key) ? item.key.value : at) === item);
 }
 
 function startOf({ range }: Pick<Node, 'range'>): number {

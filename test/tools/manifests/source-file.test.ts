@@ -18,6 +18,33 @@ describe('a file of manifests', () => {
     expect(problemsOf('a: 1\nb:\n  c: 1\n  c: 2\n')).toEqual(['4:3 The key "c" is there twice']);
   });
 
+  it('takes the last of them in a kustomization, as kubectl does', () => {
+    const { documents, problems } = readSourceFile('x.yaml', 'kind: Kustomization\na: 1\na: 2\n');
+    expect(problems).toEqual([]);
+    expect(documents.map((document) => document.toJS() as unknown)).toEqual([
+      { kind: 'Kustomization', a: 2 },
+    ]);
+  });
+
+  it.each([
+    ["a:\n  b: '[{\n    x: 1\n  }]'\n  c: 1\n", '[{ x: 1   }]'],
+    ['a:\r\n  b: "x\r\n  \\"y\r\n  z" # more\r\n  c: 1\r\n', 'x   "y   z'],
+    ["a:\n  b: 'it''s\n  so'\n  c: 1\n", "it's   so"],
+  ])('reads a quoted text whose further lines are no further in than its key: %j', (text, b) => {
+    const { documents, problems, placeOf } = readSourceFile('x.yaml', text);
+    expect(problems).toEqual([]);
+    expect(documents[0]?.toJS()).toEqual({ a: { b: expect.any(String) as unknown, c: 1 } });
+    expect(String(documents[0]?.getIn(['a', 'b'])).replace(/ +/g, ' ')).toBe(b.replace(/ +/g, ' '));
+    expect(placeOf(text.indexOf('c: 1'))).toMatchObject({ column: 3 });
+  });
+
+  it.each(["a:\n  b: 'x\n  c: 1\n", "a:\n  b: 'x\n  c: 'y'\n", 'a:\n  b: "x\n  c: it"s\n'])(
+    'does not guess where a quote is missing: %j',
+    (text) => {
+      expect(readSourceFile('x.yaml', text).problems).toHaveLength(1);
+    },
+  );
+
   it('takes merge keys as they come', () => {
     expect(problemsOf('a: &a {b: 1}\nc: {<<: *a, <<: *a}\n')).toEqual([]);
   });

@@ -25,7 +25,7 @@ patches:
           - command: [vllm, serve]
     target:
       kind: Deployment
-kind: Kustomization
+resources: [
 `;
     expect(severities(autoscaler)).toEqual([]);
     expect(severities(kustomization)).toEqual(['note']);

@@ -70,7 +70,7 @@ export function readFleets(
     if (!isAlone(file)) continue;
     for (const [index, set] of sets.entries()) {
       const isHalf = set.some(({ section }) => section !== undefined) && !hasRouting({ launches: set });
-      const router = isHalf ? routerOfValues(file, files, working) : undefined;
+      const router = isHalf ? routerOfValues(file, files.filter(isOfValues), working) : undefined;
       add(groups, `set ${index} of ${file}`, [...set, ...(router?.launches ?? [])]);
     }
   }
@@ -105,6 +105,11 @@ export function readFleets(
     ...toFleet(launches, material.platformVersion),
     overlay: overlayOf.get(key),
   }));
+}
+
+/** Whether what routes in a file is of a chart's values: a manifest has its own workers beside it. */
+function isOfValues({ launches }: { readonly launches: readonly Launch[] }): boolean {
+  return launches.every(({ site, owner }) => site === undefined && owner?.has('kind') !== true);
 }
 
 /** By the object and not by its name: examples in one folder are often called the same. */

@@ -4,6 +4,7 @@ import { folderOf } from '../config/folders.js';
 import type { Launch } from '../launches/launch.js';
 import { settingOf } from '../launches/settings.js';
 import type { PoolSite } from '../readers/inference-pool.js';
+import { SEVERAL } from '../readers/picker-choice.js';
 import type { Fleet } from './fleet.js';
 import type { PlacedSite } from './material.js';
 
@@ -12,6 +13,8 @@ export interface PoolPicker {
   readonly launch: Launch;
   /** Whether it proves its workers first. */
   readonly hasGate: boolean;
+  /** Whether it is known to read no KV events: it guesses, and its blocks need not be those of its workers. */
+  readonly isGuessing: boolean;
 }
 
 /** A pool with what the files show around it. */
@@ -64,13 +67,32 @@ function pickersIn(fleets: readonly Fleet[]): readonly KnownPicker[] {
     .map((launch) => ({
       launch,
       hasGate: true,
+      isGuessing: false,
       pool: settingOf(launch, ['--pool'], ['KV_ACCORD_POOL'])?.value?.replace(/^pool:\/\//i, ''),
     }));
   const others = fleets
     .flatMap((fleet) => [...fleet.pickers, ...fleet.gateways, ...fleet.unchecked])
     .filter(({ role, program }) => role === 'picker' || /endpoint picker$/.test(program))
     .map((launch) => ({ launch, hasGate: false, pool: poolArgument(launch) }));
-  return [...own, ...others];
+  const configured = others.filter(({ launch }) => launch.site === undefined);
+  return [...own, ...others.map((one) => ({ ...one, isGuessing: isGuessing(one.launch, configured) }))];
+}
+
+/** The reference picker has no plugin that reads KV events; of llm-d's the configurations in its folder say whether it does. */
+function isGuessing(picker: Launch, configured: readonly { readonly launch: Launch }[]): boolean {
+  if (picker.program === 'endpoint picker') return picker.role === 'unchecked';
+  if (picker.role === 'picker') return false;
+  const folder = folderOf(picker.source.file);
+  const near =
+    picker.site === undefined
+      ? [picker]
+      : configured.map(({ launch }) => launch).filter(({ source }) => folderOf(source.file) === folder);
+  return (
+    near.length > 0 &&
+    near.every(
+      (one) => one.gateway?.usesEvents !== true && one.role !== 'picker' && one.unchecked !== SEVERAL,
+    )
+  );
 }
 
 /** `--pool-name` of the reference picker and of llm-d's, `--poolName` and `-poolName` of their older versions. */

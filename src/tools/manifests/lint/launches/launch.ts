@@ -121,6 +121,8 @@ export interface Gateway {
   readonly reception?: EventReception;
   /** Where a plugin stands that no scheduling profile asks. */
   readonly unaskedPlugin?: SettingValue;
+  /** A mode of a plugin that its release does not know, with the release: it guesses instead. */
+  readonly ignoredMode?: SettingValue & { readonly version: string };
   /** How topics begin that it subscribes to. */
   readonly topicFilter?: SettingValue;
   readonly context?: DisaggregatedServers;

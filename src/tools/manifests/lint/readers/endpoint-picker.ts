@@ -7,10 +7,20 @@ import type { EventReception, Launch } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { scalarText } from '../text/scalar-text.js';
 import type { Span, TextSource } from '../text/span.js';
+import {
+  choiceOf,
+  type PickerVersion,
+  pickerVersionOf,
+  SEVERAL,
+  type Surrounding,
+  surroundingsOf,
+} from './picker-choice.js';
 import type { OpenFile } from './yaml-words.js';
 
 /** What every such configuration says of itself, wherever it stands. */
 const KIND = 'EndpointPickerConfig';
+
+const PICKER = 'llm-d endpoint picker';
 
 /** Configurations of one file. */
 const MAX_CONFIGS = 100;
@@ -24,9 +34,14 @@ const PRECISE: Readonly<Record<string, 'llm-d-scorer' | 'llm-d-producer' | undef
   'precise-prefix-cache-producer': 'llm-d-producer',
 };
 
-/** In its first releases (0.2) the scorer was a mode of the one that guesses. */
+/**
+ * In its first releases (0.2) the scorer was a mode of the one that guesses. From 0.3 on it has a type of its own, and the one
+ * that guesses takes no notice of a mode (read in llm-d-inference-scheduler of 2025-10: `pkg/plugins/register.go`).
+ */
 const TRACKING = 'cache_tracking';
 const TRACKING_TYPE = 'precise-prefix-cache-scorer';
+const isTracking = (version: PickerVersion | undefined): boolean =>
+  version === undefined || (version.major === 0 && version.minor < 3);
 
 /** Plugins that guess from their own decisions, with blocks that need not be the engine's. */
 const GUESSING: readonly string[] = [
@@ -50,28 +65,47 @@ export function readEndpointPickers({ source, documents }: OpenFile): readonly L
       if (found !== undefined && launches.length < MAX_CONFIGS)
         launches.push({ ...found, namespace, owner: root });
     };
+    const versionAt = (around: readonly Surrounding[]): PickerVersion | undefined =>
+      pickerVersionOf(source.text, access, around);
     visit(document, {
-      Map(_key, node) {
+      Map(_key, node, path) {
         const map = node as YAMLMap;
         if (access.text(map, 'kind')?.value !== KIND) return undefined;
         add(
-          readConfig(
-            access,
-            map,
-            (text) => scalarText(source, text).spanOf(0, text.value.length),
-            spanAt(source, map),
-          ),
+          readConfig(access, map, {
+            spanOf: (text) => scalarText(source, text).spanOf(0, text.value.length),
+            at: spanAt(source, map),
+            version: versionAt(surroundingsOf(path)),
+          }),
         );
         return visit.SKIP;
       },
-      Scalar(key, node) {
+      Scalar(key, node, path) {
         const text = key === 'key' || !isScalar(node) ? undefined : placedText(node);
-        if (text?.value.includes(KIND) === true && text.value.includes('plugins'))
-          add(readText(source, text));
+        if (text === undefined || !isConfig(text.value)) return;
+        const around = surroundingsOf(path);
+        const choice = choiceOf(source.text, access, around, isConfig);
+        add(choice === 'read' ? readText(source, text, versionAt(around)) : unread(source, text, choice));
       },
     });
   }
   return launches;
+}
+
+function isConfig(text: string): boolean {
+  return text.includes(KIND) && text.includes('plugins');
+}
+
+/** A configuration that its picker does not read, as far as that can be seen. */
+function unread(source: TextSource, text: PlacedText, choice: 'another' | 'unknown'): Launch {
+  return bareLaunch(
+    {
+      role: 'unchecked',
+      program: PICKER,
+      unchecked: choice === 'another' ? 'it reads another of the configurations that stand there' : SEVERAL,
+    },
+    scalarText(source, text).spanOf(0, text.value.length),
+  );
 }
 
 function spanAt(source: TextSource, map: YAMLMap): Span {
@@ -80,27 +114,39 @@ function spanAt(source: TextSource, map: YAMLMap): Span {
 }
 
 /** A configuration in a text, whose places are those of the file around it. */
-function readText(source: TextSource, text: PlacedText): Launch | undefined {
+function readText(
+  source: TextSource,
+  text: PlacedText,
+  version: PickerVersion | undefined,
+): Launch | undefined {
   const outer = scalarText(source, text);
   const whole = outer.spanOf(0, text.value.length);
   for (const document of readSourceFile(source.file, text.value).documents) {
     const access = new YamlAccess(document);
     const root = document.contents as YAMLMap;
     if (access.text(root, 'kind')?.value === KIND)
-      return readConfig(access, root, (inner) => outer.spanOf(inner.start, inner.end), whole);
+      return readConfig(access, root, {
+        spanOf: (inner) => outer.spanOf(inner.start, inner.end),
+        at: whole,
+        version,
+      });
   }
   return undefined;
 }
 
-function readConfig(
-  access: YamlAccess,
-  config: YAMLMap,
-  spanOf: (text: PlacedText) => Span,
-  at: Span,
-): Launch | undefined {
+/** Where a configuration stands, and the release that reads it. */
+interface Place {
+  readonly spanOf: (text: PlacedText) => Span;
+  readonly at: Span;
+  readonly version: PickerVersion | undefined;
+}
+
+function readConfig(access: YamlAccess, config: YAMLMap, { spanOf, at, version }: Place): Launch | undefined {
   const plugins = access.maps(config, 'plugins');
+  const modeOf = (plugin: YAMLMap): PlacedText | undefined =>
+    access.text(access.map(plugin, 'parameters'), 'mode');
   const typeOf = (plugin: YAMLMap): string =>
-    access.text(access.map(plugin, 'parameters'), 'mode')?.value === TRACKING
+    modeOf(plugin)?.value === TRACKING && isTracking(version)
       ? TRACKING_TYPE
       : (access.text(plugin, 'type')?.value ?? '');
   // Where both are there, the scorer's own parameters are ignored.
@@ -108,11 +154,34 @@ function readConfig(
     plugins.find((one) => PRECISE[typeOf(one)] === 'llm-d-producer') ??
     plugins.find((one) => PRECISE[typeOf(one)] !== undefined);
   if (precise === undefined) {
+    const ignored = plugins.map(modeOf).find((mode) => mode?.value === TRACKING);
+    if (ignored !== undefined && version !== undefined)
+      return bareLaunch(
+        {
+          role: 'gateway',
+          program: PICKER,
+          gateway: {
+            kind: 'own-blocks',
+            blockSize: undefined,
+            defaultBlockSize: undefined,
+            hashSeed: undefined,
+            usesEvents: false,
+            ignoredMode: {
+              value: ignored.value,
+              span: spanOf(ignored),
+              how: 'engine-yaml',
+              name: 'mode',
+              version: version.text,
+            },
+          },
+        },
+        spanOf(ignored),
+      );
     const isGuessing = plugins.some((one) => GUESSING.includes(typeOf(one)));
     return bareLaunch(
       {
         role: 'unchecked',
-        program: 'llm-d endpoint picker',
+        program: PICKER,
         unchecked: isGuessing
           ? 'it guesses from its own decisions, with blocks of its own'
           : 'it has no plugin that reads KV events',
@@ -158,7 +227,7 @@ function readConfig(
   return bareLaunch(
     {
       role: 'gateway',
-      program: 'llm-d endpoint picker',
+      program: PICKER,
       gateway: {
         kind: PRECISE[typeOf(precise)] ?? 'llm-d-scorer',
         blockSize: setting('blockSizeTokens', 'blockSize'),

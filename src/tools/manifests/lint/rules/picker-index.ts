@@ -9,7 +9,8 @@ import type { Span } from '../text/span.js';
 const rule: Rule = {
   id: 'picker-index-empty',
   severity: 'error',
-  summary: 'The endpoint picker of llm-d has an index that no KV event reaches, or that nothing asks.',
+  summary:
+    'The endpoint picker of llm-d has an index that no KV event reaches, that nothing asks, or that its release does not make.',
   explanation:
     'The index stays empty, and every worker has the score 0 for every prompt. Neither the picker nor a worker reports it: a ZeroMQ socket waits for ever for its other end.',
 };
@@ -20,12 +21,28 @@ export const pickerIndexEmpty: LintRule = {
   check: (fleet) => {
     const pickers = fleet.gateways.filter(({ gateway }) => gateway?.kind.startsWith('llm-d') === true);
     const [picker] = pickers;
-    if (picker === undefined) return [];
+    const ignored = fleet.gateways.flatMap((launch) => ignoredMode(launch));
+    if (picker === undefined) return ignored;
     const unasked = pickers.flatMap((launch) => unaskedPlugin(launch));
     // Which of several is for which worker is not in the files.
-    return pickers.length > 1 ? unasked : [...unasked, ...reception(picker, fleet)];
+    return [...ignored, ...unasked, ...(pickers.length > 1 ? [] : reception(picker, fleet))];
   },
 };
+
+function ignoredMode({ program, gateway }: Launch): readonly Finding[] {
+  const mode = gateway?.ignoredMode;
+  if (mode === undefined) return [];
+  return [
+    findingAt(rule, mode.span, {
+      severity: 'warning',
+      message: `the ${program} ${mode.version} takes no notice of mode: ${mode.value ?? ''}, and has no index of KV events`,
+      consequence:
+        'The mode is one of 0.2. From 0.3 on this scorer guesses from its own decisions, whatever its workers publish, and its block size and hash seed are not read; nothing reports it.',
+      advice:
+        'Use type: precise-prefix-cache-scorer without mode, before workers that publish KV events. Take mode out where a guess is meant.',
+    }),
+  ];
+}
 
 function unaskedPlugin({ program, gateway }: Launch): readonly Finding[] {
   const plugin = gateway?.unaskedPlugin;

@@ -27,7 +27,7 @@ const withoutGateRule: Rule = {
 const poolWithoutGate: PoolRule = {
   rule: withoutGateRule,
   check: ({ pool, picker }) =>
-    picker === undefined || picker.hasGate
+    picker === undefined || picker.hasGate || picker.isGuessing
       ? []
       : [
           findingAt(withoutGateRule, pool.at, {

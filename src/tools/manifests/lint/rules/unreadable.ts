@@ -32,6 +32,9 @@ const OWN_KIND = /^[{]?[ ]?["']?kind["']?\s*:/m;
 /** Its patches have parts of workloads, as texts. */
 const KUSTOMIZATION = /\bKustomization\b/;
 
+/** A comment, in which a file may speak of an engine that it does not start. */
+const COMMENT = /(?:^|[ \t])#.*$/gm;
+
 /** A pod's containers. */
 const CONTAINERS = /^[\s{-]*["']?(?:initContainers|containers)["']?\s*:/m;
 
@@ -70,7 +73,7 @@ function severityOf(text: string, isTemplate: boolean, isNamed: boolean): Severi
   if (isTemplate) return isWorkload(text) && (isNamed || namesProgram(text)) ? 'note' : undefined;
   if (isWorkload(text)) return unreadable.severity;
   if (isNamed) return 'warning';
-  return namesProgram(text) ? 'note' : undefined;
+  return namesProgram(text.replace(COMMENT, '')) ? 'note' : undefined;
 }
 
 /** A kustomization and an autoscaler name a workload; of other objects only what has containers holds one. */

@@ -122,6 +122,21 @@ describe('the picker of a pool', () => {
     expect(found({ 'a.yaml': pool() + reference('--poolName=other') })).toEqual([]);
   });
 
+  it('that guesses is none to say of: its blocks are its own', () => {
+    const config = (plugin: string): string => `kind: EndpointPickerConfig\nplugins: [{type: ${plugin}}]\n`;
+    const files = (plugin: string): Readonly<Record<string, string>> => ({
+      'a/pool.yaml': pool() + reference('--pool-name, p'),
+      'a/config.yaml': config(plugin),
+    });
+    expect(found(files('prefix-cache-scorer'))).toEqual([]);
+    expect(found(files('precise-prefix-cache-producer'))).toEqual(['pool-without-gate a/pool.yaml:3 note']);
+    const upstream = reference('--pool-name, p').replace(
+      'ghcr.io/llm-d/llm-d-inference-scheduler:v0.8.0',
+      'registry.k8s.io/gateway-api-inference-extension/epp:v1.5.0',
+    );
+    expect(found({ 'a.yaml': pool() + upstream })).toEqual([]);
+  });
+
   it.each(['', ', --pool=p', ', --pool, kv/p', ', --pool=pool://kv/p'])(
     'is a gate as kv-accord epp%s',
     (args) => {

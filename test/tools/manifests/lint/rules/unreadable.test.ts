@@ -46,6 +46,12 @@ describe('YAML that cannot be read', () => {
     ]);
   });
 
+  it('is left out where it is no workload and speaks of an engine in a comment alone', () => {
+    const twice = (more: string): string => `place: a\nplace: b${more}\n`;
+    expect(found({ 'a.yaml': twice(' # for vllm serve') })).toEqual([]);
+    expect(found({ 'a.yaml': twice('\nrun: vllm serve m') })).toEqual(['unreadable a.yaml:2 note']);
+  });
+
   it('says nothing of the other documents of its file', () => {
     const text =
       'kind: Deployment\nmetadata: {name: a}\n---\nkind: Secret\nstringData:\n  token: {{TOKEN}}\n';

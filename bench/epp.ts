@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { canTakeResets, nodeVersion } from '../src/edge/platform/processes/node-version.js';
 import { envoyConfigOf } from '../test/support/envoy-config.js';
 import type { LoadFigures, LoadOptions } from './parts/http-load.js';
 import type { HttpWorker } from './parts/http-workers.js';
@@ -182,7 +183,10 @@ const engines = new Part('http-workers');
 const load = new Part('http-load');
 const sides: Side[] = [];
 try {
-  if (!existsSync(ENVOY))
+  if (!canTakeResets())
+    // Envoy's connections would be ended, and its clients get 500.
+    title(`Endpoint Pickers: not run; Node 22.10 or later is needed, and this is ${nodeVersion()}`);
+  else if (!existsSync(ENVOY))
     title('Endpoint Pickers: not run; node test/peers/install/install.mjs envoy installs Envoy');
   else {
     const workers = await engines.ask<HttpWorker[]>('start', { count: 2 });

@@ -21,13 +21,15 @@ async function ask(socket: Socket, method: string, path: string, body = ''): Pro
   socket.write(`${head}content-length: ${body.length}\r\n\r\n${body}`);
   const over = new AbortController();
   const { signal } = over;
-  const answer = once(socket, 'data', { signal }).then((pieces: unknown[]) => String(pieces[0]));
-  const end = once(socket, 'close', { signal }).then(() => undefined);
+  const isOver = (): undefined => undefined;
+  // A connection that is reset rejects both.
+  const answer = once(socket, 'data', { signal }).then((pieces: unknown[]) => String(pieces[0]), isOver);
+  const end = once(socket, 'close', { signal }).then(isOver, isOver);
   try {
     return await Promise.race([answer, end]);
   } finally {
     over.abort();
-    await Promise.allSettled([answer, end]);
+    await Promise.all([answer, end]);
   }
 }
 

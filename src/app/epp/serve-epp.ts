@@ -4,7 +4,7 @@ import type { Logger } from '../../edge/platform/logger.js';
 import { systemResolver } from '../../edge/platform/net/resolver.js';
 import type { Environment } from '../../edge/platform/processes/environment.js';
 import { collectForBodies } from '../../edge/platform/processes/garbage.js';
-import { nodeVersion } from '../../edge/platform/processes/node-version.js';
+import { canTakeResets, nodeVersion } from '../../edge/platform/processes/node-version.js';
 import { systemRandom } from '../../edge/platform/random.js';
 import { untilAborted } from '../../edge/platform/time/on-abort.js';
 import type { RpcLimits } from '../../edge/rpc/limits.js';
@@ -151,7 +151,7 @@ export async function serveEpp(
     await server.stop(CUT_GRACE_MS);
   });
   const extProc = await startOrExplain(server);
-  if (!takesResets(nodeVersion()))
+  if (!canTakeResets())
     logger.warn(
       { node: nodeVersion() },
       'Node before 22.10 ends the connection of a gateway that resets more than 33 streams a second, as Envoy does above 33 requests a second: those requests get 500 from the gateway. Run kv-accord epp on Node 22.10 or later',
@@ -171,12 +171,6 @@ export async function serveEpp(
   );
   const refusal = await Promise.race([aggregator.aggregator.refused, untilAborted(signal)]);
   return refusal === undefined ? 'asked' : 'refused';
-}
-
-/** Whether this Node can be asked to take resets: `streamResetBurst` of `http2.createServer`. */
-function takesResets(version: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  return major > 22 || (major === 22 && minor >= 10);
 }
 
 /** A prompt of 100 KB and what a gateway says with it come without waiting; grpc-go, which other pickers are made with, lets 16 MiB come. */

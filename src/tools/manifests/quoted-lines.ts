@@ -40,7 +40,7 @@ function joinedAt(text: string, at: number, quote: string): string | undefined {
   if (!/^\r?\n/.test(text.slice(at, at + 2))) return undefined;
   for (let end = text.indexOf(quote, at); end !== -1 && end - at < MAX_QUOTED_LENGTH; ) {
     const isDoubled = quote === "'" && text[end + 1] === "'";
-    if (!isDoubled && !(quote === '"' && text[end - 1] === '\\')) {
+    if (!isDoubled && !(quote === '"' && isEscaped(text, end))) {
       const isLast = /^[ \t]*(?:#.*)?(?:\r?\n|$)/.test(text.slice(end + 1, end + 200));
       return isLast
         ? text.slice(0, at) + text.slice(at, end).replace(/[\r\n]/g, ' ') + text.slice(end)
@@ -49,4 +49,11 @@ function joinedAt(text: string, at: number, quote: string): string | undefined {
     end = text.indexOf(quote, end + (isDoubled ? 2 : 1));
   }
   return undefined;
+}
+
+/** Whether an odd number of backslashes stands before an offset. */
+function isEscaped(text: string, at: number): boolean {
+  let start = at;
+  while (text[start - 1] === '\\') start -= 1;
+  return (at - start) % 2 === 1;
 }

@@ -2,6 +2,9 @@ import { type Document, isMap, isScalar, type Node, type Pair, parseAllDocuments
 import { findYamlExcess, YAML_EXCESS } from '../../edge/platform/data/yaml-bounds.js';
 import { type TextFault, withJoinedQuotes } from './quoted-lines.js';
 
+/** Kinds that kubectl reads as a kustomization. */
+const KUSTOMIZATIONS: readonly string[] = ['Kustomization', 'Component'];
+
 /** How a problem ends that is a key which one mapping has twice. */
 export const IS_TWICE = 'is there twice';
 
@@ -151,14 +154,22 @@ function isKustomization({ contents }: Document.Parsed): boolean {
     isMap(contents) &&
     contents.items.some(
       ({ key, value }) =>
-        isScalar(key) && key.value === 'kind' && isScalar(value) && value.value === 'Kustomization',
+        isScalar(key) &&
+        key.value === 'kind' &&
+        isScalar(value) &&
+        KUSTOMIZATIONS.includes(String(value.value)),
     )
   );
 }
 
 function lastOfEach(items: readonly Pair[]): Pair[] {
-  const last = new Map(items.map((item, at) => [isScalar(item.key) ? item.key.value : at, item]));
-  return items.filter((item, at) => last.get(isScalar(item.key) ? item.key.value : at) === item);
+  const last = new Map(items.map((item) => [nameOf(item), item]));
+  return items.filter((item) => last.get(nameOf(item)) === item);
+}
+
+/** What no other key of a mapping may be; of merge keys several may stand there. */
+function nameOf({ key }: Pair): unknown {
+  return isScalar(key) && key.value !== '<<' ? key.value : key;
 }
 
 function startOf({ range }: Pick<Node, 'range'>): number {

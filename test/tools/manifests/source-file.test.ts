@@ -24,12 +24,19 @@ describe('a file of manifests', () => {
     expect(documents.map((document) => document.toJS() as unknown)).toEqual([
       { kind: 'Kustomization', a: 2 },
     ]);
+    const merged = readSourceFile(
+      'x.yaml',
+      'kind: Component\na: &a {x: 1}\nb: &b {y: 1}\nc: {<<: *a, <<: *b, y: 2, y: 3}\n',
+    );
+    expect(merged.problems).toEqual([]);
+    expect(merged.documents[0]?.get('c')).toMatchObject({ items: { length: 3 } });
   });
 
   it.each([
     ["a:\n  b: '[{\n    x: 1\n  }]'\n  c: 1\n", '[{ x: 1   }]'],
     ['a:\r\n  b: "x\r\n  \\"y\r\n  z" # more\r\n  c: 1\r\n', 'x   "y   z'],
     ["a:\n  b: 'it''s\n  so'\n  c: 1\n", "it's   so"],
+    ['a:\n  b: "x\n  y \\\\"\n  c: 1\n', 'x   y \\'],
   ])('reads a quoted text whose further lines are no further in than its key: %j', (text, b) => {
     const { documents, problems, placeOf } = readSourceFile('x.yaml', text);
     expect(problems).toEqual([]);

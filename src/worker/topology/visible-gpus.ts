@@ -31,7 +31,7 @@ export function visibleGpus(
   const kept = new Set<Gpu>([...cuda, ...hip]);
   const gpus = topology.gpus.filter((gpu) => kept.has(gpu));
   if (topology.gpus.length > 0 && gpus.length === 0)
-    notes.push(`none of the ${topology.gpus.length} GPUs here is visible to this worker`);
+    notes.push(`no GPU here is visible to this worker, of ${topology.gpus.length}`);
   return withoutTheRest({ ...topology, gpus, notes: [...topology.notes, ...notes] }, topology.gpus);
 }
 

@@ -27,6 +27,20 @@ describe('nvidia-smi -q -x', () => {
     ]);
   });
 
+  it('reads a card of a server with NVSwitch that was passed to a virtual machine alone: it is in no fabric', async () => {
+    const { topology } = await nvidiaSmiQueryReader.read(recordedHost('h100-sxm-vm'), never);
+    expect(topology.gpus).toEqual([
+      expect.objectContaining({
+        productName: 'NVIDIA H100 80GB HBM3',
+        architecture: 'Hopper',
+        memoryBytes: 81_559n * 1_048_576n,
+        pciBusId: '0000:00:06.0',
+        fabricClusterUuid: undefined,
+        fabricCliqueId: undefined,
+      }),
+    ]);
+  });
+
   it('reads a v10 document, where the address stands only in the id of the element', () => {
     const topology = parseNvidiaSmiQuery(recording('gtx-1070-v10/commands/nvidia-smi -q -x.txt'));
     expect(topology.gpus[0]).toMatchObject({

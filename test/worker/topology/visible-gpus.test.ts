@@ -63,7 +63,7 @@ describe('CUDA_VISIBLE_DEVICES', () => {
       'CUDA_VISIBLE_DEVICES=1,9,2: "9" names no GPU here, which hides it and all after it',
     ]);
     expect(visibleGpus(host, { CUDA_VISIBLE_DEVICES: '' }).notes).toEqual([
-      'none of the 4 GPUs here is visible to this worker',
+      'no GPU here is visible to this worker, of 4',
     ]);
   });
 

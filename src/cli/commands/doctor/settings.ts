@@ -41,7 +41,7 @@ const ownSettings = {
     kind: 'file',
     words: ['nvidia-smi'],
     group: 'What to look at',
-    help: 'Memory of the GPUs: ask nvidia-smi on this machine, or read a file with what it, or DCGM, printed.',
+    help: 'Memory of the GPUs: ask nvidia-smi on this machine, or read a file with what nvidia-smi, rocm-smi, amd-smi or DCGM printed.',
   },
   'engine-api-key-file': {
     kind: 'file',

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { gatherGpus } from '../../../../src/tools/doctor/gather/gpus.js';
 import { TestFolder } from '../support/folder.js';
@@ -7,6 +9,7 @@ afterEach(() => folder.clear());
 
 const modules = { environment: { PATH: '' }, timeoutMs: 5_000 };
 const MIB = 1_048_576;
+const FIXTURES = new URL('../../../fixtures/', import.meta.url);
 
 const TABLE = `
 | NVIDIA-SMI 550.54.15              Driver Version: 550.54.15      CUDA Version: 12.4     |
@@ -28,6 +31,40 @@ describe('the memory of GPUs', () => {
     const part = await gatherGpus(folder.write('gpus.txt', text), modules);
     expect(part.gpus).toMatchObject([{ index: 0, totalBytes: 81_559 * MIB, usedBytes: 74_012 * MIB }]);
     expect(part.source).toMatchObject({ kind: 'gpu', status: 'read' });
+  });
+
+  it.each([
+    [
+      'nvidia-smi.txt',
+      { product: 'NVIDIA H100 80GB HBM3', totalBytes: 81_559 * MIB, usedBytes: 41_579 * MIB },
+    ],
+    ['nvidia-smi -q.txt', { product: 'NVIDIA H100 80GB HBM3', totalBytes: 81_559 * MIB, usedBytes: 0 }],
+    ['nvidia-smi -q -d MEMORY.txt', { product: '', totalBytes: 81_559 * MIB, usedBytes: 0 }],
+    ['rocm-smi --showmeminfo vram.txt', { product: '', totalBytes: 4_278_190_080, usedBytes: 108_814_336 }],
+    [
+      'rocm-smi --csv.txt',
+      { product: 'Radeon RX 7900 XT', totalBytes: 21_458_059_264, usedBytes: 27_856_896 },
+    ],
+  ])('is read of a recording: %s', async (name, expected) => {
+    const part = await gatherGpus(fileURLToPath(new URL(`doctor-gpus/${name}`, FIXTURES)), modules);
+    expect(part.gpus).toEqual([expect.objectContaining({ index: 0, ...expected })]);
+  });
+
+  it('of a card that is cut into slices of MIG is that of the card', async () => {
+    const recording = new URL('topology/a100-mig/commands/nvidia-smi -q -x.txt', FIXTURES);
+    const xml = (await readFile(recording, 'utf8')).replace(/<total>(.*)<\/total>/g, '$&<used>1 MiB</used>');
+    const part = await gatherGpus(folder.write('query.xml', xml.replaceAll('<used>', '\n<used>')), modules);
+    expect(part.gpus).toMatchObject([{ product: 'NVIDIA A100-SXM4-80GB', totalBytes: 81_920 * MIB }]);
+  });
+
+  it('of amd-smi is read, with the numbers of its GPUs', async () => {
+    const of = (index: number): string =>
+      `GPU: ${index}\n    MEM_USAGE:\n        TOTAL_VRAM: 196592 MB\n        USED_VRAM: 283 MB\n        FREE_VRAM: 196309 MB\n`;
+    const part = await gatherGpus(folder.write('amd-smi.txt', of(0) + of(3)), modules);
+    expect(part.gpus?.map(({ index, usedBytes }) => [index, usedBytes])).toEqual([
+      [0, 283 * MIB],
+      [3, 283 * MIB],
+    ]);
   });
 
   it('is read of every GPU of a table', async () => {

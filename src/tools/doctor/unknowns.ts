@@ -3,6 +3,7 @@ import { defaultSizeText } from '../../engines/descriptor/default-size.js';
 import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { basisRank } from './sizes.js';
+import { unreadIn } from './unread.js';
 
 /** Something that was not seen. */
 export interface Unknown {
@@ -36,6 +37,47 @@ function defaultsOf({ seen }: Measurements): string {
     .join('');
 }
 
+/** How one learns of the router that was seen, in the names of its own programs; of others nothing is said. */
+function routerWords({ seen, evidence }: Measurements): {
+  /** Where decisions were looked for, with a space in front; empty without a router. */
+  readonly place: string;
+  readonly hits: string;
+  readonly size: string | undefined;
+  readonly events: string | undefined;
+  readonly ask: string;
+} {
+  if (seen.dynamo)
+    return {
+      place: '',
+      hits: '/metrics of the frontend (dynamo_component_router_kv_hit_rate) shows it, or its log at level info',
+      size: 'the gauge dynamo_frontend_model_kv_cache_block_size of the frontend shows it',
+      events: 'dynamo_component_kv_cache_events_applied on /metrics of the frontend shows it',
+      ask: seen.router ? ADD_FRONTEND : ADD_ROUTER,
+    };
+  const router = seen.others.find(({ role }) => role === 'router');
+  if (router !== undefined)
+    return {
+      place: ` in what was given of ${router.name}`,
+      hits: router.hits ?? 'its log shows it',
+      size: undefined,
+      events: router.events,
+      ask: router.ask ?? ADD_ROUTER,
+    };
+  const alone = seen.others.find(({ role }) => role !== 'router');
+  const isAlone = alone !== undefined && seen.engines.length === 0 && evidence.metrics.length === 0;
+  const isNothing = seen.engines.length === 0 && alone === undefined && evidence.logs.length === 0;
+  const inDynamo = (metric: string): string => (isNothing ? ` (Dynamo: ${metric})` : '');
+  return {
+    place: '',
+    hits: `the log of the router at level info, or its /metrics${inDynamo('dynamo_component_router_kv_hit_rate')}, shows it`,
+    size: `the log of the router as it starts, or its /metrics${inDynamo('dynamo_frontend_model_kv_cache_block_size')}, shows it`,
+    events: `/metrics of the router${inDynamo('dynamo_component_kv_cache_events_applied')}, or its log, shows it`,
+    ask: isAlone
+      ? `Add the log of an engine and of the router to this command: these lines are of ${alone.name}, which routes nothing (--logs ENGINE.log --logs ROUTER.log)`
+      : ADD_ROUTER,
+  };
+}
+
 /** What was not seen, and which source would show it. */
 export function unknownsIn(measurements: Measurements): readonly Unknown[] {
   const { routerHits, engineHits, stores, sizes, dynamo, decisions, evidence, seen } = measurements;
@@ -48,35 +90,39 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
     unseenFile === undefined ? '' : `${unseenFile}, which was not given, has it (--engine-config FILE); `;
   const few = routerHits.every(({ count }) => count < MIN_DECISIONS);
   const most = Math.max(0, ...routerHits.map(({ count }) => count));
-  const addRouter = seen.router ? ADD_FRONTEND : ADD_ROUTER;
+  const router = routerWords(measurements);
+  const unread = unreadIn(measurements);
   const unknowns: (Unknown | false)[] = [
+    unread !== undefined && unread,
     findsTooLittle(measurements) && {
       says: `Why the router finds less than half of what engines have (${percent(findsBlocks(measurements)?.share ?? 0)} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may show it.`,
       ask: 'Add the logs and metrics of all workers and frontends to this command: --logs FILE and --metrics URL, one for each',
     },
     routerHits.length === 0 && {
-      says: `Whether the router finds blocks: ${decisions === undefined ? 'no routing decision was seen' : `${countOf(decisions.count, 'decision')} were seen, and their lines do not report cached blocks`}. /metrics of the frontend (dynamo_component_router_kv_hit_rate) shows it, or its log at level info.`,
-      ask: addRouter,
+      says: `Whether the router finds blocks: ${decisions === undefined ? `no routing decision was seen${router.place}` : `${countOf(decisions.count, 'decision')} were seen, and their lines do not report cached blocks`}; ${router.hits}.`,
+      ask: router.ask,
     },
     routerHits.length > 0 &&
       few && {
         says: `Whether the router finds blocks: only ${countOf(most, 'decision')} were seen, and the first prompts are never found. Look again after ${MIN_DECISIONS} and more with common prefixes.`,
         ask: `Run this command again after ${MIN_DECISIONS} and more requests with common prefixes`,
       },
-    !knows(false) && {
-      says: 'Which block size the router uses: the gauge dynamo_frontend_model_kv_cache_block_size of the frontend shows it.',
-      ask: addRouter,
-    },
+    !knows(false) &&
+      router.size !== undefined && {
+        says: `Which block size the router uses: ${router.size}.`,
+        ask: router.ask,
+      },
     !knows(true) && {
       says: `Which block size the engines use: ${inFile}/metrics of the engine, the worker's log, or a kv-accord sidecar (kv-accord status) shows it.${defaultsOf(measurements)}`,
       ask: unseenFile === undefined ? ADD_ENGINE : `${ADD_ENGINE}, or its own file: --engine-config FILE`,
     },
-    stores === undefined && {
-      says: 'Whether KV events arrive and are applied: dynamo_component_kv_cache_events_applied on /metrics of the frontend shows it.',
-      ask: addRouter,
-    },
+    stores === undefined &&
+      router.events !== undefined && {
+        says: `Whether KV events arrive and are applied: ${router.events}.`,
+        ask: router.ask,
+      },
     engineHits === undefined && {
-      says: 'What engines really reuse: /metrics of the frontend (dynamo_frontend_cached_tokens) or of the engines shows it.',
+      says: `What engines really reuse: /metrics of ${seen.dynamo ? 'the frontend (dynamo_frontend_cached_tokens) or of ' : ''}the engines shows it.`,
       ask: ADD_ENGINE,
     },
     dynamo.decides === 'unknown' &&

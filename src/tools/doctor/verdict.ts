@@ -5,6 +5,7 @@ import type { Spread } from './logs/log-summary.js';
 import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { findsTooLittle, unknownsIn } from './unknowns.js';
+import { unreadIn } from './unread.js';
 
 /** The verdict with its headline and advice. */
 export function verdictOf(
@@ -35,7 +36,9 @@ export function verdictOf(
   }
   return {
     verdict: 'unknown',
-    headline: 'Nothing wrong was seen, and not enough was seen to call it healthy',
+    headline:
+      unreadIn(measurements)?.headline ??
+      'Nothing wrong was seen, and not enough was seen to call it healthy',
     advice: `${unknownsIn(measurements)[0]?.ask ?? 'Run the doctor again on logs and metrics of the frontend, while requests come'}.`,
   };
 }

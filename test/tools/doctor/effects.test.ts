@@ -296,7 +296,7 @@ describe('cures', () => {
 describe('without a router', () => {
   const ABOUT_ROUTERS = ALL_CAUSES.filter(
     ({ concerns }) =>
-      !concerns({ router: false, dynamo: false, picker: false, kvAccord: false, engines: [] }),
+      !concerns({ router: false, dynamo: false, picker: false, others: [], kvAccord: false, engines: [] }),
   ).map(({ id }) => id);
 
   it('no cause that is said of one is named', () => {

@@ -2,6 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import type { LogLine, LogRecord } from '../../../engines/diagnosis/log-line.js';
 import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
 import { type CleaningContext, type CleanLine, cleanLine } from './clean-line.js';
+import { isError, mayBeError } from './error-level.js';
 import { MAX_LINE_BYTES } from './line-blocks.js';
 import type { LogKnowledge } from './log-knowledge.js';
 import type { LogProgram } from './log-summary.js';
@@ -63,8 +64,9 @@ export class LineReader {
       }
       // What is found behind the beginning of a prompt is the text of a user.
       if (rules !== undefined && PROMPTS.next(bytes, start, firstHit) < firstHit) rules = undefined;
-      if (rules !== undefined || this.#isSampled()) {
-        this.#look(bytes.toString(isPlain ? 'latin1' : 'utf8', start, end), rules);
+      const maybeError = this.#tally.countsUnread && mayBeError(bytes, start, end);
+      if (rules !== undefined || maybeError || this.#isSampled()) {
+        this.#look(bytes.toString(isPlain ? 'latin1' : 'utf8', start, end), rules, maybeError);
       }
       start = next;
     }
@@ -74,7 +76,7 @@ export class LineReader {
     return this.lines <= SAMPLED_AT_START || this.lines % SAMPLE_EVERY === 0;
   }
 
-  #look(raw: string, rules: readonly LogRule[] | undefined): void {
+  #look(raw: string, rules: readonly LogRule[] | undefined, maybeError: boolean): void {
     const clean = cleanLine(raw.endsWith('\r') ? raw.slice(0, -1) : raw, this.#context);
     const { ms } = clean;
     if (ms !== undefined) {
@@ -86,9 +88,11 @@ export class LineReader {
       const program = this.#knowledge.programOf(clean);
       this.programs.set(program, (this.programs.get(program) ?? 0) + 1);
     }
-    if (rules === undefined) return;
+    if (rules === undefined && !maybeError) return;
     const line = new SeenLine(this.lines, clean, this.#ms);
-    for (const { read } of rules) read(line, this.#tally);
+    const { found } = this.#tally;
+    for (const { read } of rules ?? []) read(line, this.#tally);
+    if (maybeError && this.#tally.found === found && isError(clean)) this.#tally.addUnread(line);
   }
 }
 

@@ -4,10 +4,11 @@ import { AIBRIX_RULES } from './aibrix-rules.js';
 import type { CleanLine } from './clean-line.js';
 import { GENERAL_RULES } from './general/general-rules.js';
 import { PROGRAM_END_RULES } from './general/program-ends.js';
+import { knownProgramOf } from './known-programs.js';
 import { isOwnRecord, KV_ACCORD_RULES } from './kv-accord-rules.js';
 import type { LogProgram } from './log-summary.js';
 import { NeedleSearch } from './needle-search.js';
-import { isPickerRecord, PICKER_RULES } from './picker-rules.js';
+import { PICKER_RULES } from './picker-rules.js';
 import { PRODUCTION_STACK_RULES } from './production-stack-rules.js';
 import { SMG_RULES } from './smg-rules.js';
 import { SPLIT_ROUTER_RULES } from './split-router-rules.js';
@@ -37,13 +38,16 @@ export class LogKnowledge {
   }
 
   /** The program that writes lines of such a form. */
-  programOf({ text, fields }: CleanLine): LogProgram {
-    if (fields === undefined) {
-      return this.#engines.find(({ logs }) => logs.lineStart.test(text))?.word ?? 'unknown';
-    }
-    if (isOwnRecord(fields)) return 'kv-accord';
-    if (isPickerRecord(fields)) return 'llm-d';
-    return this.#engines.find(({ logs }) => logs.isOwnRecord?.(fields))?.word ?? 'unknown';
+  programOf(line: CleanLine): LogProgram {
+    const { text, fields } = line;
+    if (fields !== undefined && isOwnRecord(fields)) return 'kv-accord';
+    // First those that no engine runs in: their lines can begin as those of an engine do.
+    const other = knownProgramOf(line);
+    if (other !== undefined) return other;
+    const engine = this.#engines.find(({ logs }) =>
+      fields === undefined ? logs.lineStart.test(text) : logs.isOwnRecord?.(fields),
+    );
+    return engine?.word ?? 'unknown';
   }
 }
 

@@ -1,9 +1,10 @@
 import type { EngineWord } from '../../../core/contract/engine-kinds.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
 import type { Origin, SettingSighting, SizeSighting } from '../sightings.js';
+import type { ProgramWord } from './known-programs.js';
 
 /** Who wrote a line. */
-export type LogProgram = EngineWord | 'kv-accord' | 'llm-d' | 'unknown';
+export type LogProgram = EngineWord | 'kv-accord' | ProgramWord | 'unknown';
 
 /** How often something was there, over time. */
 export interface RateSeries {
@@ -97,6 +98,16 @@ export interface EngineTally {
   readonly last: Origin;
 }
 
+/** Lines at error level of which no rule made anything. */
+export interface UnreadErrors {
+  readonly count: number;
+  /** True when there may be more: counting ended. */
+  readonly isMore: boolean;
+  readonly first: Origin;
+  /** The most frequent kind of them, by one of its lines. */
+  readonly most: { readonly count: number; readonly origin: Origin };
+}
+
 /** What one log says. Lines themselves are not kept, but for one of each kind. */
 export interface LogSummary {
   /** The file, `-`, or the pod. */
@@ -117,6 +128,8 @@ export interface LogSummary {
   readonly firstMs: number | undefined;
   readonly lastMs: number | undefined;
   readonly signals: ReadonlyMap<Signal, SignalTally>;
+  /** Absent where there are none. */
+  readonly unreadErrors?: UnreadErrors;
   readonly decisions: DecisionTally | undefined;
   readonly costs: CostTally | undefined;
   readonly engine: EngineTally | undefined;

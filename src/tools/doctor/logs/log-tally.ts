@@ -19,6 +19,7 @@ import type { CostTally, EngineTally, LogSummary, SignalTally } from './log-summ
 import { excerptOf } from './masking.js';
 import { RateBuckets } from './rate-buckets.js';
 import { GaugeTally } from './spreads.js';
+import { UnreadErrorTally } from './unread-errors.js';
 
 const MAX_WORKERS = 64;
 const MAX_VALUES = 16;
@@ -45,6 +46,9 @@ export class LogTally implements LogFindings {
   ownWorker = '';
   /** The mode of the last decision. */
   routerMode = '';
+  /** Signs, settings, sizes and decisions that rules found so far: a line that adds none was not understood. */
+  found = 0;
+  readonly #unread = new UnreadErrorTally();
   readonly #name: string;
   readonly #who: string;
   readonly #signals = new Map<Signal, SignalCount>();
@@ -69,7 +73,18 @@ export class LogTally implements LogFindings {
     this.#who = who;
   }
 
+  /** Whether lines at error level that no rule understood are still counted. */
+  get countsUnread(): boolean {
+    return this.#unread.isOpen;
+  }
+
+  /** A line at error level of which no rule made anything. */
+  addUnread(line: LogLine): void {
+    this.#unread.add(line.text, () => this.#originOf(line, ''));
+  }
+
   addSignal(signal: Signal, line: LogLine, details: SignalDetails): void {
+    this.found += 1;
     const { worker, value, about, count = 1 } = details;
     let tally = this.#signals.get(signal);
     if (tally === undefined) {
@@ -95,6 +110,7 @@ export class LogTally implements LogFindings {
   }
 
   addDecision(kind: DecisionKind, line: LogLine, decision: Decision): void {
+    this.found += 1;
     this.#decisions.add(kind, line, decision);
   }
 
@@ -125,6 +141,7 @@ export class LogTally implements LogFindings {
 
   addSize(line: LogLine, { side, who = this.#whoOf(line), tokensPerBlock, basis, about }: SizeDetails): void {
     if (tokensPerBlock === undefined) return;
+    this.found += 1;
     const key = `${side}\n${who}\n${tokensPerBlock}\n${basis}`;
     if (this.#sizes.has(key) || this.#sizes.size >= MAX_SIGHTINGS) return;
     const origin = this.#originOf(line, about);
@@ -134,6 +151,7 @@ export class LogTally implements LogFindings {
   addSetting(line: LogLine, name: SettingName, details: SettingDetails): void {
     const { side, who = this.#whoOf(line), isDefault = false, about } = details;
     if (details.value === undefined || details.value === '') return;
+    this.found += 1;
     const latest = this.#latest.get(who);
     if (latest?.name === name && latest.value === details.value && latest.side === side) return;
     if (latest !== undefined || this.#latest.size < MAX_WORKERS)
@@ -157,6 +175,7 @@ export class LogTally implements LogFindings {
   }
 
   addEnd(line: LogLine, about: string): void {
+    this.found += 1;
     this.#failures.addEnd(line.lineNumber, () => this.#originOf(line, about));
   }
 
@@ -164,8 +183,12 @@ export class LogTally implements LogFindings {
     this.#failures.addStop(lineNumber);
   }
 
-  finish(): Pick<LogSummary, 'signals' | 'decisions' | 'costs' | 'engine' | 'sizes' | 'settings'> {
+  finish(): Pick<
+    LogSummary,
+    'signals' | 'unreadErrors' | 'decisions' | 'costs' | 'engine' | 'sizes' | 'settings'
+  > {
     const originOf = (line: LogLine, about = ''): Origin => this.#originOf(line, about);
+    const unreadErrors = this.#unread.finish();
     return {
       signals: new Map(
         [
@@ -173,6 +196,7 @@ export class LogTally implements LogFindings {
           ...failureTallies(this.#failures.finish()),
         ].map((tally) => [tally.signal, tally]),
       ),
+      ...(unreadErrors === undefined ? {} : { unreadErrors }),
       decisions: this.#decisions.finish(originOf),
       costs: this.#costs === undefined ? undefined : costTally(this.#costs, this.#weights),
       engine: this.#engine?.finish(originOf),

@@ -3,6 +3,7 @@ import type { EngineDescriptor } from '../../../engines/descriptor/engine-descri
 import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
 import type { Evidence } from '../evidence.js';
+import { type KnownProgram, knownProgram } from '../logs/known-programs.js';
 
 /** Whose programs the evidence is of. Nothing is said of others, and no cure names them. */
 export interface Seen {
@@ -12,6 +13,8 @@ export interface Seen {
   readonly dynamo: boolean;
   /** llm-d's endpoint picker, a router with an index of its own. */
   readonly picker: boolean;
+  /** Other programs by their lines and pages: routers, stores and controllers. */
+  readonly others: readonly KnownProgram[];
   /** Any process of this product. */
   readonly kvAccord: boolean;
   /** Engines that are known how to start, in the order of the catalogue. */
@@ -65,7 +68,8 @@ export function seenIn(evidence: Evidence): Seen {
     hasSignal(['picker_parent_unknown', 'picker_scores_failed']) ||
     logs.some(({ programs: writers }) => writers.has('llm-d')) ||
     sizes.some(({ origin }) => origin.text.includes('NewKVCacheIndexer'));
-  const isOther = kvAccord || picker;
+  const others = othersIn(evidence);
+  const isOther = kvAccord || picker || others.some(({ role }) => role === 'router');
   const dynamo =
     isLintedAlone ||
     programs.some(({ value }) => value.startsWith('dynamo.')) ||
@@ -74,17 +78,27 @@ export function seenIn(evidence: Evidence): Seen {
     logs.some(({ programs: writers }) => writers.has('dynamo')) ||
     hasSignal([...ROUTER_SIGNALS, 'block_not_published']) ||
     (hasDecisions && !isOther) ||
-    (programs.length === 0 && !picker && routerSizes.some((size) => !isOwn(size)));
+    (programs.length === 0 && !isOther && routerSizes.some((size) => !isOwn(size)));
   const router =
     isLintedAlone ||
     picker ||
+    others.some(({ role }) => role === 'router') ||
     routerSizes.length > 0 ||
     settings.some(({ side }) => side !== 'worker') ||
     hasDecisions ||
     hasSignal([...ROUTER_SIGNALS, 'instance_unknown', 'accord_mismatch', 'accord_conflict']) ||
     fleets.some(({ routingMode }) => routingMode !== undefined) ||
     metrics.some(({ program, samples }) => isRouterPage(program, samples.keys()));
-  return { router, dynamo, picker, kvAccord, engines: enginesIn(evidence) };
+  return { router, dynamo, picker, others, kvAccord, engines: enginesIn(evidence) };
+}
+
+/** Programs whose lines or pages are there. */
+function othersIn({ logs, metrics }: Evidence): readonly KnownProgram[] {
+  const words = new Set([
+    ...logs.flatMap(({ programs }) => [...programs.keys()]),
+    ...metrics.map(({ program }) => program),
+  ]);
+  return [...words].sort().flatMap((word) => knownProgram(word) ?? []);
 }
 
 function isRouterPage(program: string, names: Iterable<string>): boolean {

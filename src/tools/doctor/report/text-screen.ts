@@ -63,8 +63,11 @@ export function writeScreen(
   const [unknown] = unknowns;
   if (unknown !== undefined) {
     const others = unknowns.length - 1;
-    const more = others === 0 || !mentionsVerbose ? '' : ` (${andMore(others).trim()}: --verbose)`;
-    line(out, 'Unknown', `${unknown}${more}`);
+    const more = others === 0 || !mentionsVerbose ? '' : `(${andMore(others).trim()}: --verbose)`;
+    const isShort = unknown.length + 1 + more.length <= (out.columns - LABEL_CHARS) * 1.8;
+    line(out, 'Unknown', isShort ? `${unknown} ${more}`.trimEnd() : unknown);
+    // The end of a long one would be cut.
+    if (!isShort && more !== '') out.paragraph(label(''), more, { maxLines: 1, ink: 'dim' });
   }
 }
 

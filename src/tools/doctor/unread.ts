@@ -1,0 +1,55 @@
+import { countOf } from '../../core/text/lists.js';
+import type { Origin } from './evidence.js';
+import type { UnreadErrors } from './logs/log-summary.js';
+import type { Measurements } from './measurements/measurements.js';
+
+/** Characters of a line that a sentence quotes. */
+const MAX_QUOTE_CHARS = 180;
+
+/** Lines at error level that no rule knows, of all logs. */
+export interface Unread {
+  /** For the headline: how many, and the first. */
+  readonly headline: string;
+  /** The same with places, and the most frequent of them. */
+  readonly says: string;
+  /** What to look at. */
+  readonly ask: string;
+}
+
+/** Undefined where every line at error level was understood. */
+export function unreadIn({ evidence, seen }: Measurements): Unread | undefined {
+  const found = evidence.logs.flatMap(({ unreadErrors }) => unreadErrors ?? []);
+  const [first] = found;
+  if (first === undefined) return undefined;
+  const most = found.reduce((best, one) => (one.most.count > best.most.count ? one : best)).most;
+  const count = countText(found);
+  const times = `${most.count} times`;
+  const isOther = most.origin.place !== first.first.place;
+  const frequent = isOther ? ` The most frequent, ${times}: ${quoted(most.origin)}.` : ` It comes ${times}.`;
+  const isOne = found.length === 1 && first.count === 1;
+  const names = [
+    ...seen.engines.map(({ displayName }) => displayName),
+    ...seen.others.map(({ name }) => name),
+  ];
+  const whose = names.length === 1 ? names[0] : 'the program';
+  return {
+    headline: `No cause is known: no rule knows ${count} at error level; the first is "${shortened(first.first.text)}"`,
+    says: `What ${count} at error level ${isOne ? 'means' : 'mean'}: no rule knows ${isOne ? 'it' : 'them'}. The first is at ${first.first.place}.${most.count > 1 ? frequent : ''}`,
+    ask: `Look at ${first.first.place} and the lines before it: the first error is the reason as a rule; search the issues of ${whose} for its sentence`,
+  };
+}
+
+function countText(found: readonly UnreadErrors[]): string {
+  const count = found.reduce((sum, one) => sum + one.count, 0);
+  return `${countOf(count, 'line')}${found.some(({ isMore }) => isMore) ? ' and more' : ''}`;
+}
+
+function quoted({ place, text }: Origin): string {
+  return `"${shortened(text)}" (${place})`;
+}
+
+/** The beginning of a line, without quotation marks that would end the quote. */
+function shortened(text: string): string {
+  const plain = text.replaceAll('"', "'");
+  return plain.length <= MAX_QUOTE_CHARS ? plain : `${plain.slice(0, MAX_QUOTE_CHARS - 1)}…`;
+}

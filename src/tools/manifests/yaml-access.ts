@@ -9,6 +9,7 @@ import {
   type Scalar,
   type YAMLMap,
 } from 'yaml';
+import { aliasTargets } from './aliases.js';
 import type { Placed, PlacedText } from './pod-site.js';
 
 /** Merge keys (`<<`) and aliases that lead to further ones: more than this is no manifest but a trap. */
@@ -30,7 +31,7 @@ export class YamlAccess {
   resolve(node: unknown): Node | undefined {
     let current = node;
     for (let depth = 0; depth < MAX_DEPTH && isAlias(current); depth += 1) {
-      current = current.resolve(this.#document);
+      current = aliasTargets(this.#document).get(current) ?? current.resolve(this.#document);
     }
     return isMap(current) || isSeq(current) || isScalar(current) ? current : undefined;
   }

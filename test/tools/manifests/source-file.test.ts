@@ -56,10 +56,33 @@ describe('a file of manifests', () => {
     expect(problemsOf('a: &a {b: 1}\nc: {<<: *a, <<: *a}\n')).toEqual([]);
   });
 
-  it('reports aliases beyond any measure', () => {
-    expect(problemsOf(`a: &a 1\nb: [${'*a, '.repeat(101)}]\n`)).toEqual([
-      '2:405 A document may have 100 aliases, and this is one more',
+  it.each(['  !!merge <<: *a', '  !<tag:yaml.org,2002:merge> <<: *a', '  {!!merge <<: *a}'])(
+    'takes the tag of a merge key, as Go writes it: %j',
+    (merge) => {
+      expect(problemsOf(`a: &a {b: 1}\nc:\n${merge}\n`)).toEqual([]);
+    },
+  );
+
+  it('still reports keys that are no texts', () => {
+    expect(problemsOf('a: 1\n? [b, c]\n: 2\n')).toHaveLength(1);
+    expect(problemsOf('a: 1\n!!merge b: 2\n')).toHaveLength(1);
+  });
+
+  it('takes any number of aliases, as long as what they stand for is little', () => {
+    expect(problemsOf(`a: &a 1\nb: [${'*a, '.repeat(1_000)}]\n`)).toEqual([]);
+    const items = Array.from({ length: 600 }, () => '- {n: x, <<: *a}').join('\n');
+    expect(problemsOf(`a: &a {k: 1, l: 2, m: 3}\nb:\n${items}\n`)).toEqual([]);
+  });
+
+  it('reports aliases that stand for more than kubectl reads', () => {
+    const levels = Array.from(
+      { length: 9 },
+      (_, at) => `a${at + 1}: &a${at + 1} [${`*a${at}, `.repeat(20)}]`,
+    );
+    expect(problemsOf(['a0: &a0 x', ...levels].join('\n'))).toEqual([
+      '2:10 The aliases from here on stand for more than kubectl reads',
     ]);
+    expect(problemsOf(`a: &a [${'*a, '.repeat(101)}]\n`)).toHaveLength(1);
   });
 
   it('reports documents beyond any measure', () => {

@@ -97,7 +97,7 @@ function leftOutLines(leftOut: readonly LeftOut[]): readonly string[] {
     .slice(0, MAX_NAMED)
     .map(
       ({ file, line, why }) =>
-        `left out: ${withoutControls(file)}:${line}: no workload, and no YAML that can be read (${withoutControls(why)})`,
+        `left out: ${withoutControls(file)}:${line}: no workload of an engine, and no YAML that can be read (${withoutControls(why)})`,
     );
   const more = leftOut.length - named.length;
   return more > 0 ? [...named, `left out: ${more} more documents of that kind`] : named;

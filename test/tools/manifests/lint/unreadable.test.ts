@@ -8,8 +8,8 @@ function severities(text: string): readonly string[] {
 
 describe('what cannot be read', () => {
   it('is an error in a workload, also inside of an object of another kind', () => {
-    const deployment = 'kind: Deployment\nmetadata: {name: a}\nmetadata: {name: b}\n';
-    const wrapped = `kind: Serving\nspec:\n  template:\n    kind: Pod\n    spec:\n      containers: []\n    spec: {}\n`;
+    const deployment = 'kind: Deployment\nmetadata: {name: vllm}\nmetadata: {name: b}\n';
+    const wrapped = `kind: Serving\nspec:\n  template:\n    kind: Pod\n    spec:\n      containers: [{image: sglang}]\n    spec: {}\n`;
     expect(severities(deployment)).toEqual(['error']);
     expect(severities(wrapped)).toEqual(['error']);
   });

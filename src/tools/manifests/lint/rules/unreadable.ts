@@ -10,7 +10,7 @@ const MAX_PROBLEMS = 10;
 export const unreadable: Rule = {
   id: 'unreadable',
   severity: 'error',
-  summary: 'A workload in the file is no YAML that can be read.',
+  summary: 'A workload in a file that names an engine is no YAML that can be read.',
   explanation:
     'What it says was not looked at; nothing is known of its faults. Its other documents were read.',
 };
@@ -28,6 +28,16 @@ const WORKLOAD =
 
 /** The kind of the document itself, not of an object that it names or holds. */
 const OWN_KIND = /^[{]?[ ]?["']?kind["']?\s*:/m;
+
+/** Kinds of which every object serves a model. */
+const SERVING =
+  /^[\s{]*["']?kind["']?\s*:\s*["']?(?:LeaderWorkerSet|Dynamo\w*Deployment\w*|InferenceService|LLMInferenceService|RoleBasedGroup(?:Set)?|StormService|ModelServing|ClusterServingRuntime|ServingRuntime)\b/m;
+
+/** An object of Kubernetes: kubectl reads no other document. */
+const IS_OBJECT = /^[\s{]*["']?(?:apiVersion|kind)["']?\s*:/m;
+
+/** How a text of JSON begins. */
+const JSON_START = /^\s*[[{"]/;
 
 /** Its patches have parts of workloads, as texts. */
 const KUSTOMIZATION = /\bKustomization\b/;
@@ -55,9 +65,8 @@ export function findUnreadable(
     // One word about a template is enough: what follows is the same.
     if (isTemplate && documents.has(text)) continue;
     documents.add(text);
-    const severity = severityOf(text, isTemplate, isNamed);
-    if (severity !== undefined)
-      findings.push(findingOf(file.file, problem, severity, isTemplate ? text : undefined));
+    const severity = severityOf(file, text, isTemplate, isNamed);
+    if (severity !== undefined) findings.push(findingOf(file.file, problem, severity, text, isTemplate));
     else
       leftOut.push({
         file: file.file,
@@ -68,12 +77,21 @@ export function findUnreadable(
   return { findings, leftOut };
 }
 
-/** A template is whole as it is; it is only not what runs, and matters where it names an engine. Undefined for what has nothing to do with workloads. */
-function severityOf(text: string, isTemplate: boolean, isNamed: boolean): Severity | undefined {
+/** A template is whole as it is; it is only not what runs, and matters where it names an engine. Undefined for what has nothing to do with engines. */
+function severityOf(
+  { file, text: whole }: SourceFile,
+  text: string,
+  isTemplate: boolean,
+  isNamed: boolean,
+): Severity | undefined {
+  const isOfEngine = namesProgram(text.replace(COMMENT, ''));
   if (isTemplate) return isWorkload(text) && (isNamed || namesProgram(text)) ? 'note' : undefined;
-  if (isWorkload(text)) return unreadable.severity;
+  // A file may have its engine in another document, or in what comes behind the place that ends a document too early.
+  if (isWorkload(text) && (isNamed || SERVING.test(text) || namesProgram(whole.replace(COMMENT, ''))))
+    return unreadable.severity;
   if (isNamed) return 'warning';
-  return namesProgram(text.replace(COMMENT, '')) ? 'note' : undefined;
+  // The output of a test may be called JSON, and is text.
+  return isOfEngine && !(file.endsWith('.json') && !JSON_START.test(whole)) ? 'note' : undefined;
 }
 
 /** A kustomization and an autoscaler name a workload; of other objects only what has containers holds one. */
@@ -88,11 +106,13 @@ function findingOf(
   file: string,
   { line, column, message }: SourceFile['problems'][number],
   severity: Severity,
-  template: string | undefined,
+  text: string,
+  isTemplate: boolean,
 ): Finding {
-  const kind = template === undefined ? undefined : templateKindOf(template, file);
+  const kind = isTemplate ? templateKindOf(text, file) : undefined;
   // Seen with kubectl 1.35.
   const isTwice = kind === undefined && message.endsWith(IS_TWICE);
+  const isObject = IS_OBJECT.test(text);
   return {
     ruleId: unreadable.id,
     severity,
@@ -100,14 +120,18 @@ function findingOf(
     line,
     column,
     message: kind === undefined ? message : `this is ${['a template', kind.name].join(' ').trim()}, not YAML`,
-    consequence: isTwice
-      ? 'kubectl takes the last of them and drops the others without a word, and Kustomize refuses the file. What it says was not looked at.'
-      : unreadable.explanation,
+    consequence: !isTwice
+      ? unreadable.explanation
+      : isObject
+        ? 'kubectl takes the last of them and drops the others without a word, and Kustomize refuses the file. What it says was not looked at.'
+        : 'Most programs take the last of them and drop the others without a word, and some refuse the file. What it says was not looked at.',
     advice:
       kind?.advice ??
       (isTwice
         ? 'Leave one of them, with what both should say.'
-        : 'Write the document so that kubectl apply --dry-run=client reads it.'),
+        : isObject
+          ? 'Write the document so that kubectl apply --dry-run=client reads it.'
+          : 'Write the document so that a parser of YAML reads it.'),
   };
 }
 

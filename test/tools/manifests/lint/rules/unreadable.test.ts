@@ -1,12 +1,50 @@
 import { describe, expect, it } from 'vitest';
+import { inspectTexts } from '../../../../../src/tools/manifests/lint/lint-texts.js';
 import { found, inspect } from '../support.js';
 
 describe('YAML that cannot be read', () => {
-  it('is an error where it is a workload', () => {
-    expect(
-      found({ 'a.yaml': 'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: a\n   labels: {}\n' }),
-    ).toEqual(['unreadable a.yaml:4 error']);
-    expect(found({ 'a.yaml': 'apiVersion: v1\n    kind: Pod\n' })).toEqual(['unreadable a.yaml:1 error']);
+  const BROKEN = 'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: a\n   labels: {}\n';
+
+  it('is an error where it is a workload and its file names an engine', () => {
+    expect(found({ 'a.yaml': `${BROKEN}spec: {image: vllm/vllm-openai}\n` })).toEqual([
+      'unreadable a.yaml:4 error',
+    ]);
+    expect(found({ 'a.yaml': `${BROKEN}---\nkind: Pod\nspec: {image: lmsysorg/sglang}\n` })).toEqual([
+      'unreadable a.yaml:4 error',
+    ]);
+    expect(found({ 'a.yaml': 'apiVersion: v1\n    kind: Pod\n# x\nname: vllm\n' })).toEqual([
+      'unreadable a.yaml:1 error',
+    ]);
+    expect(found({ 'a.yaml': 'kind: InferenceService\nmetadata:\n  name: a\n   labels: {}\n' })).toEqual([
+      'unreadable a.yaml:3 error',
+    ]);
+  });
+
+  it('is left out where nothing in the file is of an engine, but not where the file was named', () => {
+    const graphs = `${BROKEN}spec: {image: graphviz}\n# beside vllm\n`;
+    expect(found({ 'a.yaml': graphs })).toEqual([]);
+    expect(inspect({ 'a.yaml': graphs }).leftOut).toHaveLength(1);
+    const { findings } = inspectTexts([{ file: 'a.yaml', text: graphs }], { named: new Set(['a.yaml']) });
+    expect(findings.map(({ severity }) => severity)).toEqual(['error']);
+  });
+
+  it('is left out in a file of JSON that holds none', () => {
+    const output = '=== Metrics ===\n{\n  "vllm_cost": 1\n';
+    expect(found({ 'a.json': output })).toEqual([]);
+    expect(found({ 'a.json': '{"run": "vllm serve", "a": [}' })).toEqual(['unreadable a.json:1 note']);
+  });
+
+  it('speaks of kubectl only where the document is an object', () => {
+    const saidOf = (text: string): string =>
+      inspect({ 'a.yaml': text })
+        .findings.map(({ consequence, advice }) => `${consequence} ${advice}`)
+        .join();
+    expect(saidOf(`${BROKEN}spec: {image: vllm/vllm-openai}\n`)).toContain('kubectl');
+    expect(saidOf('apiVersion: v1\nkind: Pod\nkind: Pod\nspec: {image: vllm/vllm-openai}\n')).toContain(
+      'kubectl',
+    );
+    expect(saidOf('backend: vllm\na: 1\na: 2\n')).toMatch(/^Most programs take the last/);
+    expect(saidOf('backend: vllm\na: [\n')).not.toContain('kubectl');
   });
 
   it.each([
@@ -27,7 +65,9 @@ describe('YAML that cannot be read', () => {
   it('is an error of its own where names to be filled in stand elsewhere', () => {
     const broken = '  name: a\n   labels: {}\n';
     expect(
-      found({ 'a.yaml': `kind: Pod\nmetadata:\n${broken}spec:\n  image: <YOUR_IMAGE>\n  x: "{{ .x }}"\n` }),
+      found({
+        'a.yaml': `kind: Pod\nmetadata:\n${broken}spec:\n  image: <YOUR_IMAGE>/vllm\n  x: "{{ .x }}"\n`,
+      }),
     ).toEqual(['unreadable a.yaml:3 error']);
   });
 

@@ -77,6 +77,10 @@ export interface LogFindings {
   /** The mode of the last decision; empty before the first. */
   routerMode: string;
   addSignal(signal: Signal, line: LogLine, details: SignalDetails): void;
+  /** A line of a traceback, of a file that moves or keeps KV blocks: what follows is read to its last line. */
+  addFrame(line: LogLine): void;
+  /** What an error says of itself in the line above such a traceback. */
+  addReason(line: LogLine, sentence: string): void;
   /** The line is of a standalone indexer. */
   addIndexer(line: LogLine): void;
   /** Whether a standalone indexer writes such lines: sizes in its warnings are its own. */

@@ -53,4 +53,8 @@ export type SettingName =
   | 'attention_backend'
   | 'dtype'
   | 'kv_connector'
-  | 'kv_role';
+  | 'kv_role'
+  /** Speculative decoding, by its method or its draft model. */
+  | 'speculation'
+  /** SGLang's hierarchical cache, vLLM's offloading: a cache behind the engine's own. */
+  | 'host_cache';

@@ -19,6 +19,7 @@ const ARGUMENTS = {
   attention_backend: 'attention_backend',
   disaggregation_transfer_backend: 'kv_connector',
   disaggregation_mode: 'kv_role',
+  speculative_algorithm: 'speculation',
 } as const;
 
 /** Lines of SGLang, by itself and within Dynamo's workers: 0.4 to 0.5. */
@@ -88,6 +89,8 @@ export const SGLANG_RULES: readonly LogRule[] = [
       value: caching,
       about: 'disable_radix_cache',
     });
+    if (pythonValue(text, 'enable_hierarchical_cache') === 'true')
+      tally.addSetting(line, 'host_cache', { side: 'worker', value: 'hierarchical', about: 'enable_hier' });
     const events = /kv_events_config'?(?:=|: )(None|['"{])/.exec(text)?.[1];
     const publishes = events === undefined ? undefined : String(events !== 'None');
     tally.addSetting(line, 'publishes_kv_events', {

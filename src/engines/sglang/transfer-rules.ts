@@ -3,9 +3,9 @@ import { type LogRule, rule } from '../diagnosis/log-rule.js';
 /** Where a decode SGLang refuses a prefill SGLang, and the field that the line speaks of. */
 const REFUSALS: readonly (readonly [needle: string, field: string])[] = [
   // "Page size mismatch: prefill server has page_size=16, but decode server has page_size=32. Both servers must use …"
-  ['Page size mismatch: prefill server has', 'page size'],
-  ['KV cache dtype mismatch: prefill server has', 'KV cache dtype'],
-  ['KV layout mismatch: prefill server has', 'KV cache layout'],
+  ['Page size mismatch: ', 'page size'],
+  ['KV cache dtype mismatch: ', 'KV cache dtype'],
+  ['KV layout mismatch: ', 'KV cache layout'],
   ['PD layout mismatch', 'KV cache layout'],
   ['PD KV layout mismatch', 'KV cache layout'],
   ['does not support different prefill / decode attention TP', 'tensor parallel size'],
@@ -17,6 +17,10 @@ const REFUSALS: readonly (readonly [needle: string, field: string])[] = [
   ['PD requires matching attention TP sizes', 'tensor parallel size'],
   ['requires equal prefill/decode attn TP', 'tensor parallel size'],
 ];
+
+/** One side refuses the other, whichever writes first of itself: "decode server has page_size=64, but prefill server has page_size=32". */
+const SIDES =
+  /(prefill|decode) server has \w{1,40}=([\w.]{1,40}), but (prefill|decode) server has \w{1,40}=([\w.]{0,40}\w)/;
 
 /** Where the bootstrap server of a prefill SGLang, or the engine behind it, does not answer; `also` must be in the line too. */
 const UNREACHABLE: readonly (readonly [needle: string, value: string, also?: string])[] = [
@@ -42,11 +46,11 @@ const FAILURES: readonly string[] = [
 export const SGLANG_TRANSFER_RULES: readonly LogRule[] = [
   ...REFUSALS.map(([needle, field]) =>
     rule(needle, (line, found) => {
-      const [, prefill, decode] =
-        /prefill server has \w{1,40}=([\w.]{1,40}), but decode server has \w{1,40}=([\w.]{1,40}[\w])/.exec(
-          line.text,
-        ) ?? [];
-      const value = decode === undefined ? field : `${field}: ${prefill} and ${decode}`;
+      const [, first, one, , other] = SIDES.exec(line.text) ?? [];
+      if (first === undefined && needle.endsWith(': ')) return;
+      // As `pair_incompatible` has them: of the prefill engine, then of the decode engine.
+      const numbers = first === 'prefill' ? `${one} and ${other}` : `${other} and ${one}`;
+      const value = first === undefined ? field : `${field}: ${numbers}`;
       found.addSignal('transfer_refused', line, { value, about: needle });
     }),
   ),

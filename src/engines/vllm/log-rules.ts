@@ -23,6 +23,7 @@ const ARGUMENTS = {
   attention_backend: 'attention_backend',
   kv_connector: 'kv_connector',
   kv_role: 'kv_role',
+  kv_offloading_size: 'host_cache',
 } as const;
 
 /** The same in the engine's own dump at its start. */
@@ -89,6 +90,7 @@ export const VLLM_RULES: readonly LogRule[] = [
   rule('non-default args: ', (line, tally) => {
     addPythonSize(line, tally, 'block_size');
     addPythonSettings(line, tally, ARGUMENTS);
+    addSpeculation(line, tally);
     addEvents(line, tally);
   }),
   rule('LLM engine (v', (line, tally) => {
@@ -97,6 +99,7 @@ export const VLLM_RULES: readonly LogRule[] = [
     tally.addSetting(line, 'backend', { side: 'worker', value: 'vllm', about: 'LLM engine' });
     tally.addSetting(line, 'engine_version', { side: 'worker', value: version, about: 'LLM engine' });
     addPythonSettings(line, tally, ENGINE_CONFIG);
+    addSpeculation(line, tally);
   }),
   rule('Starting ZMQ publisher thread', (line, tally) =>
     tally.addSetting(line, 'publishes_kv_events', { side: 'worker', value: 'true', about: 'ZMQ publisher' }),
@@ -138,6 +141,15 @@ export const VLLM_RULES: readonly LogRule[] = [
 function readBlocks(line: LogLine, tally: LogFindings): void {
   const value = digitsBehind(line.text, '# GPU blocks: ') ?? digitsBehind(line.text, '# cuda blocks: ');
   tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value, about: ' blocks: ' });
+}
+
+/** "'speculative_config': {'method': 'mtp', …}", "speculative_config=SpeculativeConfig(method='mtp', …)"; None without. */
+function addSpeculation(line: LogLine, tally: LogFindings): void {
+  const value =
+    /speculative_config'?(?:=|: )(?!None)[^,]{0,60}(?:method'?(?:=|: )|model'?(?:=|: ))?'?([\w./-]{1,80})/.exec(
+      line.text,
+    )?.[1];
+  tally.addSetting(line, 'speculation', { side: 'worker', value, about: 'speculative_config' });
 }
 
 function readChangedSize(line: LogLine, tally: LogFindings): void {

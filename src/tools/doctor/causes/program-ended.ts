@@ -1,6 +1,7 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
 import { repairFor } from '../fixes/program-errors.js';
+import { readCrash } from '../logs/crash-text.js';
 import { type ErrorKind, errorKindOf } from '../logs/general/error-kinds.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -48,6 +49,8 @@ const FATAL: readonly (ErrorKind | undefined)[] = [
 const BETTER: readonly Signal[] = [
   'connector_crashed',
   'transfer_path_broken',
+  'transfer_refused',
+  'transfer_unreachable',
   'transfer_listener_ended',
   'offload_failed',
   'cache_memory_missing',
@@ -66,10 +69,16 @@ function endingError(
   const [sentence] = (ended ?? fatal)?.values.keys() ?? [];
   const kind = sentence === undefined ? undefined : errorKindOf(sentence);
   if (ended === undefined && !FATAL.includes(kind)) return undefined;
-  const isInner = INNER.includes(kind);
+  const isInner = INNER.includes(kind) || (kind === 'versions' && isOfCrash(measurements, sentence));
   return isInner && BETTER.some((sign) => measurements.signal(sign) !== undefined)
     ? undefined
     : { sentence, kind };
+}
+
+/** An argument or a name that a part which moves or keeps KV blocks lacks in itself: no matter of packages. */
+function isOfCrash(measurements: Measurements, sentence: string | undefined): boolean {
+  const crashes = [...(measurements.signal('connector_crashed')?.values.keys() ?? [])].map(readCrash);
+  return crashes.some((crash) => crash.sentence !== '' && sentence?.startsWith(crash.sentence.slice(0, 80)));
 }
 
 /** Whether an error that has nothing to do with KV blocks ended the program: a traceback through their files is no sign then. */

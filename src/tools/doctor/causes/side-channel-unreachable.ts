@@ -15,7 +15,9 @@ export const sideChannelUnreachable: Cause = {
     const ports = measurements.evidence.findings.filter(({ ruleId }) => ruleId === 'side-channel-port');
     if (silent === undefined && ports.length === 0) return undefined;
     const isOther = silent?.values.has('another engine answers') === true;
-    const isBootstrap = /bootstrap/i.test(silent?.first.text ?? '');
+    const isBootstrap = /bootstrap/i.test(
+      `${[...(silent?.values.keys() ?? [])]} ${silent?.first.text ?? ''}`,
+    );
     return {
       headline: isOther
         ? 'A decode engine reaches another engine than the one that has its KV blocks'

@@ -147,18 +147,3 @@ export function roomForCache({ seen }: Measurements, fault: string): ProposedFix
     verify,
   };
 }
-
-/** Versions of an engine and its connector in which a fault is gone. */
-export function fittingVersions(): ProposedFix {
-  return {
-    says: 'Run a later version of the engine and of its connector that belong together: kubectl get pods shows the images, and the issues of the project the place of the traceback',
-    why: 'The exception comes from within the connector. Its own issues name the version in which it does not come any more. Until then requests can go to engines without it.',
-    disturbs: 'all_workers',
-    files: [],
-    commands: [
-      'kubectl exec POD -- pip list | grep -iE "nixl|lmcache|mooncake|torch"    # the versions that are there',
-      'kubectl logs POD --previous | tail -n 60    # the whole traceback, with its last line',
-    ],
-    verify: ['kubectl logs POD --since=10m | grep -cE "Traceback"    # should be 0'],
-  };
-}

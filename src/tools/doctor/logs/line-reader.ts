@@ -65,7 +65,7 @@ export class LineReader {
       // What is found behind the beginning of a prompt is the text of a user.
       if (rules !== undefined && PROMPTS.next(bytes, start, firstHit) < firstHit) rules = undefined;
       const maybeError = this.#tally.countsUnread && mayBeError(bytes, start, end);
-      if (rules !== undefined || maybeError || this.#isSampled()) {
+      if (rules !== undefined || maybeError || this.#tally.isWithinTraceback || this.#isSampled()) {
         this.#look(bytes.toString(isPlain ? 'latin1' : 'utf8', start, end), rules, maybeError);
       }
       start = next;
@@ -88,9 +88,10 @@ export class LineReader {
       const program = this.#knowledge.programOf(clean);
       this.programs.set(program, (this.programs.get(program) ?? 0) + 1);
     }
-    if (rules === undefined && !maybeError) return;
+    const { found, isWithinTraceback } = this.#tally;
+    if (rules === undefined && !maybeError && !isWithinTraceback) return;
     const line = new SeenLine(this.lines, clean, this.#ms);
-    const { found } = this.#tally;
+    if (isWithinTraceback) this.#tally.follow(line);
     for (const { read } of rules ?? []) read(line, this.#tally);
     if (maybeError && this.#tally.found === found && isError(clean)) this.#tally.addUnread(line);
   }

@@ -13,6 +13,7 @@ import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
 import type { Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { BoundedCounts } from './bounded-counts.js';
+import { CrashTally } from './crashes.js';
 import { Decisions } from './decisions.js';
 import { type Failure, FailureTally } from './failures.js';
 import type { CostTally, EngineTally, LogSummary, SignalTally } from './log-summary.js';
@@ -66,6 +67,7 @@ export class LogTally implements LogFindings {
   #costs: { count: number; withoutCache: number; largestCachedBlocks: number; first: Origin } | undefined;
   #engine: EngineCount | undefined;
   readonly #failures = new FailureTally();
+  readonly #crashes = new CrashTally(this);
 
   /** `who` is the pod or worker whose log it is, when that is known from elsewhere. */
   constructor(name: string, who: string) {
@@ -97,6 +99,25 @@ export class LogTally implements LogFindings {
     tally.rate.add(line.ms, 0, count);
     tally.byWorker.add(worker ?? this.#whoOf(line), count);
     if (value !== undefined) tally.values.add(value.slice(0, MAX_VALUE_CHARS), count);
+  }
+
+  addFrame(line: LogLine): void {
+    this.found += 1;
+    this.#crashes.addFrame(line);
+  }
+
+  addReason(line: LogLine, sentence: string): void {
+    this.#crashes.addReason(line, sentence);
+  }
+
+  /** Whether the next line belongs to a traceback, whatever it is. */
+  get isWithinTraceback(): boolean {
+    return this.#crashes.isOpen;
+  }
+
+  follow(line: LogLine): void {
+    this.found += 1;
+    this.#crashes.follow(line);
   }
 
   /** The line is of a standalone indexer. */
@@ -188,6 +209,7 @@ export class LogTally implements LogFindings {
     'signals' | 'unreadErrors' | 'decisions' | 'costs' | 'engine' | 'sizes' | 'settings'
   > {
     const originOf = (line: LogLine, about = ''): Origin => this.#originOf(line, about);
+    this.#crashes.finish();
     const unreadErrors = this.#unread.finish();
     return {
       signals: new Map(

@@ -106,8 +106,28 @@ function isRouterPage(program: string, names: Iterable<string>): boolean {
   return [...names].some((name) => /_router_|kvrouter|kv_cache_events_applied/.test(name));
 }
 
+/** Signs whose values have files and classes of engines in them. */
+const OF_CODE: readonly Signal[] = ['connector_crashed', 'settings_refused'];
+
+/** Files and classes by which an engine is known in a traceback, or in the last line of one. */
+const CODE: readonly (readonly [word: string, pattern: RegExp])[] = [
+  ['vllm', /^vllm(?:_ascend)?\/|\(vllm\/|\bHMA\b|VLLM_/],
+  ['sglang', /^sglang\/|\(sglang\/|Radix(?:Cache|Tree)|SGLANG_|leak detected/],
+  ['trtllm', /^tensorrt_llm\/|\(tensorrt_llm\//],
+];
+
+function enginesInCode(logs: Evidence['logs']): readonly string[] {
+  const values = OF_CODE.flatMap((sign) =>
+    logs.flatMap(({ signals }) => [...(signals.get(sign)?.values.keys() ?? [])]),
+  );
+  return CODE.filter(([, pattern]) => values.some((value) => pattern.test(value))).map(([word]) => word);
+}
+
 function enginesIn({ logs, metrics, settings }: Evidence): readonly EngineDescriptor[] {
-  const named = new Set(settings.filter(({ name }) => name === 'backend').map(({ value }) => wordOf(value)));
+  const named = new Set([
+    ...settings.filter(({ name }) => name === 'backend').map(({ value }) => wordOf(value)),
+    ...enginesInCode(logs),
+  ]);
   return ENGINES.filter(
     ({ launch, word, pages }) =>
       launch !== undefined &&

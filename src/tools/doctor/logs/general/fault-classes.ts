@@ -42,7 +42,6 @@ const MEMORY: readonly FaultClass[] = [
   },
   {
     signal: 'connector_crashed',
-    value: 'a leak of the cache pool',
     pattern: /(?:pool|cache|allocator)\w* (?:memory )?leak detected/i,
   },
   {

@@ -1,6 +1,7 @@
 import type { LogFindings } from '../../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+import { crashText } from '../crash-text.js';
 import { connectionFaultOf } from './connection-faults.js';
 import { type Fault, faultOf, PLAIN_PATH_FAULT, pathFaultOf } from './fault-classes.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
@@ -197,12 +198,14 @@ export const GENERAL_RULES: readonly LogRule[] = [
   ),
   // The C++ of TensorRT-LLM: "Assertion failed: Couldn't find the requested block in the reuse tree (/src/…/kvCacheUtils.h:84)".
   rule('Assertion failed: ', (line, found) => {
-    const file =
-      /batch_manager\/((?:kvCache|cacheTrans|cacheFormatter|dataTransceiver|mlaCache)\w*\.(?:cpp|h)):\d/.exec(
+    const [, sentence = '', file] =
+      /(Assertion failed: .{0,400}?) \(\S{0,300}?batch_manager\/((?:kvCache|cacheTrans|cacheFormatter|dataTransceiver|mlaCache|evictionPolicy|blockManager)\w*\.(?:cpp|h)):\d/.exec(
         line.text,
-      )?.[1];
-    if (file !== undefined)
-      found.addSignal('connector_crashed', line, { value: file, about: 'Assertion failed' });
+      ) ?? [];
+    if (file === undefined) return;
+    const path = `tensorrt_llm/batch_manager/${file}`;
+    const value = crashText({ path, place: '', sentence });
+    found.addSignal('connector_crashed', line, { value, about: 'Assertion failed' });
   }),
   rule('Initialize mooncake failed', (line, found) =>
     found.addSignal('offload_failed', line, {
@@ -238,11 +241,15 @@ export const GENERAL_RULES: readonly LogRule[] = [
   ...CONNECTOR_FILES.map((needle) =>
     rule(needle, (line, found) => {
       // Without a comma it is where one of many threads stood as another one ended the process.
-      const [, file, place] = /([\w-]{1,60}\.py)", line \d{1,6}, in (\w{1,80})/.exec(line.text) ?? [];
-      if (file === undefined) return;
-      found.addSignal('connector_crashed', line, { value: `${file} in ${place}`, about: needle });
+      if (/\.py", line \d{1,7}, in \w/.test(line.text)) found.addFrame(line);
     }),
   ),
+  // vLLM Ascend: "Failed to transfer KV cache for request cmpl-1: operands could not be broadcast together with shape(32,) (0,)", and its traceback.
+  rule('Failed to transfer KV cache for request ', (line, found) => {
+    const sentence = /for request \S{1,200}: (.{1,240})/.exec(line.text)?.[1];
+    found.addSignal('transfer_failed', line, { value: sentence, about: 'Failed to transfer KV cache' });
+    if (sentence !== undefined) found.addReason(line, sentence);
+  }),
   ...NIXL_ERRORS.map((needle) =>
     rule(needle, (line, found) => add(line, found, pathFaultOf(line.text), needle)),
   ),

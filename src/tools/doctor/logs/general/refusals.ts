@@ -31,7 +31,7 @@ const HERE = /\b(?:local|decode|consumer|decoder)\b/i;
 const THERE = /\b(?:remote|peer|prefill|producer|prefiller)\b/i;
 /** Sentences that rules of their own read. */
 const READ_ELSEWHERE =
-  /compatibility hash|prefill server has|group count mismatch: local|divisible by (?:remote|local) (?:tensor|block)|two sides must run|mismatch (?:for layer|from) |layouts? (?:mismatch|differ)|peers disagree|page count mismatch|attention TP|attn TP/;
+  /compatibility hash|(?:prefill|decode) server has|group count mismatch: local|divisible by (?:remote|local) (?:tensor|block)|two sides must run|mismatch (?:for layer|from) |layouts? (?:mismatch|differ)|peers disagree|page count mismatch|attention TP|attn TP/;
 const DIFFERENCE =
   /\b(?:mismatch(?:ed)?|must match|do(?:es)? not match|not divisible by|must be a multiple|differs?|disagree|cannot be (?:smaller|larger) than|must (?:run|use|have) the same|requires? (?:equal|the same|matching))\b/i;
 /** What a pair of engines must share, by the words of an error, the particular before the general. */

@@ -51,5 +51,7 @@ export const CONNECTOR_FILES = [
   '/trtllm_integration/connector/',
   '/vllm_integration/connector/',
   '/v1/core/kv_cache_',
+  '/v1/core/single_type_kv_cache_manager',
+  '/v1/core/block_pool.py',
   '/pyexecutor/kv_cache_transceiver.py',
 ] as const;

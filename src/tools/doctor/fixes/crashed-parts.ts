@@ -1,0 +1,191 @@
+import type { ProposedFix } from '../diagnosis.js';
+import { type Crash, crashPlace } from '../logs/crash-text.js';
+import type { Measurements } from '../measurements/measurements.js';
+import { asSentence } from './tuning.js';
+
+/** A part of a program that moves or keeps KV blocks: its name, its packages, and what to leave out until it is repaired. */
+export interface CrashedPart {
+  /** As a headline has it: `SGLang's hierarchical cache`. */
+  readonly name: string;
+  /** What to run a later version of. */
+  readonly program: string;
+  /** Beside the engine's own, for `grep -iE` in the list of packages. */
+  readonly packages: string;
+  /** What to do until it is repaired: an instruction; undefined where there is nothing to leave out. */
+  wayOut(measurements: Measurements, crash: Crash): string | undefined;
+}
+
+interface PlacedPart extends CrashedPart {
+  /** Of the file and the function. */
+  readonly pattern: RegExp;
+}
+
+const SPECULATION = /specul|draft|eagle|\bmtp\b|dflash|dspark|medusa|n_?gram/i;
+
+function hasSpeculation({ settings }: Measurements, { path, place, sentence }: Crash): boolean {
+  return settings('speculation').length > 0 || SPECULATION.test(`${path} ${place} ${sentence}`);
+}
+
+/** The first that fits counts: the particular before the general. */
+const PARTS: readonly PlacedPart[] = [
+  {
+    pattern: /^UCX/,
+    name: 'UCX',
+    program: 'NIXL with the UCX that came with it',
+    packages: 'nixl|ucx',
+    wayOut: () => undefined,
+  },
+  {
+    pattern: /kvbm|(?:trtllm|vllm)_integration\/connector/,
+    name: "KVBM's connector",
+    program: 'the engine and of KVBM that belong together',
+    packages: 'kvbm|nixl',
+    wayOut: () => "start the engine without KVBM's connector",
+  },
+  {
+    pattern: /cache_controller/,
+    name: "LMCache's controller",
+    program: 'LMCache, for controller and engines those that belong together',
+    packages: 'lmcache',
+    wayOut: () => undefined,
+  },
+  {
+    pattern: /lmcache/i,
+    name: 'LMCache',
+    program: 'the engine and of LMCache that belong together',
+    packages: 'lmcache',
+    wayOut: (_, { path }) =>
+      /sglang/.test(path)
+        ? 'start SGLang without --enable-lmcache'
+        : "start the engine without LMCache's connector in --kv-transfer-config",
+  },
+  {
+    pattern: /vllm_ascend\//,
+    name: "vLLM Ascend's KV connector",
+    program: 'vLLM and of vLLM Ascend that belong together',
+    packages: 'ascend|mooncake',
+    wayOut: () => 'send whole requests to engines without --kv-transfer-config',
+  },
+  {
+    pattern: /kv_offload\/|kv_connector\/v1\/(?:offloading|simple_cpu_offload)|offloading_connector/,
+    name: "vLLM's KV offloading",
+    program: 'vLLM',
+    packages: 'torch',
+    wayOut: (measurements, crash) =>
+      `start vLLM without --kv-offloading-size or OffloadingConnector${hasSpeculation(measurements, crash) ? ', or without --speculative-config' : ''}`,
+  },
+  {
+    pattern: /\/v1\/core\//,
+    name: "vLLM's own KV cache manager",
+    program: 'vLLM',
+    packages: 'torch',
+    wayOut: (measurements, crash) => {
+      if (hasSpeculation(measurements, crash)) return 'start vLLM without --speculative-config';
+      if (measurements.settings('kv_connector').length > 0) return 'start vLLM without --kv-transfer-config';
+      return 'start vLLM with --no-enable-prefix-caching, which costs all hits';
+    },
+  },
+  {
+    pattern: /kv_connector|kv_transfer|_connector\.py/,
+    name: 'A KV connector',
+    program: 'the engine and of its connector that belong together',
+    packages: 'nixl|lmcache|mooncake',
+    wayOut: ({ seen }) =>
+      `send whole requests to engines without it${seen.engines.some(({ word }) => word === 'vllm') ? ' (--kv-transfer-config left out)' : ''}`,
+  },
+  {
+    pattern: /srt\/disaggregation\//,
+    name: "SGLang's transfer between prefill and decode engines",
+    program: 'SGLang and of its transfer library, the same for both roles',
+    packages: 'sgl|mooncake|nixl',
+    wayOut: (measurements, crash) =>
+      `${hasSpeculation(measurements, crash) ? 'start both roles without --speculative-algorithm, or ' : ''}send whole requests to engines without --disaggregation-mode`,
+  },
+  {
+    pattern:
+      /hi\w*radix|hi_?cache|hi_mamba|memory_pool_host|pool_host|mem_cache\/storage|load_back|write_backup|host_(?:pool|cache)/i,
+    name: "SGLang's hierarchical cache",
+    program: 'SGLang',
+    packages: 'sgl|mooncake',
+    wayOut: (_, { path }) =>
+      /storage/.test(path)
+        ? 'start SGLang without --hicache-storage-backend'
+        : 'start SGLang without --enable-hierarchical-cache',
+  },
+  {
+    pattern: /srt\/mem_cache\/|leak detected/,
+    name: "SGLang's own KV cache",
+    program: 'SGLang',
+    packages: 'sgl',
+    wayOut: (measurements, crash) => {
+      if (measurements.settings('host_cache').length > 0)
+        return 'start SGLang without --enable-hierarchical-cache';
+      return hasSpeculation(measurements, crash)
+        ? 'start SGLang without --speculative-algorithm'
+        : 'start SGLang with --disable-overlap-schedule, then with --disable-radix-cache, which costs all hits';
+    },
+  },
+  {
+    pattern: /cacheTrans|cacheFormatter|dataTransceiver|kv_cache_transceiver|mlaCache/,
+    name: "TensorRT-LLM's cache transceiver",
+    program: 'TensorRT-LLM, the same for both roles',
+    packages: 'nixl|ucx',
+    wayOut: () => 'send whole requests to engines without cache_transceiver_config',
+  },
+  {
+    pattern: /batch_manager\//,
+    name: "TensorRT-LLM's own KV cache manager",
+    program: 'TensorRT-LLM',
+    packages: 'cuda',
+    wayOut: (_, { sentence }) =>
+      /reuse/i.test(sentence)
+        ? 'write kv_cache_config: { enable_block_reuse: false } into the engine file, which costs all hits'
+        : 'write kv_cache_config: { host_cache_size: 0 } into the engine file (older builds: kv_cache_host_memory_bytes=0), then enable_block_reuse: false, which costs all hits',
+  },
+];
+
+/** Packages of engines, where they have another name. */
+const PACKAGES: Readonly<Record<string, string>> = { trtllm: 'tensorrt' };
+
+const UNKNOWN: CrashedPart = {
+  name: 'The part of an engine that moves or keeps KV blocks',
+  program: 'the engine and of its connector that belong together',
+  packages: 'nixl|lmcache|mooncake',
+  wayOut: () => undefined,
+};
+
+/** Whose exception it is, by its place. */
+export function partOf({ path, place, sentence }: Crash): CrashedPart {
+  const words = path === '' ? sentence : `${path} in ${place}`;
+  return PARTS.find(({ pattern }) => pattern.test(words)) ?? UNKNOWN;
+}
+
+/** The two sides of a transfer list other numbers of blocks for one request. */
+const UNEQUAL =
+  /could not be broadcast together|len of local .{0,40}not equal to the len of remote|dst_num_blocks\[|len\((?:local|remote|src)\w*\) == len\((?:local|remote|dst)\w*\)/;
+
+/** A later version, and what to leave out until it is there. */
+export function repairPart(measurements: Measurements, crash: Crash): ProposedFix {
+  const part = partOf(crash);
+  const wayOut = part.wayOut(measurements, crash);
+  const isUnequal = UNEQUAL.test(crash.sentence);
+  const place = crashPlace(crash).trim();
+  const packages = [...measurements.seen.engines.map(({ word }) => PACKAGES[word] ?? word), part.packages];
+  return {
+    says: isUnequal
+      ? `Start both roles with the same version, block size, prefix caching and speculative settings; where they have them, run a later version of ${part.program} (kubectl get pods shows the images)`
+      : wayOut === undefined
+        ? `Run a later version of ${part.program}: kubectl get pods shows the images`
+        : `${asSentence(wayOut)}, until a later version of ${part.program} is there (kubectl get pods shows the images)`,
+    why: isUnequal
+      ? 'The two engines list different numbers of blocks for one request. They are of different settings, or one of them counts blocks that it found in its own cache; what was answered meanwhile can be wrong.'
+      : `The exception is of ${part.name.replace(/^(?:The|A) /, (word) => word.toLowerCase())}. The issues of the project have its sentence and its place${place === '' ? '' : ` ${place}`}, and name the version in which it does not come any more.`,
+    disturbs: 'all_workers',
+    files: [],
+    commands: [
+      `kubectl exec POD -- pip list | grep -iE "${packages.join('|')}"    # the versions that are there`,
+      'kubectl logs POD --previous | tail -n 60    # the whole traceback, with its last line',
+    ],
+    verify: ['kubectl logs POD --since=10m | grep -cE "Traceback|Assertion failed"    # should be 0'],
+  };
+}

@@ -1,0 +1,86 @@
+import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
+import type { LogLine } from '../../../engines/diagnosis/log-line.js';
+import { crashText } from './crash-text.js';
+import { faultOfTraceback } from './general/traceback-faults.js';
+import { placeOf, type Traceback, TracebackReader } from './traceback-reader.js';
+
+/** Lines between the sentence of an error and the first frame of its traceback that counts. */
+const NEAR_LINES = 24;
+
+/** Tracebacks through files that move or keep KV blocks: classed by their last line, else kept as crashes with it. */
+export class CrashTally {
+  readonly #found: LogFindings;
+  readonly #reader = new TracebackReader();
+  /** The first that the log does not have to its end: it counts where there is no whole one. */
+  #cut: Traceback | undefined;
+  #hasWhole = false;
+  #reason: { readonly lineNumber: number; readonly sentence: string } | undefined;
+
+  constructor(found: LogFindings) {
+    this.#found = found;
+  }
+
+  get isOpen(): boolean {
+    return this.#reader.isOpen;
+  }
+
+  addFrame(line: LogLine): void {
+    this.#reader.add(line);
+  }
+
+  follow(line: LogLine): void {
+    const traceback = this.#reader.follow(line);
+    if (traceback !== undefined) this.#add(traceback, line);
+  }
+
+  /** What an error says of itself in the line above its traceback. */
+  addReason({ lineNumber }: LogLine, sentence: string): void {
+    this.#reason = { lineNumber, sentence };
+  }
+
+  finish(): void {
+    const open = this.#reader.end();
+    if (open !== undefined) this.#add(open, open.first);
+    if (this.#cut !== undefined && !this.#hasWhole) this.#addCrash(this.#cut);
+  }
+
+  #add(traceback: Traceback, last: LogLine): void {
+    const fault = faultOfTraceback(traceback);
+    const { first, sentence } = traceback;
+    if (fault !== undefined) {
+      const isOfLast = sentence?.includes(fault.value.slice(0, 30)) === true;
+      this.#found.addSignal(fault.signal, isOfLast ? last : first, { value: fault.value, about: 'File "' });
+    } else if (sentence === undefined) {
+      this.#cut ??= traceback;
+      return;
+    } else this.#addCrash(traceback);
+    this.#hasWhole = true;
+    if (sentence !== undefined)
+      this.#found.addError(last, { sentence, about: sentence.slice(0, 60), isNamed: fault !== undefined });
+  }
+
+  #reasonFor({ first }: Traceback): string {
+    const reason = this.#reason;
+    const lines = reason === undefined ? Number.NaN : first.lineNumber - reason.lineNumber;
+    return reason !== undefined && lines >= 0 && lines <= NEAR_LINES ? reason.sentence : '';
+  }
+
+  #addCrash(traceback: Traceback): void {
+    const frame = placeOf(traceback);
+    if (frame === undefined) return;
+    const { path, place } = frame;
+    this.#found.addSignal('connector_crashed', traceback.first, {
+      value: crashText({ path, place, sentence: sentenceOf(traceback) || this.#reasonFor(traceback) }),
+      about: 'File "',
+    });
+  }
+}
+
+/** The last line; of an assertion without words, what it asserts. */
+function sentenceOf(traceback: Traceback): string {
+  const { frames, sentence = '' } = traceback;
+  const source = frames.at(-1)?.source ?? '';
+  return /^[\w.]*AssertionError$/.test(sentence) && source.startsWith('assert')
+    ? `${sentence}: ${source}`
+    : sentence;
+}

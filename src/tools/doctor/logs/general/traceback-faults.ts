@@ -1,0 +1,61 @@
+import { placeOf, type Traceback } from '../traceback-reader.js';
+import { type Fault, faultOf, plain } from './fault-classes.js';
+import { pairFaultOf, refusalOf } from './refusals.js';
+
+/** Where the KV caches of a model's layers are brought to one size of pages, in all versions of vLLM that do so. */
+const UNIFIES = /^(?:_?unify_\w*kv_cache_spec\w*|unify_hybrid_kv_cache_specs)$/;
+const VALIDATES = /validate|_post_init\b|__post_init__/;
+/** `assert self.p2p_host is not None`, `assert config.enable_controller, "…"`. */
+const ASSERTION =
+  /^assert (not )?(?:self|config|cfg)\.([a-z]\w{2,60})(?: is not None| is (False|True)| (?:==|in|>=?|!=) [^,]{1,60})?(?:,.*)?$/;
+const NO_ANSWER = /NoneType/;
+/** What a decode engine asks the bootstrap server of a prefill engine for. */
+const ASKED_OF_PEER = /prefill_\w*(?:size|rank|info|tp|dp)|bootstrap|parallel_info|_info\b/;
+
+/** What a traceback says is wrong, by its last line first, then by the places that it goes through; undefined where no class fits. */
+export function faultOfTraceback(traceback: Traceback): Fault | undefined {
+  const { frames, sentence } = traceback;
+  const name = /^[\w.]+(?:: )?/.exec(sentence ?? '')?.[0] ?? '';
+  const words = sentence?.slice(name.length) ?? '';
+  const said = words === '' ? undefined : (faultOf(words) ?? pairFaultOf(words) ?? refusalOf(words));
+  return said ?? refusedSetting(traceback, words) ?? pagesOf(frames) ?? unansweredPeer(traceback);
+}
+
+/** A configuration that is checked by assertions, which have the setting in their source and mostly no words. */
+function refusedSetting(traceback: Traceback, words: string): Fault | undefined {
+  const frame = placeOf(traceback);
+  if (frame === undefined) return undefined;
+  const isConfig = VALIDATES.test(frame.place) || /(?:^|\/)config\.py$/.test(frame.path);
+  if (!isConfig) return undefined;
+  const at = `(${frame.path} in ${frame.place})`;
+  if (words !== '') return { signal: 'settings_refused', value: plain(`${words} ${at}`) };
+  const [, not, setting, value] = ASSERTION.exec(frame.source) ?? [];
+  if (setting === undefined) return undefined;
+  const isOff = not !== undefined || value === 'False';
+  return { signal: 'settings_refused', value: `${setting} must be ${isOff ? 'off' : 'set'} ${at}` };
+}
+
+function pagesOf(frames: Traceback['frames']): Fault | undefined {
+  const frame = frames.find(
+    ({ place, source }) => UNIFIES.test(place) || /\bunify_\w*kv_cache_spec\w*\(/.test(source),
+  );
+  if (frame === undefined) return undefined;
+  const isHybridOff = `${frame.place} ${frame.source}`.includes('unify_hybrid_kv_cache_specs');
+  return {
+    signal: 'settings_refused',
+    value: isHybridOff
+      ? "the hybrid KV cache manager is disabled, and the KV caches of the model's layers cannot be one"
+      : "the KV caches of the model's layers cannot be brought to one page size",
+  };
+}
+
+/** SGLang: a decode engine goes on without the answer of the prefill engine's bootstrap server. */
+function unansweredPeer({ frames, sentence = '' }: Traceback): Fault | undefined {
+  const isAsked = frames.some(
+    ({ path, source, place }) =>
+      /srt\/disaggregation\/.*conn\.py$/.test(path) && ASKED_OF_PEER.test(`${source} ${place}`),
+  );
+  return isAsked && NO_ANSWER.test(sentence)
+    ? { signal: 'transfer_unreachable', value: 'no answer of the bootstrap server' }
+    : undefined;
+}

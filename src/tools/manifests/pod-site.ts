@@ -26,7 +26,7 @@ export interface ContainerSite {
   readonly image: PlacedText | undefined;
   readonly command: readonly PlacedText[];
   readonly args: readonly PlacedText[];
-  /** The container's own variables, then those that its Dynamo component gives it (`envs`). */
+  /** What its Dynamo component gives it (`envs`), then the container's own variables: of one name the last counts. */
   readonly env: readonly EnvEntry[];
   readonly node: YAMLMap;
   /** Which list it is in; `model` is the one container of a KServe predictor that its runtime completes. */
@@ -65,7 +65,7 @@ export interface PodSite {
   readonly spec: YAMLMap | undefined;
   /** The mapping that the site is about: the object, or the component. */
   readonly node: YAMLMap;
-  /** What the component of a graph gives to its main container: its `envs`, then those of the whole graph. */
+  /** What the component of a graph gives to its main container: the variables of the whole graph, then its `envs`. */
   readonly componentEnv: readonly EnvEntry[];
   /** A component's `dynamoNamespace`, or the label that the operator would set. */
   readonly dynamoNamespace: string | undefined;

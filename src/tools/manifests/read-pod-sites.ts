@@ -173,7 +173,7 @@ function graphSites(node: ObjectNode): readonly PodSite[] {
       ...own,
       kind: 'DynamoGraphDeployment',
       replicas: access.number(map, 'replicas'),
-      componentEnv: [...readEnv(access, map, 'envs'), ...shared],
+      componentEnv: [...shared, ...readEnv(access, map, 'envs')],
       dynamoNamespace: access.text(map, 'dynamoNamespace')?.value,
       node: map,
     });
@@ -237,7 +237,7 @@ function podContainers(
       image: access.text(node, 'image'),
       command: access.texts(node, 'command'),
       args: access.texts(node, 'args'),
-      env: isMain ? [...own, ...componentEnv] : own,
+      env: isMain ? [...componentEnv, ...own] : own,
       node,
       list,
     };

@@ -80,7 +80,7 @@ spec:
     expect(site).toMatchObject({ part: 'Frontend', dynamoNamespace: 'ns' });
     expect(site?.componentType?.value).toBe('frontend');
     expect(site?.containers.map(({ name, list, env }) => [name, list, env.map((e) => e.name)])).toEqual([
-      ['main', 'mainContainer', ['OWN', 'ONE', 'ALL']],
+      ['main', 'mainContainer', ['ALL', 'ONE', 'OWN']],
       ['other', 'containers', []],
     ]);
     expect(text.slice(site?.at.start, site?.at.end)).toBe('Frontend');

@@ -19,6 +19,10 @@ export interface Asking {
   readonly namespace: string | undefined;
 }
 
+/** Names of Secrets that hold a token, a key or a password, and no settings. */
+const OF_CREDENTIALS =
+  /\b(?:hf|hugging-?face|ngc|aws|s3|gcp|gcs|minio|wandb|tls|api)\b|token|credential|cert|password|access-?key|api-?key|registry|pull|auth/i;
+
 /**
  * The ConfigMaps of a set of manifests. One name may stand for several of them
  * in a set: it means the one in the same file, else the one in the same kustomization, else the
@@ -76,8 +80,8 @@ export class ConfigMaps {
   }
 
   /**
-   * The variables that a container gets by `envFrom`. Those of a ConfigMap that
-   * is not here are unseen; Secrets are not looked at, and hold no block sizes.
+   * The variables that a container gets by `envFrom`. Those of a ConfigMap that is not here are unseen, and so are
+   * those of a Secret: it may hold a whole environment, unless its name says that it holds a token or the like.
    */
   environmentOf(
     access: YamlAccess,
@@ -88,6 +92,8 @@ export class ConfigMaps {
     let hasUnseen = false;
     for (const from of access.maps(container, 'envFrom')) {
       const name = access.text(access.map(from, 'configMapRef'), 'name')?.value;
+      const secret = access.text(access.map(from, 'secretRef'), 'name')?.value;
+      hasUnseen ||= secret !== undefined && !OF_CREDENTIALS.test(secret);
       if (name === undefined) continue;
       const found = this.find(asking, name);
       hasUnseen ||= found === undefined || found.isPartial;
@@ -107,42 +113,52 @@ export class ConfigMaps {
     return text === undefined ? undefined : locate(text);
   }
 
-  /** The ConfigMap text that a container sees as the file at a path. */
+  /**
+   * The ConfigMap text that a container sees as the file at a path: the deepest mount that holds the path decides, and what is
+   * in it alone. `isMounted` says whether there is one: then no file of the image is meant.
+   */
   fileOf(
     access: YamlAccess,
     pod: YAMLMap | undefined,
     container: YAMLMap,
     asking: Asking,
     path: string,
-  ): InnerText | undefined {
-    for (const mount of access.maps(container, 'volumeMounts')) {
-      const at = access.text(mount, 'mountPath')?.value.replace(/\/+$/, '');
-      const volumeName = access.text(mount, 'name')?.value;
-      const subPath = access.text(mount, 'subPath')?.value;
-      const inside =
-        subPath !== undefined && path === at
-          ? subPath
-          : at !== undefined && path.startsWith(`${at}/`)
-            ? path.slice(at.length + 1)
-            : undefined;
-      if (inside === undefined) continue;
-      const volume = access
-        .maps(pod, 'volumes')
-        .find((one) => access.text(one, 'name')?.value === volumeName);
-      const projected = access.maps(access.map(volume, 'projected'), 'sources');
-      for (const source of [volume, ...projected]) {
-        const configMap = access.map(source, 'configMap');
-        const name = access.text(configMap, 'name')?.value;
-        if (name === undefined) continue;
-        const item = access
-          .maps(configMap, 'items')
-          .find((one) => access.text(one, 'path')?.value === inside);
-        const key = access.text(item, 'key')?.value ?? inside;
-        const found = this.find(asking, name)?.texts.get(key);
-        if (found !== undefined) return found;
-      }
-    }
-    return undefined;
+  ): { readonly text: InnerText | undefined; readonly isMounted: boolean } {
+    const wanted = posix.normalize(path);
+    const [mount] = access
+      .maps(container, 'volumeMounts')
+      .flatMap((node) => {
+        const at = access.text(node, 'mountPath')?.value.replace(/\/+$/, '');
+        const isAbove = at !== undefined && (wanted === at || wanted.startsWith(`${at}/`));
+        return isAbove ? [{ node, at }] : [];
+      })
+      .sort((a, b) => b.at.length - a.at.length);
+    if (mount === undefined) return { text: undefined, isMounted: false };
+    const parts = [access.text(mount.node, 'subPath')?.value ?? '', wanted.slice(mount.at.length + 1)];
+    const inside = parts.filter((part) => part !== '').join('/');
+    const volume = access
+      .maps(pod, 'volumes')
+      .find((one) => access.text(one, 'name')?.value === access.text(mount.node, 'name')?.value);
+    const projected = access.maps(access.map(volume, 'projected'), 'sources');
+    const found = [volume, ...projected].flatMap((source) => this.#keyOf(access, source, asking, inside));
+    return { text: found.at(-1), isMounted: true };
+  }
+
+  /** What one source of a volume has at a path: with `items` those alone. */
+  #keyOf(
+    access: YamlAccess,
+    source: YAMLMap | undefined,
+    asking: Asking,
+    inside: string,
+  ): readonly InnerText[] {
+    const configMap = access.map(source, 'configMap');
+    const name = access.text(configMap, 'name')?.value;
+    if (name === undefined) return [];
+    const items = access.maps(configMap, 'items');
+    const item = items.find((one) => access.text(one, 'path')?.value === inside);
+    const key = items.length === 0 ? inside : access.text(item, 'key')?.value;
+    const found = key === undefined ? undefined : this.find(asking, name)?.texts.get(key);
+    return found === undefined ? [] : [found];
   }
 }
 

@@ -11,7 +11,7 @@ export interface DynamoVersion {
 
 /** Images that carry Dynamo, under whatever registry: `vllm-runtime`, `tensorrtllm-runtime`, `dynamo-frontend`… */
 const DYNAMO_IMAGE =
-  /(?:^|\/)(?:(?:vllm|sglang|tensorrtllm|trtllm|mocker|dynamo)[\w.-]*-runtime|dynamo(?:-[\w.]+)*):v?(?<major>\d+)\.(?<minor>\d+)(?:\.\d+)?(?:[^\d.]|$)/;
+  /(?:^|\/)(?:(?:vllm|sglang|tensorrtllm|trtllm|mocker|dynamo)[\w.-]*-runtime|dynamo(?:-[\w.]+)*):v?(?<major>\d+)\.(?<minor>\d+)(?:\.\d+)?(?:\.?(?:post|dev)\d*|[^\d.]|$)/;
 
 /** The version of Dynamo that an image says; undefined for images of one's own and tags without one. */
 export function dynamoVersionOf(image: string | undefined): DynamoVersion | undefined {

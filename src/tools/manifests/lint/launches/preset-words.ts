@@ -16,7 +16,7 @@ export function presetWords(
 ): readonly Word[] | undefined {
   const isEngine = name === 'main' && !site.path.includes('router');
   if (!site.kind.startsWith('LLMInferenceService') || !isEngine) return undefined;
-  const more = env.find((entry) => entry.name === 'VLLM_ADDITIONAL_ARGS')?.value;
+  const more = env.findLast((entry) => entry.name === 'VLLM_ADDITIONAL_ARGS')?.value;
   const { span } = locateOf(file, image ?? args[0] ?? more, site);
   const [added] = more === undefined ? [] : readShellCommands(scalarText(file, more), new Map());
   return [

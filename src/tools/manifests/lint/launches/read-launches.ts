@@ -102,13 +102,13 @@ function containerLaunches(
     env.set(name, { ...located, mayBeMore: false });
     known.set(name, located);
   }
-  // The container's own come first in the list and win; those of its component follow.
-  for (const { name, value, node } of [...container.env].reverse()) {
+  // Of two with one name the last counts, and what a value names has to stand in front of it.
+  for (const { name, value, node } of container.env) {
     const located =
       value === undefined ? configMaps.valueOf(access, node, asking) : locateScalar(file, value);
-    known.set(name, located);
-    const expanded = located && { value: expand(located.value, known), span: located.span };
-    env.set(name, variableWord(file, node, expanded));
+    const expanded = located && expand(located.value, known);
+    known.set(name, located && expanded !== undefined ? { value: expanded, span: located.span } : undefined);
+    env.set(name, variableWord(file, node, located && { value: expanded, span: located.span }));
   }
   // A container without an image is one part of a patch, and its variables are merged with those of the whole.
   const isPatch = container.image === undefined && site.kind !== 'DynamoGraphDeployment';
@@ -119,11 +119,11 @@ function containerLaunches(
     env,
     hasUnseenEnv: given.hasUnseen || isPatch,
     image: container.image?.value,
-    fileAt: (path) =>
-      (path.value === undefined
-        ? undefined
-        : configMaps.fileOf(access, site.spec, container.node, asking, path.value)) ??
-      treeFileAt(tree, file.file, false)(path),
+    fileAt: (path) => {
+      if (path.value === undefined) return treeFileAt(tree, file.file, false)(path);
+      const { text, isMounted } = configMaps.fileOf(access, site.spec, container.node, asking, path.value);
+      return text ?? (isMounted ? tree.givenFor(path.value) : treeFileAt(tree, file.file, false)(path));
+    },
   };
   const texts = [...container.command, ...container.args];
   const words = texts.map((text) => wordOf(file, text, known));
@@ -214,7 +214,7 @@ function componentDefault(
     return [];
   }
   const env = new Map(containerEnv);
-  for (const { name, value, node } of container === undefined ? [...site.componentEnv].reverse() : []) {
+  for (const { name, value, node } of container === undefined ? site.componentEnv : []) {
     env.set(name, variableWord(source, node, value && locateScalar(source, value)));
   }
   const { start, end } = site.at;

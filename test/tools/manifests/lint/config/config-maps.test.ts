@@ -75,6 +75,90 @@ describe('ConfigMaps', () => {
   });
 });
 
+describe('the file that a container sees at a path', () => {
+  const map = (name: string, tokens: number): string =>
+    `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}}\ndata: {engine.yaml: "kv_cache_config: {tokens_per_block: ${tokens}}"}\n---\n`;
+  const worker = (volumes: string, mounts: string): string =>
+    deployment(
+      'worker',
+      `command: [python3, -m, dynamo.trtllm, --model-path, m, --kv-block-size, "64", --extra-engine-args, /etc/engine/engine.yaml, --publish-kv-events]\nvolumeMounts: [${mounts}]`,
+      `      volumes: [${volumes}]\n`,
+    );
+  const maps = map('a', 32) + map('b', 64);
+  const volumes = '{name: a, configMap: {name: a}}, {name: b, configMap: {name: b}}';
+  const folder = '{name: a, mountPath: /etc/engine}';
+  const file = '{name: b, mountPath: /etc/engine/engine.yaml, subPath: engine.yaml}';
+  const differs = ['worker-card-differs a.yaml:4 warning'];
+  const wrong = (text: string): readonly string[] =>
+    found({ 'a.yaml': text }).map((one) => one.replace(/:\d+/, ':4'));
+
+  it('is the one of the deepest mount, in whatever order they stand', () => {
+    expect(wrong(maps + worker(volumes, `${folder}, ${file}`))).toEqual([]);
+    expect(wrong(maps + worker(volumes, `${file}, ${folder}`))).toEqual([]);
+    const other = file.replace('name: b', 'name: a');
+    expect(wrong(maps + worker(volumes, `${folder.replace('name: a', 'name: b')}, ${other}`))).toEqual(
+      differs,
+    );
+  });
+
+  it('is not known below a mount of another kind, whatever the tree has', () => {
+    const files = { 'x/etc/engine/engine.yaml': 'kv_cache_config: {tokens_per_block: 32}\n' };
+    const text = worker('{name: w, emptyDir: {}}', '{name: w, mountPath: /etc/engine}');
+    expect(found({ ...files, 'a.yaml': text })).toEqual([]);
+    expect(found({ ...files, 'a.yaml': worker('', '') })).toHaveLength(1);
+  });
+
+  it('is one of the items, where a volume lists them', () => {
+    const items = (path: string): string =>
+      `{name: a, projected: {sources: [{configMap: {name: a, items: [{key: engine.yaml, path: ${path}}]}}, {secret: {name: s}}]}}`;
+    expect(wrong(maps + worker(items('old.yaml'), folder))).toEqual([]);
+    expect(wrong(maps + worker(items('engine.yaml'), folder))).toEqual(differs);
+  });
+});
+
+describe('variables of a Secret', () => {
+  const front = (secret: string): string =>
+    deployment(
+      'frontend',
+      `command: [python3, -m, dynamo.frontend, --router-mode, kv, --dyn-chat-processor, vllm]\nenvFrom: [{secretRef: {name: ${secret}}}]`,
+    ).replace('image:tag', 'vllm-runtime:1.1.1');
+
+  it('may be any, so that no number is missing', () => {
+    expect(found({ 'a.yaml': front('dynamo-settings') + vllm(64) })).toEqual([]);
+  });
+
+  it.each(['hf-token-secret', 'hf-secret', 'ngc-api-key', 'aws-credentials'])(
+    'are no settings in %s',
+    (name) => {
+      expect(found({ 'a.yaml': front(name) + vllm(64) })).toContainEqual(
+        expect.stringMatching(/^block-size-unset .* error$/),
+      );
+    },
+  );
+});
+
+describe('a variable that a container has twice', () => {
+  const front = (...values: readonly number[]): string =>
+    deployment(
+      'router',
+      `command: [python3, -m, dynamo.router]\nenv: [${values.map((value) => `{name: DYN_ROUTER_BLOCK_SIZE, value: "${value}"}`).join(', ')}]`,
+    );
+
+  it('has the value of the last', () => {
+    expect(found({ 'a.yaml': front(16, 64) + vllm(64) })).toEqual([]);
+    expect(found({ 'a.yaml': front(64, 16) + vllm(64) })).toHaveLength(1);
+  });
+
+  it('may name one in front of it, and none behind it', () => {
+    const env = (list: string): string =>
+      deployment('router', `command: [python3, -m, dynamo.router]\nenv: [${list}]`);
+    const size = '{name: SIZE, value: "16"}';
+    const all = '{name: DYN_ROUTER_BLOCK_SIZE, value: $(SIZE)}';
+    expect(found({ 'a.yaml': env(`${size}, ${all}`) + vllm(64) })).toHaveLength(1);
+    expect(found({ 'a.yaml': env(`${all}, ${size}`) + vllm(64) })).toEqual([]);
+  });
+});
+
 describe('one name for several ConfigMaps', () => {
   const map = (tokens: number): string =>
     `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: sizes}\ndata: {DYN_ROUTER_BLOCK_SIZE: "${tokens}"}\n---\n`;

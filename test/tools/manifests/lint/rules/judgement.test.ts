@@ -81,16 +81,30 @@ describe('a number that its line leaves to the reader', () => {
     '# must match the block size of your workers',
     '# Change this to the page size of SGLang',
     '# adjust to the backend',
+    '# please set to the page size of the worker',
+    '# 16 for vLLM; replace with your own',
   ])('is a note: %s', (comment) => {
     expect(found({ 'a.sh': script(comment) })).toEqual(['block-size-mismatch a.sh:1 note']);
   });
 
-  it.each(['', '# the block size of vLLM', "# Must match the workers' block size (default: 128)", '# TODO'])(
-    'is an error: %s',
-    (comment) => {
-      expect(found({ 'a.sh': script(comment) })).toEqual(['block-size-mismatch a.sh:1 error']);
-    },
-  );
+  it.each([
+    '',
+    '# the block size of vLLM',
+    "# Must match the workers' block size (default: 128)",
+    '# must match --block-size of the worker below',
+    '# matches vLLM block size',
+    '# reset by the value of the chart',
+    '# TODO',
+  ])('is an error: %s', (comment) => {
+    expect(found({ 'a.sh': script(comment) })).toEqual(['block-size-mismatch a.sh:1 error']);
+  });
+
+  it('is looked for in time, however long its comment is', () => {
+    const comment = '# match'.repeat(70_000);
+    expect(found({ 'a.sh': script(comment.slice(0, 200_000)) })).toEqual([
+      'block-size-mismatch a.sh:1 error',
+    ]);
+  }, 5_000);
 });
 
 describe('a flag whose value is not known', () => {

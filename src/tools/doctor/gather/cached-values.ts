@@ -1,6 +1,6 @@
 import type { LayerGroup } from '../evidence.js';
 import { type ConfigFields, fieldOf, isCount } from './config-fields.js';
-import type { LayerKind, LayerKinds } from './layer-kinds.js';
+import { type LayerKind, type LayerKinds, missingField } from './layer-kinds.js';
 
 /** Models that vLLM runs with multi-head latent attention though their `model_type` has no DeepSeek in it; MiniCPM 3 has a `kv_lora_rank` and caches keys and values. */
 const NOT_LATENT = /^minicpm3/;
@@ -17,8 +17,9 @@ export function layerGroupsOf(
   const kvHeads = kvHeadsOf(config, heads);
   const headSize = headSizeOf(config, heads);
   const latent = latentSizeOf(config);
-  if (latent === undefined && kvHeads === undefined) return missing('num_attention_heads');
-  if (latent === undefined && headSize === undefined) return missing('head_dim, nor hidden_size to divide');
+  if (latent === undefined && kvHeads === undefined) return missingField('num_attention_heads', config);
+  if (latent === undefined && headSize === undefined)
+    return missingField('head_dim, nor hidden_size to divide', config);
   const groups = new Map<string, LayerGroup>();
   for (const [at, kind] of kinds.entries()) {
     if (kind !== 'full' && kind !== 'window') continue;
@@ -131,8 +132,4 @@ function indexBytesOf(config: ConfigFields, at: number): number {
   const values = config.count('index_head_dim');
   if (values === undefined || config.list('indexer_types')?.[at] === 'shared') return 0;
   return values + Math.ceil(values / INDEX_SCALE_VALUES) * INDEX_SCALE_BYTES;
-}
-
-function missing(name: string): string {
-  return `has no ${name}; give the config.json of the model as its publisher has it`;
 }

@@ -1,4 +1,5 @@
 import { type ConfigFields, fieldOf, isCount } from './config-fields.js';
+import { fieldOfStates, foreignCacheOf } from './foreign-caches.js';
 
 /**
  * What a layer keeps: keys and values of every token, of the last tokens of a
@@ -13,6 +14,8 @@ export interface LayerKinds {
   readonly saidBy: string;
   /** Tokens that a layer with a window keeps. */
   readonly windowTokens: number | undefined;
+  /** Layers that keep keys and values and a state beside: Falcon H1. */
+  readonly besideStates: number;
 }
 
 /** More than any model has. */
@@ -31,19 +34,42 @@ export function layerKindsOf(config: ConfigFields): LayerKinds | string {
     return 'has attention with compressed keys (compress_ratios), whose cache is not counted here';
   if (WITHOUT_ATTENTION.test(config.text('model_type')))
     return 'is of a model without attention, which has no KV cache';
+  const foreign = foreignCacheOf(config);
+  if (foreign !== undefined) return foreign;
   const given = config.count('num_hidden_layers', 'n_layer', 'n_layers', 'num_layers');
   const named = namedKinds(config, given);
   const layers = given ?? named?.kinds.length;
-  if (layers === undefined)
-    return 'has no num_hidden_layers; give the config.json of the model as its publisher has it';
+  if (layers === undefined) return missingField('num_hidden_layers', config);
   if (layers > MAX_LAYERS) return `has num_hidden_layers ${layers}, more than any model has`;
   const { kinds, saidBy } = named ?? { kinds: new Array<LayerKind>(layers).fill('full'), saidBy: '' };
+  const hasBoth = WITH_BOTH.test(config.text('model_type'));
+  const state = named === undefined || named.isGuess === true ? fieldOfStates(config) : undefined;
+  if (state !== undefined && !hasBoth)
+    return `has layers with a state (${state}), and which of them attend is not known here`;
   const windowTokens = windowTokensOf(config);
   const own = withoutShared(config, windowTokens === undefined ? kinds.map(seesAll) : kinds);
-  return { kinds: own, saidBy, windowTokens: own.includes('window') ? windowTokens : undefined };
+  return {
+    kinds: own,
+    saidBy,
+    windowTokens: own.includes('window') ? windowTokens : undefined,
+    besideStates: hasBoth ? own.length : 0,
+  };
 }
 
-type Named = Pick<LayerKinds, 'kinds' | 'saidBy'>;
+type Named = Pick<LayerKinds, 'kinds' | 'saidBy'> & {
+  /** True where the field says nothing of layers with a state. */
+  readonly isGuess?: true;
+};
+
+/** Each layer attends, and has a state. */
+const WITH_BOTH = /^falcon_h1/;
+
+/** A field is missing that Hugging Face's code may have a default for. */
+export function missingField(name: string, config: ConfigFields): string {
+  const type = config.text('model_type');
+  const left = type === '' ? '' : `; where that leaves it to the default of ${type}, add it`;
+  return `has no ${name}; give the config.json of the model as its publisher has it${left}`;
+}
 
 /** Without a known window a layer is taken to keep everything. */
 function seesAll(kind: LayerKind): LayerKind {
@@ -150,7 +176,7 @@ function byIndexes(config: ConfigFields, layers: number): Named | undefined {
   return { kinds, saidBy: 'cross_attention_layers' };
 }
 
-/** Every so many layers attend: Qwen3-Next and Qwen3.5, Jamba, Ring and Ling. */
+/** Every so many layers attend: Qwen3-Next and Qwen3.5, Jamba, PLaMo 2, Ring and Ling. */
 function byPeriod(config: ConfigFields, layers: number): Named | undefined {
   const of = (saidBy: string, attends: (at: number) => boolean): Named => ({
     kinds: Array.from({ length: layers }, (_, at): LayerKind => (attends(at) ? 'full' : 'state')),
@@ -162,6 +188,12 @@ function byPeriod(config: ConfigFields, layers: number): Named | undefined {
   if (period !== undefined) {
     const offset = config.numberOr('attn_layer_offset', 0);
     return of('attn_layer_period', (at) => at % period === offset % period);
+  }
+  const step = config.count('mamba_step');
+  if (step !== undefined && step > 1 && config.value('mamba_enabled') !== false) {
+    // PLaMo 2, as in vLLM's `is_mamba`: with few layers the last one attends.
+    const half = Math.floor(step / 2);
+    return of('mamba_step', (at) => (layers <= half ? at === layers - 1 : at % step === half));
   }
   const group = config.count('layer_group_size');
   if (group !== undefined && group > 1) {
@@ -176,6 +208,7 @@ function byWindow(config: ConfigFields, layers: number): Named | undefined {
   const of = (saidBy: string, isFull: (at: number) => boolean): Named => ({
     kinds: Array.from({ length: layers }, (_, at): LayerKind => (isFull(at) ? 'full' : 'window')),
     saidBy,
+    isGuess: true,
   });
   const type = config.text('model_type');
   if (/^llama4/.test(type) && config.count('attention_chunk_size') !== undefined) {
@@ -193,7 +226,7 @@ function byWindow(config: ConfigFields, layers: number): Named | undefined {
     const letters = config.text(name);
     if (/^[LG]+$/.test(letters)) return of(name, (at) => letters[at % letters.length] === 'G');
   }
-  if (/^gemma2$/.test(type)) return of('gemma2', (at) => at % 2 === 1);
+  if (/^(?:gemma2|vaultgemma|gpt_oss)$/.test(type)) return of(type, (at) => at % 2 === 1);
   if (/^gemma3/.test(type)) return of('gemma3', (at) => (at + 1) % 6 === 0);
   if (/^cohere2/.test(type)) return of('cohere2', (at) => (at + 1) % 4 === 0);
   const from = config.value('use_sliding_window') === true ? config.count('max_window_layers') : undefined;

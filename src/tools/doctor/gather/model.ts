@@ -5,7 +5,9 @@ import { kindOfPath } from '../../../edge/platform/files/find-files.js';
 import type { EvidencePart, LayerGroup, ModelShape } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
 import { layerGroupsOf } from './cached-values.js';
+import { withDefaults } from './config-defaults.js';
 import { ConfigFields } from './config-fields.js';
+import { foreignCacheOf } from './foreign-caches.js';
 import { layerKindsOf } from './layer-kinds.js';
 import { denseWeights, readWeights } from './model-weights.js';
 import { notRead, outcome } from './outcomes.js';
@@ -78,7 +80,10 @@ export function readModelShape(file: string, json: string): ModelShape | string 
   } catch {
     return 'is no JSON; give the config.json of the model, or its folder';
   }
-  const config = textPartOf(whole);
+  const part = textPartOf(whole);
+  const { config, taken } = withDefaults(part, whole.text('model_type'), part !== whole);
+  const foreign = foreignCacheOf(whole);
+  if (foreign !== undefined) return foreign;
   const kinds = layerKindsOf(config);
   if (typeof kinds === 'string') return kinds;
   const groups = layerGroupsOf(config, kinds);
@@ -94,7 +99,7 @@ export function readModelShape(file: string, json: string): ModelShape | string 
   const weights = denseWeights(config, DTYPE_BYTES.get(dtype ?? ''), file);
   const windowed = groups.filter(({ windowTokens }) => windowTokens !== undefined);
   const [first] = groups;
-  const stateLayers = kinds.kinds.filter((kind) => kind === 'state').length;
+  const stateLayers = kinds.besideStates + kinds.kinds.filter((kind) => kind === 'state').length;
   return {
     name: (name ?? '').slice(0, 200),
     layers: layersOf(groups),
@@ -117,6 +122,9 @@ export function readModelShape(file: string, json: string): ModelShape | string 
           `num_hidden_layers ${kinds.kinds.length}`,
           ...(kinds.saidBy === '' ? [] : [`their kinds by ${kinds.saidBy}`]),
           ...groups.map(groupText),
+          ...(taken.length === 0
+            ? []
+            : [`by the defaults of ${config.text('model_type')}: ${taken.join(', ')}`]),
           isQuantised ? 'kv_cache_scheme of 8 bits' : (dtype ?? 'no dtype given, 2 bytes assumed'),
         ].join(', '),
         '',

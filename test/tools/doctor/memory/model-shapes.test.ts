@@ -104,6 +104,129 @@ describe('what a token of a public model takes', () => {
     expect(shapeOf({ ...CONFIGS['Qwen/Qwen3-32B'], quantization_config })).toMatchObject({ dtypeBytes: 1 });
   });
 
+  it('fills in what the part of a published configuration leaves to the defaults of its class', () => {
+    const rest = { model_type: 'gemma3_text', sliding_window: 1024 };
+    const twelve = {
+      ...rest,
+      hidden_size: 3840,
+      num_attention_heads: 16,
+      num_hidden_layers: 48,
+      num_key_value_heads: 8,
+    };
+    const four = { ...rest, hidden_size: 2560, num_hidden_layers: 34 };
+    const shapes = [twelve, four].map((text_config) =>
+      shapeOf({ model_type: 'gemma3', torch_dtype: 'bfloat16', text_config }),
+    );
+    expect(shapes).toMatchObject([
+      { layers: 48, kvHeads: 8, headSize: 256, slidingWindow: { tokens: 1024, layers: 40 } },
+      { layers: 34, kvHeads: 4, headSize: 256, slidingWindow: { tokens: 1024, layers: 29 } },
+    ]);
+    expect(shapes[1]?.origin.text).toContain(
+      'by the defaults of gemma3_text: num_attention_heads 8, num_key_value_heads 4, head_dim 256',
+    );
+    // LLaVA 1.5 says of Vicuna no more than this.
+    const llava = { model_type: 'llava', text_config: { model_type: 'llama', torch_dtype: 'float16' } };
+    expect(shapeOf(llava)).toMatchObject({ layers: 32, kvHeads: 32, headSize: 128 });
+  });
+
+  it('takes no default for the layers of a whole configuration, which is not the whole of it then', () => {
+    expect(readModelShape('config.json', '{"model_type": "llama", "hidden_size": 4096}')).toBe(
+      'has no num_hidden_layers; give the config.json of the model as its publisher has it; where that leaves it to the default of llama, add it',
+    );
+  });
+
+  it('counts the layers of PLaMo 2 that attend, which keep all tokens in vLLM', () => {
+    const plamo = {
+      model_type: 'plamo2',
+      hidden_size: 4096,
+      hidden_size_per_head: 128,
+      num_hidden_layers: 32,
+      num_attention_heads: 32,
+      num_key_value_heads: 4,
+      mamba_enabled: true,
+      mamba_step: 2,
+      attention_window_size: 2048,
+      max_position_embeddings: 10_485_760,
+    };
+    expect(shapeOf(plamo)).toMatchObject({ layers: 16, stateLayers: 16, slidingWindow: undefined });
+    expect(shapeOf({ ...plamo, num_hidden_layers: 8, mamba_step: 16 })).toMatchObject({ layers: 1 });
+  });
+
+  it('knows of layers that attend and have a state beside', () => {
+    const falcon = {
+      model_type: 'falcon_h1',
+      hidden_size: 2048,
+      num_hidden_layers: 24,
+      num_attention_heads: 8,
+      num_key_value_heads: 2,
+      head_dim: 128,
+      mamba_d_ssm: 3072,
+    };
+    expect(shapeOf(falcon)).toMatchObject({ layers: 24, kvHeads: 2, stateLayers: 24 });
+  });
+
+  const PLAIN = {
+    hidden_size: 2560,
+    num_hidden_layers: 32,
+    num_attention_heads: 40,
+    num_key_value_heads: 20,
+  };
+
+  it.each([
+    [
+      'has layers that use the keys and values of others (use_cla), which engines cache in different ways',
+      { model_type: 'hunyuan', use_cla: true, cla_share_factor: 2 },
+    ],
+    [
+      'has layers that use the keys and values of others (mb_per_layer), which engines cache in different ways',
+      { model_type: 'phi4flash', mb_per_layer: 2, sliding_window: 512 },
+    ],
+    [
+      'has layers with a state (mamba_d_state), and which of them attend is not known here',
+      { model_type: 'new_hybrid', mamba_d_state: 16 },
+    ],
+    [
+      'has layers with a state (linear_attn_config), and which of them attend is not known here',
+      { model_type: 'new_hybrid', sliding_window: 512, linear_attn_config: { heads: 4 } },
+    ],
+    [
+      'goes through its layers more than once (total_ut_steps), and what is cached of that is not counted here',
+      { model_type: 'ouro', total_ut_steps: 4 },
+    ],
+    [
+      'is of an encoder-decoder, whose cache of what the encoder made is not counted here',
+      { model_type: 't5', d_model: 1024, d_kv: 128, num_heads: 128, num_layers: 24 },
+    ],
+    [
+      'is of an encoder-decoder, whose cache of what the encoder made is not counted here',
+      { model_type: 'another', is_encoder_decoder: true },
+    ],
+    [
+      'is of an encoder-decoder, whose cache of what the encoder made is not counted here',
+      { model_type: 'another', encoder_layers: 12, decoder_layers: 12 },
+    ],
+  ])('is not counted: %s', (reason, fields) => {
+    expect(readModelShape('config.json', JSON.stringify({ ...PLAIN, ...fields }))).toBe(reason);
+  });
+
+  it.each([
+    ['a sharing that is switched off', { use_cla: false, cla_share_factor: 2 }],
+    ['experts that all tokens share', { n_shared_experts: 2, shared_expert_intermediate_size: 512 }],
+    ['a state that is switched off', { mamba_enabled: false, linear_attn_config: null }],
+    [
+      'names of layers, whatever else there is',
+      { layer_types: Array(32).fill('full_attention'), ssm_cfg: {} },
+    ],
+    ['marks of layers that all attend', { attn_type_list: Array(32).fill(1), linear_attn_beta: 1 }],
+    ['no encoder', { is_encoder_decoder: false }],
+    ['a convolution of another part', { conv_bias: true, vision_config: { mamba_step: 2 } }],
+  ])('is counted with %s', (_, fields) => {
+    expect(shapeOf({ model_type: 'another', ...PLAIN, ...fields })).toMatchObject({
+      layers: 32,
+      kvHeads: 20,
+    });
+  });
+
   it('leaves out the last layers that use the keys of earlier ones', () => {
     const config = { ...CONFIGS['google/gemma-3-1b-it'], num_kv_shared_layers: 6 };
     expect(shapeOf(config)).toMatchObject({ layers: 20, slidingWindow: { tokens: 512, layers: 17 } });

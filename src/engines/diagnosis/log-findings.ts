@@ -91,7 +91,7 @@ export interface LogFindings {
   /** How long a request waited for its first token, by any of its ids. */
   addFirstToken(ids: readonly string[], firstTokenMs: number): void;
   /** Tokens of a prompt, and those that the engine had cached. */
-  addPrompt(promptTokens: number, cachedTokens: number): void;
+  addPrompt(line: LogLine, promptTokens: number, cachedTokens: number): void;
   /** What one candidate would have cost, and the weight of its overlap as it is written. */
   addCost(line: LogLine, cachedBlocks: number, overlapWeight: string | undefined): void;
   addSize(line: LogLine, details: SizeDetails): void;

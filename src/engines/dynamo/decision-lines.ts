@@ -28,7 +28,7 @@ export const DECISION_RULES: readonly LogRule[] = [
     if (firstTokenMs !== undefined) tally.addFirstToken(requestIdsOf(text), firstTokenMs);
     const prompt = numberOf(fieldOf(text, 'input_tokens'));
     const cached = numberOf(fieldOf(text, 'cached_tokens'));
-    if (prompt !== undefined && cached !== undefined) tally.addPrompt(prompt, cached);
+    if (prompt !== undefined && cached !== undefined) tally.addPrompt(line, prompt, cached);
   }),
   // Debug: "[ROUTING] Best: worker_7 dp_rank=0 with 17/18 blocks overlap".
   rule('[ROUTING] Best', (line, tally) => {

@@ -17,6 +17,8 @@ export interface SizeSighting {
   /** The worker, pod, component or model that it belongs to; empty when not known. */
   readonly who: string;
   readonly tokensPerBlock: number;
+  /** The model that it is of; undefined where the source names none or several. */
+  readonly model?: string;
   readonly basis: SizeBasis;
   readonly origin: Origin;
 }

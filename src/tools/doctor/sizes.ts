@@ -11,6 +11,8 @@ const SIDES: readonly Side[] = ['frontend', 'router', 'indexer', 'worker'];
 export interface SizeRow extends SizeSighting {
   /** What weaker sources say otherwise: a flag that nothing uses, a card that the engine does not follow. */
   readonly otherwise: readonly SizeSighting[];
+  /** The models that it has this number for, in small letters; none where no source names one. */
+  readonly models: readonly string[];
 }
 
 /** Two numbers that should be one. */
@@ -26,6 +28,8 @@ export interface SizeConflict {
   readonly theirs: SizeSighting;
   /** True when both numbers are those that decide at run time, and not only written down. */
   readonly isProof: boolean;
+  /** The model that it is of, where the router serves others too: what is found of them says nothing of it. */
+  readonly ofModel?: string;
 }
 
 /** Block sizes on every side. */
@@ -38,8 +42,9 @@ export interface SizeTable {
 
 /**
  * Joins what was seen of block sizes. For each program the strongest basis
- * counts. A router is compared with workers by the set of its numbers, as it
- * may serve several models: a worker whose number no router has is a conflict.
+ * counts. A router is compared with workers by the number of their model, and where
+ * that is not known by the set of its numbers, as it may serve several models: a worker
+ * whose number no router has is a conflict.
  */
 export function sizeTable({
   sizes,
@@ -131,7 +136,10 @@ function rowsOf(seen: readonly SizeSighting[]): readonly SizeRow[] {
       const numbers = [...new Set(strongest.map(({ tokensPerBlock }) => tokensPerBlock))];
       return numbers.flatMap((number) => {
         const row = strongest.find(({ tokensPerBlock }) => tokensPerBlock === number);
-        return row === undefined ? [] : [{ ...row, otherwise }];
+        const models = strongest.flatMap(({ tokensPerBlock, model }) =>
+          tokensPerBlock === number && model !== undefined ? [model.toLowerCase()] : [],
+        );
+        return row === undefined ? [] : [{ ...row, otherwise, models: [...new Set(models)] }];
       });
     })
     .sort(bySideAndName);
@@ -171,17 +179,24 @@ function sideConflicts(
   const best = Math.max(-1, ...own.map(({ basis }) => basisRank(basis)));
   // A number that only stands in a file does not count where a running program reported one.
   const routers = best >= basisRank('declared') ? own.filter(({ basis }) => basisRank(basis) === best) : own;
-  const numbers = new Set(routers.map(({ tokensPerBlock }) => tokensPerBlock));
-  const [ours] = routers;
-  if (ours === undefined) return [];
-  return workers
-    .filter(({ tokensPerBlock }) => !numbers.has(tokensPerBlock))
-    .map((theirs) => ({
-      between: 'sides' as const,
-      ours,
-      theirs,
-      isProof: isRuntime(theirs) && (isRuntime(ours) || (side !== 'frontend' && ours.basis === 'configured')),
-    }));
+  const models = new Set(routers.flatMap((row) => row.models));
+  return workers.flatMap((theirs) => {
+    const model = theirs.models.find((name) => models.has(name));
+    const mine = model === undefined ? routers : routers.filter((row) => row.models.includes(model));
+    const [ours] = mine;
+    if (ours === undefined || mine.some(({ tokensPerBlock }) => tokensPerBlock === theirs.tokensPerBlock))
+      return [];
+    return [
+      {
+        between: 'sides' as const,
+        ours,
+        theirs,
+        isProof:
+          isRuntime(theirs) && (isRuntime(ours) || (side !== 'frontend' && ours.basis === 'configured')),
+        ...(model !== undefined && models.size > 1 ? { ofModel: model } : {}),
+      },
+    ];
+  });
 }
 
 /** An engine may raise its own default: it does not count where running engines were asked. */

@@ -1,6 +1,6 @@
 import { countOf } from '../../core/text/lists.js';
 import { defaultSizeText } from '../../engines/descriptor/default-size.js';
-import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
+import { comparable, findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { basisRank } from './sizes.js';
 import { unreadIn } from './unread.js';
@@ -23,7 +23,12 @@ const ADD_ROUTER =
 export function findsTooLittle(measurements: Measurements): boolean {
   const found = findsBlocks(measurements);
   const { engineHits } = measurements;
-  return found !== undefined && engineHits !== undefined && found.share < engineHits.share / 2;
+  return found !== undefined && engineHits !== undefined && comparable(found) < engineHits.share / 2;
+}
+
+function foundPart(measurements: Measurements): number {
+  const found = findsBlocks(measurements);
+  return found === undefined ? 0 : comparable(found);
 }
 
 /** What the engines that were seen take when nothing is set: no proof, but where to look first. */
@@ -95,7 +100,7 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
   const unknowns: (Unknown | false)[] = [
     unread !== undefined && unread,
     findsTooLittle(measurements) && {
-      says: `Why the router finds less than half of what engines have (${percent(findsBlocks(measurements)?.share ?? 0)} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may show it.`,
+      says: `Why the router finds less than half of what engines have (${percent(foundPart(measurements))} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may show it.`,
       ask: 'Add the logs and metrics of all workers and frontends to this command: --logs FILE and --metrics URL, one for each',
     },
     routerHits.length === 0 && {

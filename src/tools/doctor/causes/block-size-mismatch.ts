@@ -1,10 +1,10 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { Finding } from '../../manifests/lint/findings/finding.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import type { Clue, ProposedFix } from '../diagnosis.js';
+import type { ProposedFix } from '../diagnosis.js';
 import { agreeFixes, alignFixes, registrationFixes } from '../fixes/align-block-size.js';
-import { blindness, engineReuses, noneFound } from '../measurements/cache-hits.js';
-import { findsWhatEnginesHave } from '../measurements/effects.js';
+import { blindWorkers } from '../measurements/blind-workers.js';
+import { blindness, engineReuses, noneFound, percent } from '../measurements/cache-hits.js';
 import { courseOf } from '../measurements/log-sums.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { basisRank, basisText, ownerOf, type SizeConflict } from '../sizes.js';
@@ -15,12 +15,12 @@ import {
   capitalised,
   missingParentsClue,
   missingShare,
-  partOfWorkers,
   routersNumber,
   sameSize,
   workingRouter,
 } from './routing-clues.js';
 import { type Numbers, numbersOf, pairOf } from './size-numbers.js';
+import { hitsOfAllConcerned, isOfOthers } from './whose-hits.js';
 
 /** Stores that fail from this share on are no accident. */
 const DOMINATING = 0.25;
@@ -35,7 +35,7 @@ const SIZE_RULES = [
 export const blockSizeMismatch: Cause = {
   id: 'block_size_mismatch',
   concerns: ({ router, dynamo, kvAccord }) => router || dynamo || kvAccord,
-  contradictedBy: hitsOfAllConcerned,
+  contradictedBy: (measurements) => hitsOfAllConcerned(measurements, conflictsOf(measurements)),
   suspect(measurements: Measurements): Suspicion | undefined {
     const conflicts = conflictsOf(measurements);
     const cluesFor: readonly ClueFor[] = [
@@ -43,6 +43,7 @@ export const blockSizeMismatch: Cause = {
       ...unprovenNumbers(measurements, conflicts),
       ...emptiedStores(measurements),
       ...missingParents(measurements),
+      ...missingParentsOfSome(measurements),
       ...emptyTree(measurements),
       ...blindRouter(measurements, 'sign'),
     ];
@@ -53,14 +54,14 @@ export const blockSizeMismatch: Cause = {
       headline:
         numbers === undefined
           ? (inFiles(measurements) ??
-            `Block-size mismatch${routersNumber(measurements)}: stores have parents that the router does not know, and nothing is found`)
+            `Block-size mismatch${ofSome(measurements)}${routersNumber(measurements)}: stores have parents that the router does not know, and nothing is found`)
           : `Block-size mismatch: ${numbers.text}`,
       explanation:
         'Router and engines split prompts into blocks independently of each other. With different sizes no block hash of one is ever a block hash of the other: stores have parents that the router never saw, nothing is ever found, and requests go by load alone. All of them complete, and no message names the block size.',
       cluesFor,
       cluesAgainst: [
         ...(conflicts.length > 0 ? [] : sameSize(measurements)),
-        ...workingRouter(measurements),
+        ...(isOfOthers(measurements, conflicts) ? [] : workingRouter(measurements)),
         ...onlyAtFirst(measurements),
         ...inertNumber(measurements, conflicts),
       ],
@@ -69,38 +70,6 @@ export const blockSizeMismatch: Cause = {
     };
   },
 };
-
-/**
- * A router that finds what engines have, where its hits are those of all that
- * the fault is said of: not for a worker that kv-accord keeps apart, nor for an
- * index or a router beside the one whose hits are known.
- */
-function hitsOfAllConcerned(measurements: Measurements): readonly Clue[] {
-  const conflicts = conflictsOf(measurements).filter(({ isProof }) => isProof);
-  const isKeptApart =
-    measurements.signal('accord_mismatch') !== undefined ||
-    measurements.signal('accord_conflict') !== undefined ||
-    conflicts.some(({ between }) => between === 'workers');
-  const hasFrontend =
-    measurements.sizes.rows.some(({ side }) => side === 'frontend') ||
-    measurements.evidence.metrics.some(({ program }) => program === 'dynamo-frontend');
-  const isBeside = conflicts.some(
-    ({ between, ours: { side } }) =>
-      between === 'sides' && (side === 'indexer' || (side === 'router' && hasFrontend)),
-  );
-  if (isKeptApart || isBeside) return [];
-  const dropping = measurements.signal('block_not_published');
-  const named = [...(dropping?.byWorker.keys() ?? [])].filter((who) => who !== '').length;
-  const served = measurements.decisions?.byWorker.size ?? 0;
-  const concerned =
-    conflicts.length > 0 || named === 0 || served === 0
-      ? partOfWorkers(
-          measurements,
-          conflicts.map(({ theirs }) => theirs.who),
-        )
-      : Math.min(1, named / served);
-  return findsWhatEnginesHave(measurements, { concerned });
-}
 
 /** The first that `lint` reports, where nothing was seen at run time. */
 function inFiles(measurements: Measurements): string | undefined {
@@ -272,6 +241,8 @@ function missingParents(measurements: Measurements): readonly ClueFor[] {
   const { stores } = measurements;
   const share = missingShare(measurements);
   const isReusedBlindly = engineReuses(measurements) !== undefined && blindness(measurements) !== undefined;
+  // Hits that end while stores lose their parents are no prompts that share nothing.
+  const hasEnded = measurements.ended !== undefined;
   return [
     ...when((share ?? 0) >= DOMINATING && stores, (counts) =>
       missingParentsClue(
@@ -282,7 +253,7 @@ function missingParents(measurements: Measurements): readonly ClueFor[] {
     ),
     ...when(measurements.signal('parent_block_not_found'), ({ count, first }) =>
       clueFor(
-        isReusedBlindly && (share ?? 1) >= DOMINATING ? 'signature' : 'sign',
+        hasEnded || (isReusedBlindly && (share ?? 1) >= DOMINATING) ? 'signature' : 'sign',
         `${countOf(count, 'warning')} "Failed to find parent block".`,
         first,
         'parents_missing',
@@ -300,6 +271,28 @@ function missingParents(measurements: Measurements): readonly ClueFor[] {
     ),
   ];
 }
+
+/** Of some workers nothing is ever found, of the others much. */
+function missingParentsOfSome(measurements: Measurements): readonly ClueFor[] {
+  const { decisions } = measurements;
+  return blindWorkers(measurements).map(({ worker, decisions: count, warnings, others }) =>
+    clueFor(
+      'signature',
+      `Worker ${worker} was chosen ${count} times, never with a block, while ${percent(others)} of the decisions for the others found some; ${countOf(warnings, 'warning')} of missing parents are its own.`,
+      decisions?.origin,
+      'parents_missing',
+    ),
+  );
+}
+
+/** ` of worker 11`, where the others are found. */
+function ofSome(measurements: Measurements): string {
+  const blind = blindWorkers(measurements).map(({ worker }) => worker);
+  const names = blind.slice(0, MAX_NAMED).join(', ');
+  return blind.length === 0 ? '' : ` of worker${blind.length === 1 ? '' : 's'} ${names}`;
+}
+
+const MAX_NAMED = 4;
 
 function emptyTree({ decisions }: Measurements): readonly ClueFor[] {
   return when(decisions?.largestTreeSize === 0 && decisions, ({ reporting, origin }) =>

@@ -1,7 +1,14 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import type { SettingSighting } from '../evidence.js';
-import { blindness, engineReuses, findsBlocks, MIN_DECISIONS, percent } from '../measurements/cache-hits.js';
+import {
+  blindness,
+  comparable,
+  engineReuses,
+  findsBlocks,
+  MIN_DECISIONS,
+  percent,
+} from '../measurements/cache-hits.js';
 import type { StoreCounts } from '../measurements/counters.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { isFalse, isTrue } from '../setting-values.js';
@@ -27,7 +34,8 @@ export function workingRouter(measurements: Measurements): readonly ClueAgainst[
 export function closeRouter(measurements: Measurements, part: number): ReturnType<typeof findsBlocks> {
   const found = findsBlocks(measurements);
   const { engineHits } = measurements;
-  const isClose = found !== undefined && (engineHits === undefined || found.share >= engineHits.share * part);
+  const isClose =
+    found !== undefined && (engineHits === undefined || comparable(found) >= engineHits.share * part);
   return isClose ? found : undefined;
 }
 
@@ -36,7 +44,7 @@ export function blindRouter(measurements: Measurements, weight: ClueFor['weight'
   return when(blindness(measurements), (blind) => [
     clueFor(
       'sign',
-      `The router found no cached block in ${countOf(blind.count, 'decision')}.`,
+      `The router found no cached block in ${countOf(blind.count, 'decision')}${sinceWhen(measurements)}.`,
       blind.origin,
       'router_blind',
     ),
@@ -51,6 +59,13 @@ export function blindRouter(measurements: Measurements, weight: ClueFor['weight'
       ),
     ),
   ]);
+}
+
+/** ` since 2026-10-02T10:21:36Z; before, …`, where hits have ended. */
+function sinceWhen({ ended }: Measurements): string {
+  return ended === undefined
+    ? ''
+    : ` since ${new Date(ended.sinceMs).toISOString()}; before, ${percent(ended.before)} of decisions found one`;
 }
 
 /** Which part of the workers whose block size was seen some are, 0 to 1; 1 when nobody is named. */

@@ -41,10 +41,10 @@ export function pairOf(value: string): readonly [string, string] | undefined {
   return ours === undefined || theirs === undefined ? undefined : [ours, theirs];
 }
 
-function conflictText({ ours, theirs, between }: SizeConflict): string {
+function conflictText({ ours, theirs, between, ofModel }: SizeConflict): string {
   switch (between) {
     case 'sides':
-      return `${sizeText(ours.side, ours)}, ${sizeText('worker', theirs)}`;
+      return `${sizeText(ours.side, ours)}, ${sizeText('worker', theirs)}${ofModel === undefined ? '' : ` (model ${ofModel})`}`;
     case 'own':
       return `${ownerOf(theirs)} publishes with a block size of ${ours.tokensPerBlock} and its engine uses ${theirs.tokensPerBlock}`;
     case 'workers':

@@ -12,7 +12,9 @@ const MAX_OPEN_REQUESTS = 4_096;
 
 class KindTally {
   readonly byWorker = new BoundedCounts(MAX_WORKERS);
+  readonly foundByWorker = new BoundedCounts(MAX_WORKERS);
   readonly rate = new RateBuckets();
+  readonly found = new RateBuckets();
   readonly load = new GaugeTally();
   readonly first: LogLine;
   last: LogLine;
@@ -42,6 +44,8 @@ export class Decisions {
   readonly #cold = new SpreadTally();
   readonly #warm = new SpreadTally();
   #largestTreeSize: number | undefined;
+  readonly #promptRate = new RateBuckets();
+  #prompts = 0;
   #promptTokens = 0;
   #engineCachedTokens = 0;
 
@@ -57,6 +61,10 @@ export class Decisions {
     tally.load.add(loadBlocks);
     tally.rate.add(line.ms, cachedBlocks ?? 0);
     if (cachedBlocks === 0) tally.withoutCache += 1;
+    else if (cachedBlocks !== undefined) {
+      tally.found.add(line.ms, 0);
+      tally.foundByWorker.add(worker);
+    }
     tally.cachedBlocks += cachedBlocks ?? 0;
     if (treeSize !== undefined) this.#largestTreeSize = Math.max(this.#largestTreeSize ?? 0, treeSize);
   }
@@ -75,7 +83,9 @@ export class Decisions {
     else this.#addFirstToken(firstTokenMs, cachedBlocks);
   }
 
-  addPrompt(promptTokens: number, cachedTokens: number): void {
+  addPrompt({ ms }: LogLine, promptTokens: number, cachedTokens: number): void {
+    this.#prompts += 1;
+    this.#promptRate.add(ms, cachedTokens, promptTokens);
     this.#promptTokens += promptTokens;
     this.#engineCachedTokens += cachedTokens;
   }
@@ -94,12 +104,17 @@ export class Decisions {
       largestTreeSize: this.#largestTreeSize,
       loadBlocks: tally.load.gauge,
       byWorker: tally.byWorker.counts,
+      foundByWorker: tally.foundByWorker.counts,
       rate: tally.rate.counts,
       cachedRate: tally.rate.sums,
+      foundRate: tally.found.counts,
       first: originOf(tally.first, ABOUT[kind]),
       last: originOf(tally.last, ABOUT[kind]),
+      prompts: this.#prompts,
       promptTokens: this.#promptTokens,
       engineCachedTokens: this.#engineCachedTokens,
+      promptRate: this.#promptRate.counts,
+      engineCachedRate: this.#promptRate.sums,
       firstTokenMs: { cold: this.#cold.spread, warm: this.#warm.spread },
     };
   }

@@ -44,14 +44,22 @@ export interface DecisionTally {
   /** What routers took for the load of chosen workers, in their own blocks: what is to be computed and what is held. */
   readonly loadBlocks: Gauge | undefined;
   readonly byWorker: ReadonlyMap<string, number>;
+  /** Decisions for which a block was found, by the worker that was chosen. */
+  readonly foundByWorker: ReadonlyMap<string, number>;
   readonly rate: RateSeries;
   /** Cached blocks in the same buckets. */
   readonly cachedRate: RateSeries;
+  /** Decisions for which a block was found, in buckets of their own. */
+  readonly foundRate: RateSeries;
   readonly first: Origin;
   readonly last: Origin;
-  /** Tokens of prompts and those that the engine had cached, where lines report both. */
+  /** Prompts whose lines report their tokens and those that the engine had cached; both summed, and over time. */
+  readonly prompts: number;
   readonly promptTokens: number;
   readonly engineCachedTokens: number;
+  readonly promptRate: RateSeries;
+  /** In the same buckets. */
+  readonly engineCachedRate: RateSeries;
   /** Milliseconds to the first token, where lines report it: of prompts without and with cached blocks. */
   readonly firstTokenMs: { readonly cold: Spread | undefined; readonly warm: Spread | undefined };
 }

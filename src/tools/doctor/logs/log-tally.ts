@@ -143,8 +143,8 @@ export class LogTally implements LogFindings {
     this.#decisions.addFirstToken(ids, firstTokenMs);
   }
 
-  addPrompt(promptTokens: number, cachedTokens: number): void {
-    this.#decisions.addPrompt(promptTokens, cachedTokens);
+  addPrompt(line: LogLine, promptTokens: number, cachedTokens: number): void {
+    this.#decisions.addPrompt(line, promptTokens, cachedTokens);
   }
 
   addCost(line: LogLine, cachedBlocks: number, overlapWeight: string | undefined): void {

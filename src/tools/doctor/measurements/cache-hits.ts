@@ -3,6 +3,7 @@ import type { Origin } from '../evidence.js';
 import type { LogSummary } from '../logs/log-summary.js';
 import { KNOWN_PAGES } from '../metrics/known-pages.js';
 import { type MetricsPage, sumOf, sumOfWanted, wantedText } from '../metrics/metrics-page.js';
+import type { EndedHits } from './decision-course.js';
 import type { DecisionSum } from './log-sums.js';
 import { largestBy, originOn, sharesOn, totalOf } from './measure.js';
 
@@ -10,6 +11,8 @@ import { largestBy, originOn, sharesOn, totalOf } from './measure.js';
 export interface Share {
   readonly share: number;
   readonly count: number;
+  /** The same as a part of prompt tokens, where `share` is one of decisions; undefined where it is not known. */
+  readonly tokens?: number;
   readonly origin: Origin;
 }
 
@@ -66,11 +69,21 @@ export function engineReuses({ engineHits }: Pick<CacheHits, 'engineHits'>): Eng
 /** Summaries of what routers expected to be cached of each prompt, 0 to 1. */
 const HIT_SUMMARIES = KNOWN_PAGES.flatMap(({ routerHitRates = [] }) => routerHitRates);
 
-/** What routers expected to be cached: by their metrics, then by the decisions in logs. */
+/** Tokens of the largest block that is common, where no size of the router is known. */
+const LARGEST_BLOCK = 256;
+
+/**
+ * What routers expected to be cached: by their metrics, then by the decisions in logs.
+ * Where hits have ended, those before it and totals from the start say nothing of now.
+ */
 export function routerHitsOf(
   pages: readonly MetricsPage[],
   decisions: DecisionSum | undefined,
+  ended: EndedHits | undefined,
+  routerTokens: number | undefined,
 ): readonly Share[] {
+  if (ended !== undefined)
+    return [{ share: ended.found / ended.decisions, count: ended.decisions, origin: ended.origin }];
   const onPages = pages.flatMap((page) =>
     HIT_SUMMARIES.flatMap((name) => {
       const sum = sumOf(page, `${name}_sum`);
@@ -82,7 +95,25 @@ export function routerHitsOf(
   );
   if (decisions === undefined || decisions.reporting === 0) return onPages;
   const share = (decisions.reporting - decisions.withoutCache) / decisions.reporting;
-  return [...onPages, { share, count: decisions.reporting, origin: decisions.origin }];
+  const tokens = tokenShareOf(decisions, routerTokens ?? LARGEST_BLOCK);
+  const { reporting: count, origin } = decisions;
+  return [...onPages, { share, count, origin, ...(tokens === undefined ? {} : { tokens }) }];
+}
+
+/** A block found is no prompt found: the part of prompt tokens, no less than what it is. */
+function tokenShareOf(
+  { cachedBlocks, reporting, prompts, promptTokens }: DecisionSum,
+  tokensPerBlock: number,
+): number | undefined {
+  if (prompts < MIN_DECISIONS || promptTokens === 0) return undefined;
+  // A request that is divided has two decisions, and a log may lack the ends of some.
+  const blocks = cachedBlocks / Math.min(reporting, prompts);
+  return Math.min(1, (blocks * tokensPerBlock) / (promptTokens / prompts));
+}
+
+/** What to compare with the part of tokens that engines had. */
+export function comparable({ share, tokens }: Share): number {
+  return tokens ?? share;
 }
 
 /** Counters of cached and of all prompt tokens, by what each program calls them; those of a whole fleet come first. */
@@ -102,12 +133,21 @@ interface TokenCount {
 export function engineHitsOf(
   pages: readonly MetricsPage[],
   logs: readonly LogSummary[],
+  ended: EndedHits | undefined,
 ): EngineHits | undefined {
+  if (ended !== undefined) return sinceOf(ended);
   for (const counters of TOKEN_COUNTERS) {
     const hits = hitsIn(pages.flatMap((page) => tokensOn(page, counters)));
     if (hits !== undefined) return hits;
   }
   return hitsInLogs(logs) ?? hitGauge(pages);
+}
+
+/** Where hits have ended, what engines had since then. */
+function sinceOf({ promptTokens, cachedTokens, origin }: EndedHits): EngineHits | undefined {
+  return promptTokens === 0
+    ? undefined
+    : { share: cachedTokens / promptTokens, cachedTokens, promptTokens, origin };
 }
 
 /** What one page counts of prompt tokens; nothing where it counts none. */

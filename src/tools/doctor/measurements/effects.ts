@@ -1,6 +1,6 @@
 import type { Clue } from '../diagnosis.js';
 import { type MetricsPage, sumOf } from '../metrics/metrics-page.js';
-import { type CacheHits, findsBlocks, MIN_DECISIONS, percent } from './cache-hits.js';
+import { type CacheHits, comparable, findsBlocks, MIN_DECISIONS, percent } from './cache-hits.js';
 
 const DOUBTED = 'kv_accord_router_worker_doubted';
 const OVER = 'kv_accord_router_worker_over_predicted_tokens_total';
@@ -26,7 +26,7 @@ export function findsWhatEnginesHave(
   const found = findsBlocks(measurements);
   const { engineHits } = measurements;
   if (found === undefined || found.count < MIN_DECISIONS) return [];
-  if (engineHits === undefined ? concerned < 1 || part > 0.5 : found.share < engineHits.share * part)
+  if (engineHits === undefined ? concerned < 1 || part > 0.5 : comparable(found) < engineHits.share * part)
     return [];
   const engines = engineHits === undefined ? '' : `, and engines had ${percent(engineHits.share)}`;
   return [

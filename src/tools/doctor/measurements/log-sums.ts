@@ -16,7 +16,15 @@ export interface SignalSum {
 export interface DecisionSum
   extends Pick<
     DecisionTally,
-    'count' | 'reporting' | 'withoutCache' | 'cachedBlocks' | 'largestTreeSize' | 'byWorker'
+    | 'count'
+    | 'reporting'
+    | 'withoutCache'
+    | 'cachedBlocks'
+    | 'largestTreeSize'
+    | 'byWorker'
+    | 'foundByWorker'
+    | 'prompts'
+    | 'promptTokens'
   > {
   readonly origin: Origin;
 }
@@ -51,6 +59,9 @@ export function decisionsOf(logs: readonly LogSummary[]): DecisionSum | undefine
     cachedBlocks: totalOf(found, ({ cachedBlocks }) => cachedBlocks),
     largestTreeSize: trees.length === 0 ? undefined : Math.max(...trees),
     byWorker: addedUp(found.map(({ byWorker }) => byWorker)),
+    foundByWorker: addedUp(found.map(({ foundByWorker }) => foundByWorker)),
+    prompts: totalOf(found, ({ prompts }) => prompts),
+    promptTokens: totalOf(found, ({ promptTokens }) => promptTokens),
     origin: (found.find(({ reporting }) => reporting > 0) ?? first).last,
   };
 }

@@ -17,6 +17,7 @@ import {
   storesOf,
   usageOf,
 } from './counters.js';
+import { type EndedHits, endedHitsOf } from './decision-course.js';
 import { type DecisionSum, decisionsOf, type SignalSum, signalOf } from './log-sums.js';
 import type { Measure } from './measure.js';
 import { type Seen, seenIn } from './seen.js';
@@ -29,6 +30,8 @@ export interface Measurements extends CacheHits {
   readonly seen: Seen;
   readonly dynamo: DynamoFacts;
   readonly decisions: DecisionSum | undefined;
+  /** A router that used to find blocks and finds none any more. */
+  readonly ended: EndedHits | undefined;
   readonly stores: StoreCounts | undefined;
   readonly published: PublishedCounts | undefined;
   /** Gaps in numbered streams, by counters. */
@@ -49,16 +52,19 @@ export function readMeasurements(gathered: Evidence, memory: readonly MemoryArit
   const evidence = inOneOrder(gathered);
   const { logs, metrics, settings } = evidence;
   const decisions = decisionsOf(logs);
+  const ended = endedHitsOf(logs);
+  const sizes = sizeTable(evidence);
   const isOfManifest = ofManifests(evidence.manifests);
   return {
     evidence,
     memory,
-    sizes: sizeTable(evidence),
+    sizes,
     seen: seenIn(evidence),
     dynamo: dynamoFacts(settings),
     decisions,
-    routerHits: routerHitsOf(metrics, decisions),
-    engineHits: engineHitsOf(metrics, logs),
+    ended,
+    routerHits: routerHitsOf(metrics, decisions, ended, routerTokensOf(sizes)),
+    engineHits: engineHitsOf(metrics, logs, ended),
     stores: storesOf(metrics),
     published: publishedOf(metrics),
     gaps: gapsOf(metrics),
@@ -69,4 +75,10 @@ export function readMeasurements(gathered: Evidence, memory: readonly MemoryArit
     settings: (wanted) => settings.filter(({ name }) => name === wanted),
     runtimeSettings: (wanted) => settings.filter((one) => one.name === wanted && !isOfManifest(one)),
   };
+}
+
+/** The largest block size that a router may have: a frontend serves several models. */
+function routerTokensOf({ rows }: SizeTable): number | undefined {
+  const sizes = rows.map(({ tokensPerBlock }) => tokensPerBlock);
+  return sizes.length === 0 ? undefined : Math.max(...sizes);
 }

@@ -55,7 +55,10 @@ class FoundOnPage implements PageFindings {
     // Ranks repeat their worker's number.
     const isKnown = this.sizes.some((one) => one.tokensPerBlock === tokensPerBlock && one.side === side);
     if (isKnown && side === 'worker') return;
-    this.sizes.push({ side, who, tokensPerBlock, basis: 'in_use', origin: this.#origin(sample, on) });
+    const model = side === 'worker' ? this.#model() : sample.labels.get('model');
+    const origin = this.#origin(sample, on);
+    const named = model === undefined ? {} : { model };
+    this.sizes.push({ side, who, tokensPerBlock, basis: 'in_use', origin, ...named });
   }
 
   addSetting(sample: MetricSample, name: SettingName, value: string | undefined, on: OnPage = {}): void {
@@ -63,6 +66,18 @@ class FoundOnPage implements PageFindings {
     if (value === undefined) return;
     const kept = value.slice(0, MAX_VALUE_CHARS);
     this.settings.push({ side, who, name, value: kept, isDefault: false, origin: this.#origin(sample, on) });
+  }
+
+  /** The model of a page that is of one alone. */
+  #model(): string | undefined {
+    const names = new Set<string>();
+    for (const samples of this.#page.samples.values())
+      for (const { labels } of samples) {
+        const name = labels.get('model_name') ?? labels.get('model');
+        if (name !== undefined && name !== '') names.add(name);
+      }
+    const [first, ...others] = names;
+    return others.length === 0 ? first : undefined;
   }
 
   #origin({ name, labels, valueText }: MetricSample, { labels: wanted }: OnPage): Origin {

@@ -80,6 +80,8 @@ export const SIGNALS = [
   'library_missing',
   /** What lies below a transfer fails: devices, drivers, memory that cannot be registered, a path that breaks. */
   'transfer_path_broken',
+  /** A network card that a library leaves out: others may be left. */
+  'card_unfit',
   /** A traceback through the part of an engine that moves or keeps KV blocks. */
   'connector_crashed',
   /** UCX says that it is of another version than the one that its user was built for: it mostly works all the same. */

@@ -160,6 +160,22 @@ const LOGS: readonly PublicLog[] = [
   },
   { name: 'mooncake-master-over-rdma', first: 'offload_failed', cure: 'kubectl get svc' },
   { name: 'mooncake-queue-pair', first: 'transfer_path_broken', cure: 'MC_GID_INDEX' },
+  { name: 'mooncake-gid-without-network-device', first: 'transfer_path_broken', cure: 'MC_GID_INDEX' },
+  { name: 'mooncake-device-files-missing', first: 'transfer_path_broken', cure: '/dev/infiniband' },
+  {
+    name: 'mooncake-cards-of-two-rails',
+    first: 'transfer_path_broken',
+    cure: 'rdma5 of this host has to reach rdma0',
+  },
+  { name: 'nixl-without-plugin', first: 'library_missing', cure: 'libplugin_UCX.so' },
+  { name: 'nixl-without-libfabric', first: 'library_missing', cure: 'libplugin_LIBFABRIC.so' },
+  { name: 'nixl-agent-not-known-any-more', first: 'transfer_path_broken', cure: 'still knows the old one' },
+  { name: 'nixl-no-common-backend', first: 'transfer_path_broken', cure: 'NIXL_BACKEND' },
+  { name: 'trtllm-transfer-buffer-poisoned', first: 'transfer_path_broken', cure: 'Restart this worker' },
+  { name: 'mooncake-hccl-prepare', first: 'transfer_path_broken', cure: 'hccn_tool -i N -tls -g' },
+  { name: 'vllm-ascend-address-of-docker', first: 'transfer_path_broken', cure: 'use_ascend_direct' },
+  { name: 'mori-card-without-atomics', first: 'transfer_path_broken', cure: 'MORI_IO_DISABLE_ATOMIC_MR=1' },
+  { name: 'mori-gid-index-of-the-user', first: 'transfer_path_broken', cure: 'MORI_IB_GID_INDEX' },
   { name: 'vllm-no-common-block-size', first: 'settings_refused', cure: '--block-size' },
   { name: 'dynamo-decode-without-prefill', first: 'role_missing', cure: 'role=prefill' },
   {
@@ -209,7 +225,7 @@ const LOGS: readonly PublicLog[] = [
   { name: 'vllm-nixl-with-pipeline', first: 'connector_crashed', cure: 'later version' },
   { name: 'vllm-block-size-of-16', first: 'settings_refused', cure: 'kubectl edit' },
   { name: 'mooncake-tcp-refused', first: 'transfer_path_broken', cure: 'kubectl get pods' },
-  { name: 'mooncake-retry-counter', first: 'transfer_path_broken', cure: 'UCX_NET_DEVICES' },
+  { name: 'mooncake-retry-counter', first: 'transfer_path_broken', cure: 'MC_GID_INDEX' },
   { name: 'vllm-flex-attention-blocks', first: 'settings_refused', cure: 'kubectl edit' },
   { name: 'dynamo-0.4-finds-blocks', first: 'healthy' },
   { name: 'dynamo-0.6-finds-blocks', first: 'healthy' },
@@ -378,6 +394,16 @@ const LOGS: readonly PublicLog[] = [
   { name: 'trtllm-triton-memory', first: 'unknown' },
   { name: 'mooncake-gid-of-the-user', first: 'unknown' },
   { name: 'mooncake-topology', first: 'unknown' },
+  { name: 'mooncake-leaves-a-card-out', first: 'unknown' },
+  { name: 'mooncake-connects-from-both-sides', first: 'unknown' },
+  { name: 'mori-over-xgmi', first: 'unknown' },
+  { name: 'mori-registers-by-dmabuf', first: 'unknown' },
+  { name: 'nixl-without-fast-infiniband', first: 'unknown' },
+  { name: 'vllm-ascend-connects', first: 'unknown' },
+  { name: 'trtllm-without-fabric-memory', first: 'unknown' },
+  { name: 'ucx-lists-missing-devices', first: 'unknown' },
+  { name: 'nixl-metadata-of-an-agent-to-come', first: 'unknown' },
+  { name: 'mooncake-hip-without-p2p', first: 'unknown' },
   { name: 'lmcache-xpu-stores', first: 'unknown' },
   { name: 'dynamo-trtllm-sequences', first: 'unknown' },
   { name: 'lmcache-mooncake-put', first: 'unknown' },
@@ -458,6 +484,16 @@ describe('logs after public texts', () => {
     const words = fixes.flatMap(({ says, commands }) => [says, ...commands]).join('\n');
     expect(cure === '' ? cure : words).toContain(cure);
   });
+
+  it.each(LOGS.filter(({ first }) => first === 'transfer_path_broken'))(
+    'counts lines of $name until they are gone',
+    async ({ name }) => {
+      const lines = await linesOf(name);
+      const [check = ''] = (await ofLines(lines)).assessments[0]?.fixes[0]?.verify ?? [];
+      const words = /grep -cE "([^"]+)"/.exec(check)?.[1] ?? 'no check';
+      expect(lines.filter((line) => new RegExp(words).test(line)).length).toBeGreaterThan(0);
+    },
+  );
 
   it.each(WRAPPERS)('makes the same of them behind %s', async (_name, wrap) => {
     for (const { name, first } of LOGS) {

@@ -1,13 +1,10 @@
 import { countOf } from '../../../core/text/lists.js';
 import { repairPath } from '../fixes/paths.js';
-import { PLAIN_PATH_FAULT } from '../logs/general/fault-classes.js';
+import { readPathFault, type SeenPathFault, seenPathFaultSays } from '../logs/general/path-faults.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueFor } from './clues.js';
 import { failedTransfers, transfersArrive } from './transfer-clues.js';
-
-/** Faults that say that something failed, and not what. */
-const GENERAL: ReadonlySet<string> = new Set([PLAIN_PATH_FAULT, 'the prefill engine could not send']);
 
 /** What lies below a transfer of KV blocks fails. */
 export const transferPathBroken: Cause = {
@@ -17,17 +14,21 @@ export const transferPathBroken: Cause = {
   suspect(measurements: Measurements): Suspicion | undefined {
     const broken = measurements.signal('transfer_path_broken');
     if (broken === undefined) return undefined;
-    // The particular faults say more than the error that the backend passes on.
-    const faults = [...broken.values.keys()];
-    const fault = faults.find((one) => !GENERAL.has(one)) ?? faults[0] ?? PLAIN_PATH_FAULT;
+    const fault = seenFault(measurements, [...broken.values.keys()], broken.first.text);
+    // A library that is not there at all passes such errors on too.
+    if (fault.isPlain && measurements.signal('library_missing') !== undefined) return undefined;
+    // Files that a store refuses leave its memory without a backend as well.
+    if (fault.id === 'no_common_backend' && measurements.signal('offload_failed') !== undefined)
+      return undefined;
+    const says = seenPathFaultSays(fault);
     return {
-      headline: `KV blocks cannot be moved between engines or to their store: ${fault}`,
+      headline: `KV blocks cannot be moved between engines or to their store: ${says}`,
       explanation:
-        'NIXL, UCX, Mooncake and libfabric move KV blocks past the engine, from device to device. Their errors are of the machine and the pod: devices that the pod does not see, memory that may not be locked, GPUs that cannot map each other, or an engine that has gone. Each request that is divided then fails or is computed again.',
+        'NIXL, UCX, Mooncake, libfabric and HCCL move KV blocks past the engine, from device to device. Their errors are of the machine and the pod: devices that the pod does not see, memory that may not be locked, GPUs that cannot map each other, or an engine that has gone. Each request that is divided then fails or is computed again.',
       cluesFor: [
         clueFor(
           'signature',
-          `${countOf(broken.count, 'line')} of libraries below a transfer: ${fault}.`,
+          `${countOf(broken.count, 'line')} of libraries below a transfer: ${says}.`,
           broken.first,
           'transfers_fail',
         ),
@@ -35,7 +36,43 @@ export const transferPathBroken: Cause = {
       ],
       cluesAgainst: [],
       explains: ['transfers_fail', 'prompts_recomputed'],
-      fixes: [repairPath(fault)],
+      fixes: fixesOf(measurements, fault, broken.values, broken.first.text),
     };
   },
 };
+
+/** The fault to repair: particular ones say more than the error that a backend passes on. */
+function seenFault(measurements: Measurements, values: readonly string[], firstLine: string): SeenPathFault {
+  const faults = values.map((value) => readPathFault(value));
+  const fault =
+    faults.find(({ isPlain, id }) => !isPlain && id !== 'poisoned') ?? faults[0] ?? readPathFault('');
+  const same = faults.filter(({ id }) => id === fault.id);
+  const library = [...same, ...faults, readPathFault('', firstLine)].find(
+    (one) => one.library !== undefined,
+  )?.library;
+  // Where no card is left, the line about one that was left out has the reason.
+  const [unfit] = measurements.signal('card_unfit')?.values.keys() ?? [];
+  return {
+    ...fault,
+    id: fault.id === 'no_device' && unfit !== undefined ? readPathFault(unfit).id : fault.id,
+    library,
+    cards: same.find(({ cards }) => cards !== undefined)?.cards,
+    hostAddress: same.find(({ hostAddress }) => hostAddress !== undefined)?.hostAddress,
+  };
+}
+
+/** A buffer that is of no more use needs its restart, whatever broke the transfer off. */
+function fixesOf(
+  measurements: Measurements,
+  fault: SeenPathFault,
+  values: ReadonlyMap<string, number>,
+  line: string,
+): Suspicion['fixes'] {
+  const poisoned = [...values.keys()]
+    .map((value) => readPathFault(value))
+    .find(({ id }) => id === 'poisoned');
+  const repairs = repairPath(fault, measurements, line);
+  return poisoned === undefined || fault.id === 'poisoned'
+    ? repairs
+    : [...repairPath(poisoned, measurements, line), ...repairs];
+}

@@ -27,6 +27,18 @@ const REPAIRS: Readonly<Record<TransferStep, readonly Repair[]>> = {
       ],
     },
   ],
+  too_slow: [
+    {
+      says: 'Compare the log of the prefill engine (kubectl logs PREFILL --since=15m), the links of both hosts (rdma link; hccn_tool -i 0 -link -g on NPUs) and how many requests are divided at a time; MC_TRANSFER_TIMEOUT=120 only where blocks arrive late',
+      why: 'Mooncake gives a transfer up after 30 s, and its request with it. A link that is down or has fallen back to a lower speed, NPUs whose channel hangs, and a prefill engine that is overloaded or gone all look like that from the decode engine.',
+      disturbs: 'nothing',
+      commands: [
+        'kubectl logs PREFILL --since=15m | grep -n -m5 -iE "error|traceback|failed"',
+        'rdma link    # state ACTIVE on both hosts',
+        environmentOf('each engine', 'MC_TRANSFER_TIMEOUT=120', 'seconds'),
+      ],
+    },
+  ],
   unknown: [
     {
       says: 'Give the doctor the log of the other engine too: kubectl logs PREFILL --since=15m, kubectl logs DECODE --since=15m',
@@ -55,6 +67,7 @@ const WAITS: Readonly<Record<TransferStep, readonly Repair[]>> = {
       commands: ['SGLANG_DISAGGREGATION_WAITING_TIMEOUT=600    # on each decode engine'],
     },
   ],
+  too_slow: [],
   unknown: [],
 };
 
@@ -94,7 +107,9 @@ export function repairTransfers(
   const repairs = [...REPAIRS[step], ...(isSglang ? WAITS[step] : [])].map((repair) => ({
     ...repair,
     files: [],
-    verify: ['kubectl logs DECODE --since=5m | grep -ciE "transfer failed|KV load failure"    # should be 0'],
+    verify: [
+      'kubectl logs DECODE --since=5m | grep -ciE "transfer failed|transfer timeout|failed to transfer|KV load failure"    # should be 0',
+    ],
   }));
   return isBufferSmall ? [LARGER_BUFFER, ...repairs] : repairs;
 }

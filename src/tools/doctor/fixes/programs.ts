@@ -2,6 +2,7 @@ import type { ProposedFix } from '../diagnosis.js';
 import { advisedVariable } from '../logs/general/refusals.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { argumentsOf, environmentOf } from './lines.js';
+import { findNixlPlugin } from './nixl-plugin.js';
 import { lineOf, onlyEngine } from './tuning.js';
 
 /** Makes NATS or etcd reachable. */
@@ -78,6 +79,8 @@ function shorterPath(): ProposedFix {
 
 /** Installs what a connector needs, in versions that belong together. */
 export function installLibrary(sentence: string): ProposedFix {
+  const plugin = findNixlPlugin(sentence);
+  if (plugin !== undefined) return plugin;
   const library = /nixl|lmcache|mooncake|flexkv|kvbm|hf3fs|memfabric|ibverbs|rdma|ucx/i
     .exec(sentence)?.[0]
     ?.toLowerCase();

@@ -4,6 +4,7 @@ import { AIBRIX_RULES } from './aibrix-rules.js';
 import type { CleanLine } from './clean-line.js';
 import { GENERAL_RULES } from './general/general-rules.js';
 import { PROGRAM_END_RULES } from './general/program-ends.js';
+import { TRANSFER_LIBRARY_RULES } from './general/transfer-library-rules.js';
 import { knownProgramOf } from './known-programs.js';
 import { isOwnRecord, KV_ACCORD_RULES } from './kv-accord-rules.js';
 import type { LogProgram } from './log-summary.js';
@@ -32,6 +33,7 @@ export class LogKnowledge {
       ...SPLIT_ROUTER_RULES,
       ...PRODUCTION_STACK_RULES,
       ...GENERAL_RULES,
+      ...TRANSFER_LIBRARY_RULES,
       ...PROGRAM_END_RULES,
     ];
     this.needles = new NeedleSearch(this.rules.map(({ needle }) => needle));

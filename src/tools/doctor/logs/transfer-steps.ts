@@ -2,15 +2,18 @@
  * The step at which a transfer of KV blocks ended:
  * - `not_taken_up`: the prefill engine was not given a place for the blocks;
  * - `not_received`: the decode engine waited for them;
+ * - `too_slow`: blocks moved, or seemed to, until the time limit of the library;
  * - `unknown`: the line does not say.
  */
-export type TransferStep = 'not_taken_up' | 'not_received' | 'unknown';
+export type TransferStep = 'not_taken_up' | 'not_received' | 'too_slow' | 'unknown';
 
 const STEPS: readonly (readonly [pattern: RegExp, step: TransferStep])[] = [
   // SGLang: "Request … timed out after 300.0s in KVPoll.Bootstrapping", of the prefill engine.
   [/KVPoll\.Bootstrapping/, 'not_taken_up'],
   // SGLang's decode engine, and vLLM's "RDMA read TIMED OUT".
   [/KVPoll\.WaitingForInput|TIMED OUT/, 'not_received'],
+  // Mooncake: "Sync batch data transfer timeout after 33061142969ns".
+  [/data transfer timeout/, 'too_slow'],
 ];
 
 /** The step that reasons of failed transfers name; the first that names one counts. */

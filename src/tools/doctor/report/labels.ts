@@ -80,6 +80,7 @@ export const SIGNAL_LABELS: Readonly<Record<Signal, string>> = {
   library_missing: 'libraries that are missing',
   ucx_differs: 'another version of UCX than expected',
   transfer_path_broken: 'paths of transfers that fail',
+  card_unfit: 'network cards that are left out',
   connector_crashed: 'tracebacks of KV connectors',
   settings_refused: 'settings that are refused',
   control_plane_unreachable: 'NATS or etcd not reached',

@@ -3,9 +3,11 @@ import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { crashText } from '../crash-text.js';
 import { connectionFaultOf } from './connection-faults.js';
-import { type Fault, faultOf, PLAIN_PATH_FAULT, pathFaultOf } from './fault-classes.js';
+import { type Fault, faultOf } from './fault-classes.js';
+import { isErrorOfGlog } from './glog.js';
+import { pathFaultValue, readPathFault } from './path-faults.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
-import { CONNECTOR_FILES, STORE_FILES, TRANSFER_FILES } from './source-files.js';
+import { CONNECTOR_FILES, STORE_FILES } from './source-files.js';
 
 /** Exceptions of Python, by their names as the last line of a traceback has them. */
 const EXCEPTIONS = [
@@ -54,29 +56,6 @@ const OTHER_EXCEPTIONS = [
   'ddress already in use',
   '() missing 1 required',
   "'NoneType' object is not",
-] as const;
-
-/** Texts of particular faults of libraries below a transfer, which are no errors by their level everywhere. */
-const PARTICULAR = [
-  'emory is detected as host',
-  ' support was not found! ',
-  ' not available, please use one or more of',
-  'failed to select lane for local device',
-  'EFA internal error: (',
-  'Deserialization of tag ',
-  '[GE][MODULE]',
-  'HcclException',
-] as const;
-
-/** Errors of NIXL, without those that say that a transfer has not ended or is not supported. */
-const NIXL_ERRORS = [
-  'NIXL_ERR_BACKEND',
-  'NIXL_ERR_REMOTE_DISCONNECT',
-  'NIXL_ERR_NOT_FOUND',
-  'NIXL_ERR_INVALID_PARAM',
-  'NIXL_ERR_UNKNOWN',
-  'NIXL_ERR_MISMATCH',
-  'NIXL_ERR_CANCELED',
 ] as const;
 
 /** Sentences of a lack of room, which programs also write without the name of an exception. */
@@ -147,25 +126,6 @@ export const GENERAL_RULES: readonly LogRule[] = [
         found.addError(line, { sentence: sentenceFrom(line.text, needle), about: needle });
     }),
   ),
-  ...TRANSFER_FILES.map((needle) =>
-    rule(needle, (line, found) => {
-      const fault = pathFaultOf(line.text);
-      // A warning counts where it names one of the faults: "W0613 … ucx_utils.cpp:43] Unexpected UCX error: Endpoint timeout".
-      if (!isErrorOfGlog(line.text) && !(isWarningOfGlog(line.text) && fault.value !== PLAIN_PATH_FAULT))
-        return;
-      add(line, found, fault, needle);
-    }),
-  ),
-  rule('Please set max locked memory', (line, found) =>
-    add(line, found, pathFaultOf(line.text), 'max locked memory'),
-  ),
-  // Whatever file, level or date they have: NIXL in an engine of C++ writes "E ucx_utils.cpp:585]"; Ascend's runtime has a form of its own.
-  ...PARTICULAR.map((needle) =>
-    rule(needle, (line, found) => {
-      const fault = pathFaultOf(line.text);
-      if (fault.value !== PLAIN_PATH_FAULT) add(line, found, fault, needle.trim());
-    }),
-  ),
   // "UCP API version is incompatible: required >= 1.18, actual 1.16.0 (loaded from …)", "UCP version is incompatible, required: 1.18, actual: 1.12".
   rule(' version is incompatible', (line, found) => {
     if (!line.text.includes('UCP ')) return;
@@ -184,12 +144,6 @@ export const GENERAL_RULES: readonly LogRule[] = [
     const value = `the path of a socket is longer than 107 characters: ${path}`.slice(0, 180);
     found.addSignal('settings_refused', line, { value, about: 'is longer than 107 characters' });
   }),
-  // The second where a viewer colours the level. No shorter one for both: it costs a tenth of the speed.
-  ...[' UCX  ERROR ', ' UCX  \u001b['].map((needle) =>
-    rule(needle, (line, found) => {
-      if (line.text.includes(' UCX  ERROR ')) add(line, found, pathFaultOf(line.text), 'UCX  ERROR');
-    }),
-  ),
   ...STORE_FILES.map((needle) =>
     rule(needle, (line, found) => {
       if (!isErrorOfGlog(line.text)) return;
@@ -217,26 +171,9 @@ export const GENERAL_RULES: readonly LogRule[] = [
   rule('(ucs_handle_error', (line, found) =>
     found.addSignal('connector_crashed', line, { value: 'UCX', about: 'ucs_handle_error' }),
   ),
-  // TensorRT-LLM, for every request after a transfer that broke off: "… left the buffer pool poisoned. The process must restart …".
-  ...['left the buffer pool poisoned', 'Error in kv cache transfer for'].map((needle) =>
-    rule(needle, (line, found) =>
-      found.addSignal('transfer_path_broken', line, {
-        value: 'the other engine is gone or is not reached',
-        about: needle,
-      }),
-    ),
-  ),
   // A traceback through the client of Redis.
   rule('/redis/connection.py"', (line, found) =>
     found.addSignal('offload_failed', line, { value: 'Redis is not reached', about: 'redis/connection.py' }),
-  ),
-  ...['Failed to get kvcache from prefill instance', 'Failed to send kv chunk of'].map((needle) =>
-    rule(needle, (line, found) =>
-      found.addSignal('transfer_path_broken', line, {
-        value: 'the prefill engine could not send',
-        about: needle,
-      }),
-    ),
   ),
   ...CONNECTOR_FILES.map((needle) =>
     rule(needle, (line, found) => {
@@ -250,9 +187,6 @@ export const GENERAL_RULES: readonly LogRule[] = [
     found.addSignal('transfer_failed', line, { value: sentence, about: 'Failed to transfer KV cache' });
     if (sentence !== undefined) found.addReason(line, sentence);
   }),
-  ...NIXL_ERRORS.map((needle) =>
-    rule(needle, (line, found) => add(line, found, pathFaultOf(line.text), needle)),
-  ),
   // What the loader of libraries says: "…/libplugin_UCX_MO.so: undefined symbol: _ZN12nixl…".
   rule(': undefined symbol: ', (line, found) => {
     if (!hasException(line.text)) add(line, found, faultOf(line.text), 'undefined symbol');
@@ -324,11 +258,6 @@ function sentenceFrom(text: string, needle: string): string {
   return text.slice(at - name.length);
 }
 
-/** glog: "E0613 08:28:11.555796 7053 ucx_utils.cpp:512] Failed to create endpoint". */
-function isErrorOfGlog(text: string): boolean {
-  return /(?:^|[\s\]|])[EF](?:\d{4}(?:\d{4})? \d\d:\d\d| [\w-]{1,60}\.(?:cpp|cc|h):\d{1,6}\])/.test(text);
-}
-
 /** The errors of coro_rpc, by which clients and master of Mooncake speak. */
 function storeFaultOf(text: string): string {
   if (/invalid rpc arg|function not registered|unknown protocol|protocol error/i.test(text))
@@ -340,14 +269,13 @@ function storeFaultOf(text: string): string {
   return isUnreached ? 'Mooncake is not reached' : 'Mooncake does not move its blocks';
 }
 
-function isWarningOfGlog(text: string): boolean {
-  return /(?:^|[\s\]|])W\d{4}(?:\d{4})? \d\d:\d\d/.test(text);
-}
-
 function hasException(text: string): boolean {
   return EXCEPTIONS.some((name) => text.includes(name));
 }
 
 function add(line: LogLine, found: LogFindings, fault: Fault | undefined, about: string): void {
-  if (fault !== undefined) found.addSignal(fault.signal, line, { value: fault.value, about });
+  if (fault === undefined) return;
+  const isOfPath = fault.signal === 'transfer_path_broken';
+  const value = isOfPath ? pathFaultValue(readPathFault(fault.value).id, line.text) : fault.value;
+  found.addSignal(fault.signal, line, { value, about });
 }

@@ -1,0 +1,121 @@
+import type { LogFindings } from '../../../../engines/diagnosis/log-findings.js';
+import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
+import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+import { missingLibraryOf } from './fault-classes.js';
+import { isErrorOfGlog, isWarningOfGlog } from './glog.js';
+import { namedPathFault, type PathFaultId, pathFaultValue } from './path-faults.js';
+import { TRANSFER_FILES, TRANSFER_SENTENCES } from './source-files.js';
+
+/** Texts of particular faults, which are no errors by their level everywhere. */
+const PARTICULAR = [
+  'emory is detected as host',
+  ' support was not found! ',
+  ' not available, please use one or more of',
+  'failed to select lane for local device',
+  'EFA internal error: (',
+  'Deserialization of tag ',
+  // Ascend's runtime has a form of its own, of several lines: "E19999[PID: 144223] … Call …HcclCommPrepare(…) fail, ret: 0x13[FUNC:Initialize]…".
+  '[GE][MODULE]',
+  'HcclException',
+  'HcclCommPrepare',
+  'Failed to check peer process ret status',
+  // The driver of AMD's cards: "ionic_comp_msn:1277: cqe with error 12 for 0x1 (msn), qpid 2048 cqid 2049".
+  'cqe with error ',
+  // MoRI.
+  'ProcessOneCqe: [ROOT CAUSE]',
+  'user-specified gid index',
+  'auto-detect a valid GID',
+] as const;
+
+/** Errors of NIXL, without those that say that a transfer has not ended or is not supported. */
+const NIXL_ERRORS = [
+  'NIXL_ERR_BACKEND',
+  'NIXL_ERR_REMOTE_DISCONNECT',
+  'NIXL_ERR_NOT_FOUND',
+  'NIXL_ERR_INVALID_PARAM',
+  'NIXL_ERR_UNKNOWN',
+  'NIXL_ERR_MISMATCH',
+  'NIXL_ERR_CANCELED',
+] as const;
+
+/** Network cards that are left out: the reason where none is left, and nothing where others are. */
+const UNFIT_CARDS: readonly (readonly [needle: string, id: PathFaultId])[] = [
+  // "User-specified GID index 0 on mlx5_8/ has no associated network device, may not be optimal for RDMA operations".
+  ['has no associated network device', 'gid'],
+  ['Skipping unavailable device', 'device_files'],
+];
+
+/** A warning that names another way which was taken. */
+const WAY_OUT = /fall(?:ing|s)? ?back|simultaneous-open|P2P (?:access|unavailable)|will (?:be )?retr/i;
+
+/** Lines of libraries that move KV blocks: UCX, NIXL, libfabric, Mooncake, Ascend's HCCL and MoRI. */
+export const TRANSFER_LIBRARY_RULES: readonly LogRule[] = [
+  ...TRANSFER_FILES.map((needle) =>
+    rule(needle, (line, found) => {
+      const isError = isErrorOfGlog(line.text);
+      if (!isError && !isWarningOfGlog(line.text)) return;
+      const missing = missingLibraryOf(line.text);
+      if (missing !== undefined)
+        found.addSignal(missing.signal, line, { value: missing.value, about: needle });
+      // A warning counts where it names one of the faults: "W0613 … ucx_utils.cpp:43] Unexpected UCX error: Endpoint timeout".
+      else if (isError) add(line, found, namedPathFault(line.text) ?? 'backend_error', needle);
+      else if (!WAY_OUT.test(line.text)) add(line, found, namedPathFault(line.text), needle);
+    }),
+  ),
+  ...TRANSFER_SENTENCES.map((needle) =>
+    rule(needle, (line, found) => {
+      if (isErrorOfGlog(line.text)) add(line, found, namedPathFault(line.text), needle);
+    }),
+  ),
+  ...PARTICULAR.map((needle) =>
+    rule(needle, (line, found) => add(line, found, namedPathFault(line.text), needle.trim())),
+  ),
+  // MoRI: "… RegisterRdmaMemoryRegion failed! addr:0x7382…, accessFlag:15, errno:22 (Invalid argument)"; it tries one way and then another: "RegisterRdmaMemoryRegionAuto dmabuf registration failed (…)".
+  rule('RegisterRdmaMemoryRegion', (line, found) => {
+    if (/MemoryRegion\w* failed/.test(line.text))
+      add(line, found, namedPathFault(line.text), 'RegisterRdmaMemoryRegion');
+  }),
+  ...UNFIT_CARDS.map(([needle, id]) =>
+    rule(needle, (line, found) =>
+      found.addSignal('card_unfit', line, { value: pathFaultValue(id, line.text), about: needle }),
+    ),
+  ),
+  rule('Please set max locked memory', (line, found) =>
+    add(line, found, 'memory_limit', 'max locked memory'),
+  ),
+  // The second where a viewer colours the level. No shorter one for both: it costs a tenth of the speed.
+  ...[' UCX  ERROR ', ' UCX  \u001b['].map((needle) =>
+    rule(needle, (line, found) => {
+      if (line.text.includes(' UCX  ERROR '))
+        add(line, found, namedPathFault(line.text) ?? 'backend_error', 'UCX  ERROR');
+    }),
+  ),
+  ...NIXL_ERRORS.map((needle) =>
+    rule(needle, (line, found) => add(line, found, namedPathFault(line.text) ?? 'backend_error', needle)),
+  ),
+  // "NIXL ERROR   _api.py:300 Skipping backend registration UCX due to the missing plugin."
+  rule('due to the missing plugin', (line, found) => {
+    const missing = missingLibraryOf(line.text);
+    if (missing !== undefined)
+      found.addSignal(missing.signal, line, { value: missing.value, about: 'missing plugin' });
+  }),
+  // TensorRT-LLM: "Cannot assign cache transfer buffer … left the buffer pool poisoned. The process must restart …".
+  rule('left the buffer pool poisoned', (line, found) =>
+    add(line, found, 'poisoned', 'left the buffer pool poisoned'),
+  ),
+  rule('Error in kv cache transfer for', (line, found) =>
+    add(line, found, 'peer_gone', 'Error in kv cache transfer for'),
+  ),
+  // Mooncake's interface for Python, at the level of information: "Sync batch data transfer timeout after 33061142969ns".
+  rule('data transfer timeout after ', (line, found) =>
+    found.addSignal('transfer_failed', line, { value: 'data transfer timeout', about: 'transfer timeout' }),
+  ),
+  ...['Failed to get kvcache from prefill instance', 'Failed to send kv chunk of'].map((needle) =>
+    rule(needle, (line, found) => add(line, found, 'prefill_silent', needle)),
+  ),
+];
+
+function add(line: LogLine, found: LogFindings, id: PathFaultId | undefined, about: string): void {
+  if (id !== undefined)
+    found.addSignal('transfer_path_broken', line, { value: pathFaultValue(id, line.text), about });
+}

@@ -1,5 +1,5 @@
 import { countOf } from '../../../core/text/lists.js';
-import { acceptableSettings } from '../fixes/programs.js';
+import { acceptableSettings } from '../fixes/refused-settings.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -24,7 +24,7 @@ export const settingsRefused: Cause = {
       ],
       cluesAgainst: [],
       explains: ['no_stores', 'transfers_fail', 'prompts_recomputed'],
-      fixes: [acceptableSettings(sentence)],
+      fixes: [acceptableSettings(measurements, sentence)],
     };
   },
 };

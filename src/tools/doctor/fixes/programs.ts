@@ -1,7 +1,6 @@
 import type { ProposedFix } from '../diagnosis.js';
-import { advisedVariable } from '../logs/general/refusals.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { argumentsOf, environmentOf } from './lines.js';
+import { environmentOf } from './lines.js';
 import { findNixlPlugin } from './nixl-plugin.js';
 import { lineOf, onlyEngine } from './tuning.js';
 
@@ -24,59 +23,6 @@ export function reachControlPlane(names: readonly string[]): ProposedFix {
   };
 }
 
-/** Changes what a sentence demands. */
-export function acceptableSettings(sentence: string): ProposedFix {
-  const variable = advisedVariable(sentence);
-  if (variable !== undefined)
-    return {
-      says: `Set ${variable}, as the sentence asks`,
-      why: 'The program names the setting that this model and this connector need together; engines of both roles need the same.',
-      disturbs: 'one_worker_at_a_time',
-      files: [],
-      commands: [environmentOf('each engine', variable)],
-      verify: ['kubectl logs POD --since=5m | grep -cE "Error: |error: "    # should be 0'],
-    };
-  if (/longer than 107 characters/.test(sentence)) return shorterPath();
-  const flags = [...new Set(sentence.match(/--[a-z][\w-]{2,60}/g) ?? flagsOf(sentence))].slice(0, 3);
-  const isPicker = /onfiguration|load config|plugin/i.test(sentence) && flags.length === 0;
-  const isUnknown = /unrecognized arguments/.test(sentence);
-  const named = flags.join(', ');
-  return {
-    says: isPicker
-      ? 'Write an EndpointPickerConfig that this version accepts (kubectl edit configmap): plugins that it has, each named in plugins before a profile refers to it'
-      : isUnknown
-        ? `Start the program without ${named || 'the argument that it does not know (kubectl edit)'}, or run a version that has it`
-        : named === ''
-          ? 'Set what the sentence names as it asks: kubectl edit'
-          : /no common block size/i.test(sentence)
-            ? 'Start the engine without --block-size, or with one that all attention backends of the model take (a multiple of 16 as a rule, 64 for MLA)'
-            : `Set ${named} as the sentence asks`,
-    why: isPicker
-      ? 'Names of plugins and of their parameters change between versions. The picker does not start, or runs without the scorer, and the gateway then sends requests anywhere or nowhere.'
-      : 'The program checks combinations of model, attention, cache and connector at its start. A later version may allow what this one refuses; its release notes name it.',
-    disturbs: 'one_worker_at_a_time',
-    files: [],
-    commands: flags.length === 0 ? [] : [argumentsOf('the program', named, 'as the sentence asks')],
-    verify: ['kubectl logs POD --since=5m | grep -cE "Error: |error: "    # should be 0'],
-  };
-}
-
-/** Flags of a setting that a sentence names in words. */
-function flagsOf(sentence: string): readonly string[] {
-  return /no common block size/i.test(sentence) ? ['--block-size', '--attention-backend'] : [];
-}
-
-function shorterPath(): ProposedFix {
-  return {
-    says: 'Give the sockets a shorter path: a shorter engine_id and lmcache_rpc_port in --kv-transfer-config, and TMPDIR=/tmp or VLLM_RPC_BASE_PATH=/tmp on the engine',
-    why: 'Linux takes 107 characters for the path of a socket, and programs put folder, engine id and name of the port into it one behind the other.',
-    disturbs: 'one_worker_at_a_time',
-    files: [],
-    commands: [environmentOf('each engine', 'VLLM_RPC_BASE_PATH=/tmp TMPDIR=/tmp')],
-    verify: ['kubectl logs POD --since=5m | grep -c "longer than 107"    # should be 0'],
-  };
-}
-
 /** Installs what a connector needs, in versions that belong together. */
 export function installLibrary(sentence: string): ProposedFix {
   const plugin = findNixlPlugin(sentence);
@@ -91,6 +37,9 @@ export function installLibrary(sentence: string): ProposedFix {
   };
   const name = packages[library ?? ''];
   if (/UC[PXST] (?:API |library )?version/.test(sentence)) return oneUcx();
+  if (OF_DYNAMO.test(sentence)) return oneRelease();
+  const module = /No module named '(\w+)\.[\w.]+'/.exec(sentence)?.[1];
+  if (module !== undefined) return otherVersion(module, packages[module] ?? module);
   const isSystem = /ibverbs|rdma|ucx/.test(library ?? '');
   return {
     says: isSystem
@@ -105,6 +54,36 @@ export function installLibrary(sentence: string): ProposedFix {
     verify: [
       `kubectl exec POD -- python3 -c "import ${library === 'mooncake' ? 'mooncake.engine' : (library ?? 'nixl')}"    # ends without an error`,
     ],
+  };
+}
+
+/** Names that Dynamo and the engine that it was built for share. */
+const OF_DYNAMO =
+  /Remote(?:Prefill|Decode)(?:Request|Params)|Method '\w+' is not implemented|has no attribute '\w*(?:nixl_metadata|remote_prefill|remote_nixl)/;
+
+/** Dynamo brings an engine of one version, which has what its workers call. */
+function oneRelease(): ProposedFix {
+  return {
+    says: 'Run the runtime and the engine that were released together: pip install the engine that ai-dynamo of this version pins as its extra, or build the image from one tag; without speculative decoding until then',
+    why: 'The worker calls the engine by names that this engine does not have, or gets messages of a version that has other fields. A later engine as its own project releases it lacks them as well.',
+    disturbs: 'all_workers',
+    files: [],
+    commands: [
+      'kubectl exec POD -- pip list | grep -iE "ai-dynamo|llm|lang|nixl"    # the versions that are there',
+    ],
+    verify: ['kubectl logs POD --since=5m | grep -cE "has no attribute|is not implemented"    # should be 0'],
+  };
+}
+
+/** A module within a package that is there: the package is of another version. */
+function otherVersion(module: string, name: string): ProposedFix {
+  return {
+    says: `Run ${module} in the version that this engine, and a router that imports it, are built for: pip install ${name}==VERSION; kubectl exec POD -- pip list shows the one that is there`,
+    why: `${module} itself may well be installed: a module within it is missing, which versions rename (lmcache.experimental became lmcache.v1). Either that package or what imports it is older: a connector of an older engine generation too.`,
+    disturbs: 'all_workers',
+    files: [],
+    commands: [`kubectl exec POD -- pip list | grep -iE "${module}|torch"    # the versions that are there`],
+    verify: [`kubectl exec POD -- python3 -c "import ${module}"    # ends without an error`],
   };
 }
 

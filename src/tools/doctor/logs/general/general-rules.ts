@@ -136,7 +136,9 @@ export const GENERAL_RULES: readonly LogRule[] = [
   rule("' object has no attribute '", (line, found) => {
     if (hasException(line.text)) return;
     const from = line.text.search(/'[\w.]{1,120}' object has no attribute/);
-    if (from !== -1) add(line, found, faultOf(line.text.slice(from)), 'object has no attribute');
+    // In its own form the exception ends with a quote: `AttributeError("'A' object has no attribute 'b'")`.
+    const sentence = line.text.slice(from).replace(/["')\]}]{2,}$/, "'");
+    if (from !== -1) add(line, found, faultOf(sentence), 'object has no attribute');
   }),
   // A socket of ZMQ below a folder with a long name: "ipc path "/tmp/…" is longer than 107 characters".
   rule('is longer than 107 characters', (line, found) => {
@@ -190,6 +192,14 @@ export const GENERAL_RULES: readonly LogRule[] = [
   // What the loader of libraries says: "…/libplugin_UCX_MO.so: undefined symbol: _ZN12nixl…".
   rule(': undefined symbol: ', (line, found) => {
     if (!hasException(line.text)) add(line, found, faultOf(line.text), 'undefined symbol');
+  }),
+  // The text of an exception alone, as a whole message: "ERROR 07-08 11:49:03 [engine.py:458] No module named 'lmcache.experimental'".
+  rule("] No module named '", (line, found) => {
+    if (!/\b(?:ERROR|CRITICAL|FATAL)\b.{0,120}\] No module named '[\w.]{1,120}'\s*$/.test(line.text)) return;
+    const sentence = line.text.slice(line.text.lastIndexOf("No module named '"));
+    const fault = faultOf(sentence);
+    add(line, found, fault, 'No module named');
+    found.addError(line, { sentence, about: 'No module named', isNamed: fault !== undefined });
   }),
   // A connector of the engine V1 in an engine V0, or the other way round.
   rule('issubclass(connector_cls, KVConnectorBase', (line, found) =>

@@ -24,10 +24,13 @@ const ENDS = [
   'panic: runtime error',
   ' panicked at ',
   'Background loop has errored',
+  // Dynamo up to 0.3: the exception follows in its own form, and the prefill worker exits.
+  'prefill queue handler failed: ',
 ] as const;
 
 /** Lines that say by themselves what went wrong, without the name of an exception of Python. */
 const ERRORS = [
+  'prefill queue handler failed: ',
   'terminate called after throwing',
   'Fatal Python error: ',
   'Segmentation fault',

@@ -7,6 +7,11 @@ const DEMAND =
 /** A part that moves or keeps KV blocks, which says what it takes. */
 const PART =
   /\b(?:nixl|mooncake|lmcache|moriio|flexkv|kvbm)\b.{0,160}\b(?:requires?|not supported|does not (?:yet )?support|only supports?|only supported|incompatible|mutually exclusive)\b|\b(?:requires?|only supported|not supported|incompatible|mutually exclusive)\b.{0,80}\b(?:nixl|mooncake|lmcache|moriio|flexkv|kvbm)\b/i;
+/** A class of an engine that says what it takes: "HiRadixCache only supports MHA and MLA yet". */
+const CLASS =
+  /\b(?:[A-Z]\w*(?:Cache|Connector|CacheManager|CacheController|OffloadingSpec)|host_pool)\b (?:only supports?|does(?: not|n'?t) (?:yet )?support)\b/;
+/** A setting that another one needs: "controller_pull_url is required when enable_controller=True". */
+const NEEDED = /\b[a-z]+_[a-z_]+ (?:is|are) required .{0,40}\bwhen [a-z]+_[a-z_]+ ?==? ?\w/;
 /** What one request has wrong, what two engines differ in (read by rules of its own), and what is no word of a program. */
 const NOT_SETTINGS =
   /\b(?:bootstrap_room|room|req(?:uest)?_?id|request|prompt|messages?|remote|peer|prefill server|prefill_result|disaggregated[ _]params|compatibility hash|lookup response|sampling|tool|json_schema|grammar|http)\b/i;
@@ -17,7 +22,9 @@ const VARIABLE =
 /** Settings that a program refuses, by what it demands of them. */
 export function refusalOf(sentence: string): Fault | undefined {
   if (NOT_SETTINGS.test(sentence)) return undefined;
-  const isRefusal = (SUBJECT.test(sentence) && DEMAND.test(sentence)) || PART.test(sentence);
+  const isRefusal =
+    (SUBJECT.test(sentence) && DEMAND.test(sentence)) ||
+    [PART, CLASS, NEEDED].some((pattern) => pattern.test(sentence));
   if (!isRefusal && !VARIABLE.test(sentence)) return undefined;
   return { signal: 'settings_refused', value: plain(sentence) };
 }

@@ -17,8 +17,14 @@ export function faultOfTraceback(traceback: Traceback): Fault | undefined {
   const { frames, sentence } = traceback;
   const name = /^[\w.]+(?:: )?/.exec(sentence ?? '')?.[0] ?? '';
   const words = sentence?.slice(name.length) ?? '';
-  const said = words === '' ? undefined : (faultOf(words) ?? pairFaultOf(words) ?? refusalOf(words));
-  return said ?? refusedSetting(traceback, words) ?? pagesOf(frames) ?? unansweredPeer(traceback);
+  const said = words === '' ? undefined : (faultOf(words) ?? pairFaultOf(words));
+  return (
+    said ??
+    refusedSetting(traceback, words) ??
+    (words === '' ? undefined : refusalOf(words)) ??
+    pagesOf(frames) ??
+    unansweredPeer(traceback)
+  );
 }
 
 /** A configuration that is checked by assertions, which have the setting in their source and mostly no words. */

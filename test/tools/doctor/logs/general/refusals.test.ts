@@ -16,6 +16,11 @@ describe('settings that are refused', () => {
     'DSA KV sharding requires Mooncake, uncompressed index_kpool=1 and no DSA cache layer splitting.',
     "Specify only one of 'block_size' or 'blocks_per_chunk' in kv_connector_extra_config.",
     '3-read Mamba conv transfer requires DS conv state layout. Set VLLM_SSM_CONV_STATE_LAYOUT=DS',
+    'HiRadixCache only supports MHA and MLA yet',
+    'CXLRadixCache only supports MHA and MLA yet',
+    'host_pool only supports MHA and MLA, got PoolOfWindows',
+    'controller_pull_url is required when enable_controller=True',
+    'lmcache_worker_ports is required and cannot be empty when enable_controller=True',
   ])('are recognised: %s', (sentence) => {
     expect(refusalOf(sentence)).toEqual({ signal: 'settings_refused', value: sentence });
   });

@@ -1,0 +1,182 @@
+import type { ProposedFix } from '../diagnosis.js';
+import { advisedVariable } from '../logs/general/refusals.js';
+import type { Measurements } from '../measurements/measurements.js';
+import { argumentsOf, engineYaml, environmentOf } from './lines.js';
+import { demandedSettings, isSizeOfBlocks, refusedFeatures, type WantedSetting } from './setting-words.js';
+
+const VERIFY = ['kubectl logs POD --since=5m | grep -cE "Error: |error: "    # should be 0'];
+const WHY =
+  'The program checks combinations of model, attention, cache and connector at its start. A later version may allow what this one refuses; its release notes name it.';
+const FOLLOW =
+  'It is the number of tokens per block too: start the other engine of a pair with the same, and give the router the new number';
+
+/** Changes what a sentence demands, in the settings of the program that was seen. */
+export function acceptableSettings(measurements: Measurements, sentence: string): ProposedFix {
+  const variable = advisedVariable(sentence);
+  if (variable !== undefined) return setVariable(variable);
+  if (/longer than 107 characters/.test(sentence)) return shorterPath();
+  if (/lmcache\/|\benable_controller|\bcontroller_\w+url|\bp2p_|\blmcache_\w+/.test(sentence))
+    return lmcacheSettings(sentence);
+  const pages = fittingPages(measurements, sentence);
+  if (pages !== undefined) return pages;
+  if (/unrecognized arguments/.test(sentence)) return withoutUnknown(sentence);
+  if (OF_PICKER.test(sentence)) return pickerConfig();
+  const word = measurements.seen.engines.length === 1 ? measurements.seen.engines[0]?.word : undefined;
+  const wanted = demandedSettings(sentence, word);
+  const features = wanted.some(({ isNamed }) => isNamed) ? [] : refusedFeatures(sentence, word);
+  if (features.length > 0) return withoutFeatures(features, word);
+  if (wanted.length > 0) return setWanted(wanted, sentence, word);
+  return /onfiguration|load config|plugin/i.test(sentence) ? pickerConfig() : unnamed();
+}
+
+/** What llm-d's picker and the router plugins of its configuration say. */
+const OF_PICKER =
+  /Failed to (?:parse|complete) (?:plugins )?configuration|instantiate plugins|failed to load config|populate controller config|plugin type/i;
+
+function fix(says: string, why: string, commands: readonly string[]): ProposedFix {
+  return { says, why, disturbs: 'one_worker_at_a_time', files: [], commands, verify: VERIFY };
+}
+
+function setVariable(variable: string): ProposedFix {
+  return fix(
+    `Set ${variable}, as the sentence asks`,
+    'The program names the setting that this model and this connector need together; engines of both roles need the same.',
+    [environmentOf('each engine', variable)],
+  );
+}
+
+/** Settings by their flags, with the values that the sentence demands. */
+function setWanted(
+  wanted: readonly WantedSetting[],
+  sentence: string,
+  word: string | undefined,
+): ProposedFix {
+  const names = wanted.map(({ text }) => text);
+  const hasValue = wanted.some(({ isValued }) => isValued);
+  const isSize = isSizeOfBlocks(names[0] ?? '');
+  const noCommon = /no common block size/i.test(sentence);
+  const mamba = /MambaRadixCache/.test(sentence)
+    ? ', or keep the page size with --mamba-scheduler-strategy extra_buffer'
+    : '';
+  const how = hasValue ? ' (kubectl edit)' : ' as the sentence asks (kubectl edit)';
+  const where = word === 'trtllm' ? ' in the engine file' : '';
+  return fix(
+    noCommon
+      ? 'Start the engine without --block-size, or with one that all attention backends of the model take (a multiple of 16 as a rule, 64 for MLA)'
+      : `Set ${names.join(' and ')}${where}${how}${mamba}${isSize ? '; router and pair must follow' : ''}`,
+    isSize ? `${WHY} ${FOLLOW}.` : WHY,
+    names.map((name) =>
+      word === 'trtllm'
+        ? engineYaml(name)
+        : argumentsOf('the program', name, hasValue ? '' : 'as the sentence asks'),
+    ),
+  );
+}
+
+/** Features that this model, this attention or another feature does not go with. */
+function withoutFeatures(features: readonly string[], word: string | undefined): ProposedFix {
+  const [first = ''] = features;
+  return fix(
+    word === 'trtllm'
+      ? `Write ${features.join(', or ')} into the engine file (kubectl edit), or run a version that has both`
+      : `Start the engine ${features.join(', or ')} for this model (kubectl edit), or a version that has both`,
+    'The sentence refuses a feature for this model, its attention, or another feature. The engine works without it; a later version may have the two together, and its release notes name it.',
+    [word === 'trtllm' ? engineYaml(first) : argumentsOf('the program', first)],
+  );
+}
+
+/** The KV caches of a hybrid model's layers, or of its draft model, do not make blocks of one size. */
+function fittingPages({ settings }: Measurements, sentence: string): ProposedFix | undefined {
+  const isHybridOff = /hybrid KV cache manager is disabled/i.test(sentence);
+  if (!isHybridOff && !/one page size|[Cc]annot unify|page size of the layer/.test(sentence))
+    return undefined;
+  if (isHybridOff)
+    return fix(
+      'Start the engine with --no-disable-hybrid-kv-cache-manager in a version that takes it beside KV events and connectors, else without --kv-events-config and --kv-transfer-config (kubectl edit)',
+      'A hybrid model needs the hybrid KV cache manager, and KV events or a connector that does not know it turned it off. Later versions leave it on beside both.',
+      [argumentsOf('the engine', '--no-disable-hybrid-kv-cache-manager')],
+    );
+  const speculation = settings('speculation').length > 0 ? 'It has a draft model. ' : '';
+  return fix(
+    'Start the engine without --speculative-config (kubectl edit) and with --kv-cache-dtype auto, until a later version brings their pages to one size',
+    `${speculation}Pages of all layers come from one pool. A draft model or another dtype of the KV cache beside a hybrid model makes pages that do not divide each other; later versions pad them.`,
+    [argumentsOf('the engine', 'without --speculative-config; --kv-cache-dtype auto')],
+  );
+}
+
+/** What LMCache needs together. Source: `_validate_config` of `lmcache/v1/config.py`, 0.3 to 0.4. */
+const TOGETHER: readonly (readonly [feature: string, pattern: RegExp, needs: readonly string[]])[] = [
+  [
+    'enable_p2p',
+    /enable_controller must be set|p2p_/,
+    [
+      'enable_controller: true',
+      'controller_pull_url',
+      'controller_reply_url',
+      'lmcache_worker_ports',
+      'p2p_host',
+      'p2p_init_ports',
+      'p2p_lookup_ports',
+      'transfer_channel',
+    ],
+  ],
+  [
+    'enable_controller',
+    /enable_controller|controller_|lmcache_(?:instance_id|worker_ports)/,
+    ['lmcache_instance_id', 'controller_pull_url', 'controller_reply_url', 'lmcache_worker_ports'],
+  ],
+  ['enable_pd', /\bpd_/, ['pd_role', 'pd_buffer_size', 'pd_buffer_device']],
+];
+
+function lmcacheSettings(sentence: string): ProposedFix {
+  const [, name = '', must] =
+    /\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?: must be (set|off)| (?:is|are) required|=| )/.exec(sentence) ?? [];
+  const together = TOGETHER.find(([, pattern]) => pattern.test(sentence));
+  const [feature, , needs = []] = together ?? [];
+  const value = must === 'off' ? `${name}: false` : /^enable_/.test(name) ? `${name}: true` : name;
+  const others = needs.filter((need) => !need.startsWith(name));
+  const isOff = must === 'off' || /only supports \w+=False/.test(sentence);
+  const leave =
+    feature === undefined || isOff ? '' : `; or write ${feature}: false${others.length > 0 ? '' : ' there'}`;
+  return fix(
+    `Write ${isOff ? value.replace(': true', ': false') : value}${isOff || others.length === 0 ? '' : `, with ${others.slice(0, 8).join(', ')},`} into LMCache's configuration (LMCACHE_CONFIG_FILE) of every instance${leave}`,
+    'LMCache checks what belongs together as it starts. Each setting is a variable too, with LMCACHE_ and in capitals. With enable_controller its controller has to run before the engines.',
+    [environmentOf('each engine', 'LMCACHE_CONFIG_FILE=/etc/lmcache.yaml')],
+  );
+}
+
+function withoutUnknown(sentence: string): ProposedFix {
+  const named = [...new Set(sentence.match(/--[a-z][\w-]{2,60}/g) ?? [])].slice(0, 3).join(', ');
+  return fix(
+    `Start the program without ${named || 'the argument that it does not know (kubectl edit)'}, or run a version that has it`,
+    WHY,
+    named === '' ? [] : [argumentsOf('the program', named, 'as the sentence asks')],
+  );
+}
+
+function pickerConfig(): ProposedFix {
+  return fix(
+    'Write an EndpointPickerConfig that this version accepts (kubectl edit configmap): plugins that it has, each named in plugins before a profile refers to it',
+    'Names of plugins and of their parameters change between versions. The picker does not start, or runs without the scorer, and the gateway then sends requests anywhere or nowhere.',
+    [],
+  );
+}
+
+function unnamed(): ProposedFix {
+  return fix(
+    'Set what the sentence speaks of (kubectl edit); the flags of the program have its words in them: --help',
+    WHY,
+    [],
+  );
+}
+
+function shorterPath(): ProposedFix {
+  return {
+    ...fix(
+      'Give the sockets a shorter path: a shorter engine_id and lmcache_rpc_port in --kv-transfer-config, and TMPDIR=/tmp or VLLM_RPC_BASE_PATH=/tmp on the engine',
+      'Linux takes 107 characters for the path of a socket, and programs put folder, engine id and name of the port into it one behind the other.',
+      [environmentOf('each engine', 'VLLM_RPC_BASE_PATH=/tmp TMPDIR=/tmp')],
+    ),
+    verify: ['kubectl logs POD --since=5m | grep -c "longer than 107"    # should be 0'],
+  };
+}

@@ -1,0 +1,170 @@
+/** A setting that a sentence demands, as an operator writes it. */
+export interface WantedSetting {
+  /** `--page-size 1`, `kv_cache_config: { tokens_per_block: 32 }`. */
+  readonly text: string;
+  /** With the value that the sentence demands. */
+  readonly isValued: boolean;
+  /** The sentence has its name, and not only its words. */
+  readonly isNamed: boolean;
+}
+
+const PAGE = /\bpage[ _-]?size\b/i;
+const BLOCK = /\b(?:kv[ _])?block[ _-]?size\b|tokens_per_block/i;
+
+/** Whether a setting is the size of blocks, which routers and other engines must share. */
+export function isSizeOfBlocks(setting: string): boolean {
+  return /^--(?:page|block)-size\b|tokens_per_block/.test(setting);
+}
+
+/** The value that a sentence demands: "must be 1", "only supports page_size 64", "Use 16 instead", "a multiple of 16". */
+const DEMANDED =
+  /\b(?:must be(?: equal to| set to)?|has to be|should be|only supports? (?:a )?(?:page|block)[ _]size(?: of)?|[Uu]se|set (?:it )?to|multiple of) (\d{1,7}|True|False)\b/;
+/** `enable_p2p=False`, not as a condition. */
+const ASSIGNED =
+  /(?<!\b(?:when|if|with|because|as|got|has) )\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+) ?==? ?(True|False|\d{1,9})\b/;
+const FLAG = /--[a-z][\w-]{2,60}/g;
+/** A name of Python's that can be an argument: its first word is one that arguments begin with. */
+const NAME =
+  /\b(?:enable|disable|max|min|kv|hicache|chunked|page|block|mem|tp|dp|pp|ep|dcp|tensor|data|pipeline|decode|prefill|mamba|speculative|attention|radix|schedule|disaggregation|num|gpu|cpu|swap|moe|cuda|mm|context|long|served|model|quantization)_[a-z0-9_]{2,60}\b/g;
+/** Names of that form that are no arguments. */
+const INNER_NAME =
+  /_(?:bytes|ids?|spec|specs|len_cpu|dim|shape|tensors?|pools?|keys?|params|config_dict)$|^(?:model_config|kv_cache|block_pool|num_(?:tokens|layers|heads|kv_heads|blocks))$/;
+/** Keys of `kv_connector_extra_config`, which `--kv-transfer-config` has. */
+const IN_EXTRA_CONFIG = /kv_connector_extra_config/;
+
+/** The settings that a sentence demands, by the flags of the engine that was seen. */
+export function demandedSettings(sentence: string, engine: string | undefined): readonly WantedSetting[] {
+  const value = DEMANDED.exec(sentence)?.[1];
+  const flags = [...new Set(sentence.match(FLAG) ?? [])];
+  if (flags.length > 0) return flags.slice(0, 3).map((text) => ({ text, isValued: false, isNamed: true }));
+  if (IN_EXTRA_CONFIG.test(sentence)) return inExtraConfig(sentence, value);
+  const [, assigned, assignedValue = ''] = ASSIGNED.exec(sentence) ?? [];
+  if (assigned !== undefined && isArgument(assigned))
+    return [{ text: written(assigned, assignedValue, engine), isValued: true, isNamed: true }];
+  const names = [...new Set(sentence.match(NAME) ?? [])].filter(isArgument);
+  const [first] = names;
+  // "chunked_prefill_size must be divisible by page_size": the first is demanded, the other is what it depends on.
+  if (first !== undefined) {
+    const other = names[1];
+    const isMultiple = other !== undefined && /divisible by|multiple of/.test(sentence);
+    return [
+      {
+        text: `${written(first, other === undefined ? value : undefined, engine)}${isMultiple ? ` N, a multiple of ${written(other, undefined, engine)}` : ''}`,
+        isValued: value !== undefined || isMultiple,
+        isNamed: true,
+      },
+      ...(other === undefined || isMultiple
+        ? []
+        : [{ text: written(other, undefined, engine), isValued: false, isNamed: true }]),
+    ];
+  }
+  const flag = sizeFlag(sentence, engine);
+  if (flag === undefined) return [];
+  return [
+    { text: written(flag, value, engine), isValued: value !== undefined, isNamed: value !== undefined },
+  ];
+}
+
+function isArgument(name: string): boolean {
+  return !INNER_NAME.test(name);
+}
+
+function inExtraConfig(sentence: string, value: string | undefined): readonly WantedSetting[] {
+  const keys = [...sentence.matchAll(/'(\w{3,60})'/g)].flatMap(([, key = '']) =>
+    /[a-z]_/.test(key) ? key : [],
+  );
+  const [key = 'block_size'] = keys;
+  return [
+    {
+      text: `--kv-transfer-config '{…,"kv_connector_extra_config":{"${key}":${value ?? 'N'}}}'`,
+      isValued: value !== undefined,
+      isNamed: true,
+    },
+  ];
+}
+
+/** The argument of the size of blocks, by the words of a sentence: pages are SGLang's, blocks the other engines'. */
+function sizeFlag(sentence: string, engine: string | undefined): string | undefined {
+  if (/no common block size/i.test(sentence)) return 'block_size';
+  if (PAGE.test(sentence) && engine !== 'vllm') return engine === 'trtllm' ? 'tokens_per_block' : 'page_size';
+  if (BLOCK.test(sentence)) return engine === 'trtllm' ? 'tokens_per_block' : 'block_size';
+  return undefined;
+}
+
+/** As the engine's operator writes it: a flag, or a line of TensorRT-LLM's YAML. */
+function written(name: string, value: string | undefined, engine: string | undefined): string {
+  const text = value ?? (engine === 'trtllm' ? 'N' : undefined);
+  if (engine !== 'trtllm') {
+    const flag = `--${name.replaceAll('_', '-')}`;
+    if (text === 'True') return flag;
+    if (text === 'False') return `--no-${name.replaceAll('_', '-')}`;
+    return text === undefined ? flag : `${flag} ${text}`;
+  }
+  const isOfCache = /^(?:tokens_per_block|enable_block_reuse|host_cache_size|free_gpu|event_buffer)/.test(
+    name,
+  );
+  const plain = `${name}: ${text === 'True' || text === 'False' ? text.toLowerCase() : text}`;
+  return isOfCache ? `kv_cache_config: { ${plain} }` : plain;
+}
+
+const UNSUPPORTED =
+  /only supports?|(?:does|do)(?: not|n'?t) (?:yet |currently )?support|(?:is|are) not (?:yet |currently )?(?:supported|compatible|allowed)|unsupported|incompatible|mutually exclusive|can(?:not|'t) be (?:used|combined|enabled)|not compatible|conflicts? with/i;
+
+/** How each engine is started without a feature; the engine's own words, by which it is recognised. */
+const FEATURES: readonly (readonly [
+  feature: RegExp,
+  without: Readonly<Partial<Record<'vllm' | 'sglang' | 'trtllm', string>>>,
+])[] = [
+  [
+    /\bHi\w*Radix\w*|hi_?cache|hierarchical[ _]cache|host_pool/i,
+    { sglang: 'without --enable-hierarchical-cache' },
+  ],
+  [/\bLMC\w*Radix\w*|lmcache/i, { sglang: 'without --enable-lmcache', vllm: 'without --kv-transfer-config' }],
+  [
+    /specul\w*|\bdraft|eagle|\bmtp\b|n-?gram|dflash|dspark|medusa/i,
+    {
+      vllm: 'without --speculative-config',
+      sglang: 'without --speculative-algorithm',
+      trtllm: 'no speculative_config',
+    },
+  ],
+  [/\w*Connector(?:V\d)?\b|kv[ _-]transfer/i, { vllm: 'without --kv-transfer-config' }],
+  [/offload\w*/i, { vllm: 'without --kv-offloading-size' }],
+  [
+    /kv[ _-](?:cache )?events?/i,
+    { vllm: 'without --kv-events-config', sglang: 'without --kv-events-config' },
+  ],
+  [/\bPD\b|disaggregat\w*/i, { sglang: 'without --disaggregation-mode' }],
+  [
+    /prefix[ _-]cach\w*|block reuse/i,
+    {
+      vllm: 'with --no-enable-prefix-caching',
+      sglang: 'with --disable-radix-cache',
+      trtllm: 'kv_cache_config: { enable_block_reuse: false }',
+    },
+  ],
+  [/\b(?!Hi|LMC)\w*Radix\w*/, { sglang: 'with --disable-radix-cache' }],
+  [
+    /chunked[ _-]prefill/i,
+    { vllm: 'with --no-enable-chunked-prefill', sglang: 'with --chunked-prefill-size -1' },
+  ],
+  [
+    /context parallel\w*|\bdcp\b/i,
+    { vllm: 'without --decode-context-parallel-size', sglang: 'without --dcp-size' },
+  ],
+  [/pipeline[ _-]paralle\w*/i, { vllm: 'without --pipeline-parallel-size', sglang: 'without --pp-size' }],
+  [/hybrid KV cache/i, { vllm: 'with --disable-hybrid-kv-cache-manager' }],
+];
+
+/** What to start an engine without, where a sentence says that a feature does not go with the model or with another feature. */
+export function refusedFeatures(sentence: string, engine: string | undefined): readonly string[] {
+  if (!UNSUPPORTED.test(sentence)) return [];
+  const found = FEATURES.flatMap(([feature, without]) => {
+    const at = feature.exec(sentence)?.index;
+    const text =
+      engine === 'vllm' || engine === 'sglang' || engine === 'trtllm' ? without[engine] : undefined;
+    return at === undefined || text === undefined ? [] : [{ at, text }];
+  });
+  const inOrder = found.sort((one, other) => one.at - other.at).map(({ text }) => text);
+  return [...new Set(inOrder)].slice(0, 2);
+}

@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import {
+  demandedSettings,
+  isSizeOfBlocks,
+  refusedFeatures,
+} from '../../../../src/tools/doctor/fixes/setting-words.js';
+
+describe('the settings that a sentence demands', () => {
+  it.each([
+    ['Page size must be 1 for MambaRadixCache v1, got 128', 'sglang', ['--page-size 1']],
+    ['Block size must be a multiple of 16.', 'vllm', ['--block-size 16']],
+    ['The block size must be 32', 'trtllm', ['kv_cache_config: { tokens_per_block: 32 }']],
+    [
+      'chunked_prefill_size must be divisible by page_size',
+      'sglang',
+      ['--chunked-prefill-size N, a multiple of --page-size'],
+    ],
+    ['max_num_batched_tokens must be 8192', 'vllm', ['--max-num-batched-tokens 8192']],
+    ['enable_block_reuse=False is required', 'trtllm', ['kv_cache_config: { enable_block_reuse: false }']],
+    ['Please set `--disable-hybrid-kv-cache-manager`.', 'vllm', ['--disable-hybrid-kv-cache-manager']],
+    [
+      "'block_size'=24 in kv_connector_extra_config must be a multiple of the GPU KV cache block size (16 tokens). Use 16 instead",
+      'vllm',
+      [`--kv-transfer-config '{…,"kv_connector_extra_config":{"block_size":16}}'`],
+    ],
+    ['No common block size for 8.', 'vllm', ['--block-size']],
+    ['new_spec.page_size_bytes is not what was asked for', 'vllm', []],
+    ['the connector is not set', undefined, []],
+  ])('by %j of %s are %j', (sentence, engine, texts) => {
+    expect(demandedSettings(sentence, engine).map(({ text }) => text)).toEqual(texts);
+  });
+
+  it.each([
+    ['--page-size 1', true],
+    ['kv_cache_config: { tokens_per_block: 32 }', true],
+    ['--chunked-prefill-size N, a multiple of --page-size', false],
+  ])('%j is the size of blocks: %s', (setting, isSize) => {
+    expect(isSizeOfBlocks(setting)).toBe(isSize);
+  });
+});
+
+describe('the feature to leave out', () => {
+  it.each([
+    [
+      'HiRadixCache only supports MHA, MLA, and NSA (DSA) models',
+      'sglang',
+      ['without --enable-hierarchical-cache'],
+    ],
+    [
+      'OffloadingConnector does not support MLA',
+      'vllm',
+      ['without --kv-transfer-config', 'without --kv-offloading-size'],
+    ],
+    [
+      'Speculative decoding is not supported with KV events',
+      'vllm',
+      ['without --speculative-config', 'without --kv-events-config'],
+    ],
+    ['Prefix caching is not supported for this model', 'vllm', ['with --no-enable-prefix-caching']],
+    [
+      'Block reuse is not supported with this attention',
+      'trtllm',
+      ['kv_cache_config: { enable_block_reuse: false }'],
+    ],
+    ['HiRadixCache only supports MHA and MLA yet', undefined, []],
+    ['The hierarchical cache has 3 GB', 'sglang', []],
+  ])('by %j of %s is %j', (sentence, engine, texts) => {
+    expect(refusedFeatures(sentence, engine)).toEqual(texts);
+  });
+});

@@ -1,4 +1,4 @@
-import type { Word } from '../shell/words.js';
+import { textOfWord, type Word } from '../shell/words.js';
 
 /** Programs that start a container from a command line with the options of `docker run`. */
 const ENGINES: readonly string[] = ['docker', 'podman', 'nerdctl', 'finch'];
@@ -42,7 +42,7 @@ export function readContainerRun(words: readonly Word[]): ContainerRun | undefin
   for (; index < words.length && index <= verb + MAX_OPTIONS; index += 1) {
     const word = words[index];
     if (word === undefined) break;
-    if (word.value === undefined) {
+    if (word.value === undefined && !/^-./.test(word.known?.prefix ?? '')) {
       // Options in a variable are followed by further ones, an image is not.
       if (!word.mayBeMore || !/^-/.test(words[index + 1]?.value ?? '')) break;
       hasUnseenEnv = true;
@@ -52,12 +52,12 @@ export function readContainerRun(words: readonly Word[]): ContainerRun | undefin
       index += 1;
       break;
     }
-    if (!word.value.startsWith('-')) break;
+    if (!textOfWord(word).startsWith('-')) break;
     const option = readOption(words, index);
     index = option.last;
     if (option.name === '--entrypoint') entrypoint = option.value;
     if (option.name === '--env-file') hasUnseenEnv = true;
-    if (option.name === '--env' || option.name === '-e') hasUnseenEnv ||= !addVariable(env, option.value);
+    if (option.name === '--env' || option.name === '-e') hasUnseenEnv = !addVariable(env, option.value) || hasUnseenEnv;
   }
   const image = words[index];
   return image === undefined
@@ -77,7 +77,7 @@ function readOption(
   index: number,
 ): { readonly name: string; readonly value: Word | undefined; readonly last: number } {
   const word = words[index];
-  const text = word?.value ?? '';
+  const text = word === undefined ? '' : textOfWord(word);
   const equals = text.indexOf('=');
   if (text.startsWith('--') && equals !== -1)
     return { name: text.slice(0, equals), value: cut(word, equals + 1), last: index };
@@ -88,7 +88,11 @@ function readOption(
 }
 
 function cut(word: Word | undefined, from: number): Word | undefined {
-  if (word?.value === undefined) return undefined;
+  if (word === undefined) return undefined;
+  if (word.value === undefined) {
+    const { prefix = '', suffix = '' } = word.known ?? {};
+    return { ...word, known: { prefix: prefix.slice(from), suffix } };
+  }
   const { span } = word;
   return {
     ...word,
@@ -97,11 +101,13 @@ function cut(word: Word | undefined, from: number): Word | undefined {
   };
 }
 
-/** False where the name alone is known: its value is the shell's. */
+/** False where not even the name is known. A name without a value has the shell's, and a value may be known only at run time: `HF_TOKEN=$TOKEN`. */
 function addVariable(env: Map<string, Word>, word: Word | undefined): boolean {
-  const equals = word?.value?.indexOf('=') ?? -1;
-  if (word === undefined || word.value === undefined) return false;
-  const name = equals === -1 ? word.value : word.value.slice(0, equals);
+  if (word === undefined) return false;
+  const text = word.value ?? word.known?.prefix ?? '';
+  const equals = text.indexOf('=');
+  if (word.value === undefined && equals === -1) return false;
+  const name = equals === -1 ? text : text.slice(0, equals);
   const value = equals === -1 ? { ...word, value: undefined } : cut(word, equals + 1);
   if (value !== undefined) env.set(name, value);
   return true;

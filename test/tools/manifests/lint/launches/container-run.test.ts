@@ -36,6 +36,16 @@ describe('docker run in a script', () => {
     ['B=128; docker run vllm/vllm-openai --model m --block-size $B', ['vllm', '128', {}]],
     ['docker run $OPTIONS --rm vllm/vllm-openai --model m', ['vllm', undefined, {}]],
     ['docker run --rm ollama/ollama', ['Ollama', undefined, {}]],
+    ...[
+      '-e HF_TOKEN=$TOKEN -e A=1',
+      '-e HF_TOKEN="${TOKEN:?Set it}" --env A=1',
+      '-e HF_TOKEN=${TOKEN:?Set the variable TOKEN} -eA=1',
+      '--env=HF_TOKEN=$TOKEN --env=A=1',
+      '-eHF_TOKEN=$TOKEN --name=worker-$RANK -e A=1',
+    ].map((options): [string, unknown] => [
+      `docker run ${options} vllm/vllm-openai --model m`,
+      ['vllm', undefined, { HF_TOKEN: undefined, A: '1' }],
+    ]),
   ])('%s', (text, expected) => {
     expect(described(text)).toEqual([expected]);
   });
@@ -45,6 +55,11 @@ describe('docker run in a script', () => {
     expect(plain && variableOf(plain, 'DYN_ROUTER_MODE')).toBeUndefined();
     const [filed] = launches('docker run --env-file a.env x python3 -m dynamo.frontend\n');
     expect(filed?.hasUnseenEnv).toBe(true);
+    const [named] = launches('docker run -e $PAIR -e A=1 -e T=$T x python3 -m dynamo.frontend\n');
+    expect(named?.hasUnseenEnv).toBe(true);
+    expect(named && variableOf(named, 'A')?.value).toBe('1');
+    const [token] = launches('docker run -e T=$T x python3 -m dynamo.frontend\n');
+    expect(token?.hasUnseenEnv).toBe(false);
   });
 
   it.each(['docker pull vllm/vllm-openai', 'docker run', 'docker run -it', 'docker run ubuntu sleep 1'])(

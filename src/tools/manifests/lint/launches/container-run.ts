@@ -57,7 +57,8 @@ export function readContainerRun(words: readonly Word[]): ContainerRun | undefin
     index = option.last;
     if (option.name === '--entrypoint') entrypoint = option.value;
     if (option.name === '--env-file') hasUnseenEnv = true;
-    if (option.name === '--env' || option.name === '-e') hasUnseenEnv = !addVariable(env, option.value) || hasUnseenEnv;
+    if (option.name === '--env' || option.name === '-e')
+      hasUnseenEnv = !addVariable(env, option.value) || hasUnseenEnv;
   }
   const image = words[index];
   return image === undefined

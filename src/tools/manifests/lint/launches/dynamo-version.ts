@@ -11,7 +11,7 @@ export interface DynamoVersion {
 
 /** Images that carry Dynamo, under whatever registry: `vllm-runtime`, `tensorrtllm-runtime`, `dynamo-frontend`… */
 const DYNAMO_IMAGE =
-  /(?:^|\/)(?:(?:vllm|sglang|tensorrtllm|trtllm|mocker|dynamo)[\w.-]*-runtime|dynamo(?:-[\w.]+)*):v?(?<major>\d+)\.(?<minor>\d+)(?:\.\d+)?(?:\.?(?:post|dev)\d*|[^\d.]|$)/;
+  /(?:^|\/)(?:(?:vllm|sglang|tensorrtllm|trtllm|mocker|dynamo)[\w.-]*-runtime|dynamo(?:-[\w.]+)*):v?(?<major>\d+)\.(?<minor>\d+)(?:\.\d+)?(?:\.?(?:post|dev|rc|a|b)\d*|[^\d.]|$)/;
 
 /** The version of Dynamo that an image says; undefined for images of one's own and tags without one. */
 export function dynamoVersionOf(image: string | undefined): DynamoVersion | undefined {
@@ -20,6 +20,12 @@ export function dynamoVersionOf(image: string | undefined): DynamoVersion | unde
   return major === undefined || minor === undefined
     ? undefined
     : { major: Number(major), minor: Number(minor), text: image?.slice(image.lastIndexOf(':') + 1) ?? '' };
+}
+
+/** The version of a package: `1.3.0.dev1`; undefined for what is none. */
+export function readVersion(text: string | undefined): DynamoVersion | undefined {
+  const [whole, major, minor] = /^v?(\d{1,4})\.(\d{1,4})(?![\d/])[\w.+-]*$/.exec(text ?? '') ?? [];
+  return whole === undefined ? undefined : { major: Number(major), minor: Number(minor), text: whole };
 }
 
 /** A chart's name and version as its `Chart.yaml` has them, on lines of their own. */

@@ -69,6 +69,10 @@ export interface Launch {
   readonly reportsToLmcache?: boolean;
   /** Which part of a request a worker computes, by the section of a chart's values that it stands in. */
   readonly section?: 'prefill' | 'decode';
+  /** How many of them there are, where that is written and a router chooses among these alone. */
+  readonly count?: number;
+  /** How its KV events are switched on, where that is no flag of its own. */
+  readonly eventsCure?: string;
   /** The object that configures a router beside its own workers, such as an LLMInferenceService. */
   readonly owner?: YAMLMap | undefined;
   /** The Kubernetes namespace of a program that no pod spec shows. */

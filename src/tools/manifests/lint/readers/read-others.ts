@@ -4,6 +4,7 @@ import { readCompose } from './compose.js';
 import { readEndpointPickers } from './endpoint-picker.js';
 import { readHelmValues } from './helm-values.js';
 import { readRayServe } from './ray-serve.js';
+import { readSrtSlurm } from './srt-slurm/read-recipes.js';
 import { readDisaggregated } from './trtllm-disaggregated.js';
 import type { OpenFile } from './yaml-words.js';
 
@@ -18,9 +19,12 @@ export interface OtherLaunches {
 /** Everything in a file that is no pod spec and starts programs that are known. */
 export function readOthers(file: OpenFile, tree: TreeFiles): OtherLaunches {
   const beside = [...readEndpointPickers(file), ...readRayServe(file)];
-  const sets = [...readCompose(file, tree), ...readHelmValues(file), readDisaggregated(file)].filter(
-    (set) => set.length > 0,
-  );
+  const sets = [
+    ...readCompose(file, tree),
+    ...readHelmValues(file),
+    ...readSrtSlurm(file),
+    readDisaggregated(file),
+  ].filter((set) => set.length > 0);
   const [only] = sets;
   // Values of one release have its picker too.
   return sets.length === 1 && only !== undefined

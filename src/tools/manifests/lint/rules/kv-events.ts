@@ -1,4 +1,5 @@
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
+import { readEngineConfig } from '../config/engine-config.js';
 import type { Fleet } from '../facts/fleet.js';
 import { eventsOff } from '../facts/router-facts.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
@@ -7,7 +8,7 @@ import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { addArguments } from '../fixes/fixes.js';
 import { isAtLeast } from '../launches/dynamo-version.js';
 import { type Launch, nameOf } from '../launches/launch.js';
-import { flagOf, settingOf } from '../launches/settings.js';
+import { flagOf, settingOf, switchOf } from '../launches/settings.js';
 import { cacheless, cachelessBeforeGateways, silenceAt, silentBeforeGateways } from './gateway-events.js';
 
 const offRule: Rule = {
@@ -26,14 +27,14 @@ export const kvEventsOff: LintRule = {
     return [
       ...(listener === undefined
         ? []
-        : publishersOf(fleet).flatMap((worker) => checkWorker(worker, listener))),
+        : publishersOf(fleet).flatMap((worker) => checkWorker(worker, listener, fleet))),
       ...fleet.own.flatMap((own) => checkSidecar(own, fleet)),
       ...silentBeforeGateways(offRule, fleet, (launch) => ({ advice: adviceOf(launch), fix: fixOf(launch) })),
     ];
   },
 };
 
-function checkWorker(worker: WorkerFacts, listener: Launch): readonly Finding[] {
+function checkWorker(worker: WorkerFacts, listener: Launch, fleet: Fleet): readonly Finding[] {
   const { launch, publishes, noPrefixCaching } = worker;
   if (publishes !== false || noPrefixCaching !== undefined) {
     return [];
@@ -44,6 +45,7 @@ function checkWorker(worker: WorkerFacts, listener: Launch): readonly Finding[] 
       ...(launch.version !== undefined && isAtLeast(launch.version, 1, 4)
         ? { severity: 'warning' as const }
         : {}),
+      ...besideNoOther(publishersOf(fleet)),
       message: `${nameOf(launch)} publishes no KV events, and ${nameOf(listener)} routes by them`,
       advice: adviceOf(launch),
       fix: fixOf(launch),
@@ -75,6 +77,7 @@ function checkSidecar(own: Launch, { workers }: Fleet): readonly Finding[] {
 }
 
 function adviceOf(launch: Launch): string {
+  if (launch.eventsCure !== undefined) return launch.eventsCure;
   const events = engineOfWord(launch.backend)?.launch?.kvEvents;
   return events === undefined
     ? `Start it with ${trtllmFlag(launch)}, or let the router run without events (--no-router-kv-events).`
@@ -119,7 +122,12 @@ export const prefixCachingOff: LintRule = {
       ...publishersOf(fleet).flatMap(({ launch, noPrefixCaching }) =>
         listener === undefined || noPrefixCaching === undefined
           ? []
-          : [cacheless(cachingRule, launch, noPrefixCaching, listener)],
+          : [
+              {
+                ...cacheless(cachingRule, launch, noPrefixCaching, listener),
+                ...besideNoOther(publishersOf(fleet)),
+              },
+            ],
       ),
       ...cachelessBeforeGateways(cachingRule, fleet),
     ];
@@ -157,6 +165,31 @@ export const eventsIgnored: LintRule = {
     );
   },
 };
+
+/** Flags by which one worker is several for a router, which chooses among their ranks. */
+const RANKS = ['--data-parallel-size', '--dp-size', '--dp'];
+const RANK_SWITCHES = ['--enable-dp-attention', '--enable-attention-dp'];
+
+/** What is to be said where a router has nothing to choose between: one worker alone, as far as its files say how many there are. */
+function besideNoOther(
+  workers: readonly WorkerFacts[],
+): Pick<Finding, 'severity' | 'consequence'> | undefined {
+  const [only, ...others] = workers;
+  if (only?.launch.count !== 1 || others.length > 0) return undefined;
+  const ranks = flagOf(only.launch, ...RANKS);
+  const mayHaveRanks =
+    (ranks !== undefined && ranks.value !== '1') ||
+    switchOf(only.launch, RANK_SWITCHES, []) !== undefined ||
+    readEngineConfig(only.launch).texts.some(({ value }) =>
+      /enable_attention_dp["']?\s*:\s*true/i.test(value),
+    );
+  return {
+    severity: mayHaveRanks ? 'warning' : 'note',
+    consequence: mayHaveRanks
+      ? 'The router has one worker here, and chooses among its ranks of data parallelism by load alone; nothing reports it.'
+      : 'The router has one worker here, so that it costs nothing yet. With a second one requests go by load alone, and nothing reports it.',
+  };
+}
 
 /** The first program that routes by the events of Dynamo's workers. */
 function listenerOf({ frontends, routers }: Fleet): Launch | undefined {

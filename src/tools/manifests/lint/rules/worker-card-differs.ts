@@ -1,10 +1,12 @@
 import { EngineKind } from '../../../../core/contract/enums.js';
 import { sizeRule } from '../../../../core/contract/size-rule.js';
+import type { Fleet } from '../facts/fleet.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { addArguments, replaceNumber } from '../fixes/fixes.js';
 import { nameOf } from '../launches/launch.js';
+import { mayBeUnseen } from '../launches/settings.js';
 
 const rule: Rule = {
   id: 'worker-card-differs',
@@ -17,8 +19,21 @@ const rule: Rule = {
 /** TensorRT-LLM: `--kv-block-size` goes into the card, `tokens_per_block` into the engine. */
 export const workerCardDiffers: LintRule = {
   rule,
-  check: ({ workers }) => workers.flatMap((worker) => checkWorker(worker)),
+  check: (fleet) =>
+    fleet.workers
+      .filter(({ publishes }) => publishes !== false || mayBeRead(fleet))
+      .flatMap((worker) => checkWorker(worker)),
 };
+
+/** Whether a router may read the events of a fleet: not where its one kind of router is a frontend that goes by load. */
+function mayBeRead({ frontends, routers, indexers, pickers, own }: Fleet): boolean {
+  const others = routers.length + indexers.length + pickers.length + own.length;
+  return (
+    frontends.length === 0 ||
+    others > 0 ||
+    frontends.some(({ launch, kvMode }) => kvMode !== undefined || mayBeUnseen(launch))
+  );
+}
 
 function checkWorker({ launch, card, engine }: WorkerFacts): readonly Finding[] {
   if (card === undefined || engine === undefined || card.tokens === engine.tokens) {

@@ -7,19 +7,6 @@ export const OFFLOAD_RULES: readonly LogRule[] = [
   failing('number of retrieved tokens is less than the', 'LMCache gives less than it lists'),
   failing('The cache block is in the storage, but it can', 'LMCache gives less than it lists'),
   failing('Some keys not found during retrieve', 'LMCache gives less than it lists'),
-  // LMCache, and the pool of vllm-ascend: "Remote connection failed in contains: unsupported format string passed to bytes.__format__".
-  rule('Remote connection failed in ', (line, found) => {
-    const isOfKind =
-      /format string|unexpected keyword|has no attribute|not support|unhashable|must be|argument/.test(
-        line.text,
-      );
-    const value = isOfKind
-      ? 'LMCache does not take what its store gives or is given'
-      : 'LMCache is not reached';
-    found.addSignal('offload_failed', line, { value, about: 'Remote connection failed in' });
-  }),
-  failing('initialize/re-establish remote connection', 'LMCache is not reached'),
-  failing('operate in degraded mode (recompute)', 'LMCache is not reached'),
   // "Failed to allocate memory for the KV cache.", and on the next line "The KV cache will not be stored."
   failing('Failed to allocate memory for the KV cache', 'LMCache has no room'),
   failing('Failed to allocate memory during remote receive', 'LMCache has no room'),

@@ -2,7 +2,10 @@ import { loadEngineDiagnoses, type NamedDiagnosis } from '../../../engines/catal
 import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
 import { AIBRIX_RULES } from './aibrix-rules.js';
 import type { CleanLine } from './clean-line.js';
+import { CACHE_RULES } from './general/cache-rules.js';
 import { GENERAL_RULES } from './general/general-rules.js';
+import { LMCACHE_RULES } from './general/lmcache-rules.js';
+import { NAME_RULES } from './general/name-rules.js';
 import { PROGRAM_END_RULES } from './general/program-ends.js';
 import { TRANSFER_LIBRARY_RULES } from './general/transfer-library-rules.js';
 import { knownProgramOf } from './known-programs.js';
@@ -32,6 +35,9 @@ export class LogKnowledge {
       ...SMG_RULES,
       ...SPLIT_ROUTER_RULES,
       ...PRODUCTION_STACK_RULES,
+      ...LMCACHE_RULES,
+      ...CACHE_RULES,
+      ...NAME_RULES,
       ...GENERAL_RULES,
       ...TRANSFER_LIBRARY_RULES,
       ...PROGRAM_END_RULES,

@@ -22,8 +22,30 @@ const MAX_SENTENCE_CHARS = 180;
 const LIBRARIES =
   'nixl(?:_cu1\\d|_ep)?|lmcache|mooncake|flexkv|kvbm|hf3fs\\w*|memfabric\\w*|mori|ucx\\w*|ucp|ucs|uct|ibverbs|rdmacm|mlx5|UCX|NIXL|Mooncake|LMCache|FlexKV|MoRIIO|HF3FS';
 
+/** What is missing where a hierarchical cache does not get its host memory. */
+export const NO_HOST_MEMORY = 'its host gives no memory for the hierarchical cache';
+const NO_PINNED_MEMORY = 'its host gives no pinned memory for a cache';
+
+/** Whether memory of the host is missing, and not of a GPU. */
+export function isOfHost(fault: string): boolean {
+  return fault.includes('its host gives no');
+}
+
 /** An engine has no room for the KV cache that it is asked for. */
 const MEMORY: readonly FaultClass[] = [
+  // SGLang: "Not enough host memory available. Requesting 40.00 GB but only have 44.87 GB free. Please reduce the size of the hierarchical cache."
+  {
+    signal: 'cache_memory_missing',
+    value: NO_HOST_MEMORY,
+    pattern:
+      /Not enough host memory (?:available\. Requesting|for )|cudaHostRegister failed \(rc=|hipHostMalloc of .{1,60}HiCache|Pinned host memory allocation of|size HiCache host memory/,
+  },
+  {
+    signal: 'cache_memory_missing',
+    value: NO_PINNED_MEMORY,
+    pattern:
+      /Failed to allocate pinned memory|(?:cuMemHostRegister|cuMemHostAlloc|cudaHostAlloc|cudaMallocHost)\b.{0,80}(?:fail|error|out of memory|invalid)|allocate .{0,20}pinned (?:host )?memory failed/i,
+  },
   {
     signal: 'cache_memory_missing',
     value: 'other processes use the GPU',

@@ -4,10 +4,9 @@ import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { crashText } from '../crash-text.js';
 import { connectionFaultOf } from './connection-faults.js';
 import { type Fault, faultOf } from './fault-classes.js';
-import { isErrorOfGlog } from './glog.js';
 import { pathFaultValue, readPathFault } from './path-faults.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
-import { CONNECTOR_FILES, STORE_FILES } from './source-files.js';
+import { CONNECTOR_FILES } from './source-files.js';
 
 /** Exceptions of Python, by their names as the last line of a traceback has them. */
 const EXCEPTIONS = [
@@ -63,6 +62,7 @@ const MEMORY_SENTENCES = [
   'No available memory for the cache blocks',
   'can be stored in KV cache',
   'Not enough memory. Please try',
+  'Not enough host memory',
   ' out of memory. Try to lower',
   'less than desired GPU memory utilization',
   'KV cache pool leak detected',
@@ -146,12 +146,6 @@ export const GENERAL_RULES: readonly LogRule[] = [
     const value = `the path of a socket is longer than 107 characters: ${path}`.slice(0, 180);
     found.addSignal('settings_refused', line, { value, about: 'is longer than 107 characters' });
   }),
-  ...STORE_FILES.map((needle) =>
-    rule(needle, (line, found) => {
-      if (!isErrorOfGlog(line.text)) return;
-      found.addSignal('offload_failed', line, { value: storeFaultOf(line.text), about: needle });
-    }),
-  ),
   // The C++ of TensorRT-LLM: "Assertion failed: Couldn't find the requested block in the reuse tree (/src/…/kvCacheUtils.h:84)".
   rule('Assertion failed: ', (line, found) => {
     const [, sentence = '', file] =
@@ -163,12 +157,6 @@ export const GENERAL_RULES: readonly LogRule[] = [
     const value = crashText({ path, place: '', sentence });
     found.addSignal('connector_crashed', line, { value, about: 'Assertion failed' });
   }),
-  rule('Initialize mooncake failed', (line, found) =>
-    found.addSignal('offload_failed', line, {
-      value: 'Mooncake is not reached',
-      about: 'Initialize mooncake failed',
-    }),
-  ),
   // The backtrace that UCX prints where the process ends below it.
   rule('(ucs_handle_error', (line, found) =>
     found.addSignal('connector_crashed', line, { value: 'UCX', about: 'ucs_handle_error' }),
@@ -266,17 +254,6 @@ function sentenceFrom(text: string, needle: string): string {
   const at = text.lastIndexOf(needle);
   const name = /[\w.]*$/.exec(text.slice(Math.max(0, at - 60), at))?.[0] ?? '';
   return text.slice(at - name.length);
-}
-
-/** The errors of coro_rpc, by which clients and master of Mooncake speak. */
-function storeFaultOf(text: string): string {
-  if (/invalid rpc arg|function not registered|unknown protocol|protocol error/i.test(text))
-    return "Mooncake's client and its master are of other versions";
-  if (/NO_AVAILABLE_HANDLE|no available handle|insufficient space/i.test(text)) return 'Mooncake has no room';
-  const isUnreached = /rpc error|mount segment|connect|unreachable|RPC_FAIL|create client|open segment/i.test(
-    text,
-  );
-  return isUnreached ? 'Mooncake is not reached' : 'Mooncake does not move its blocks';
 }
 
 function hasException(text: string): boolean {

@@ -62,6 +62,12 @@ export const STORE_FILES = [
   'pybind_client.cpp:',
   'real_client.cpp:',
   'client_service.cpp:',
+  'rpc_service.cpp:',
+  ' segment.cpp:',
+  'leader_coordinator.cpp:',
+  'hf3fs_file.cpp:',
+  'uring_file.cpp:',
+  'posix_file.cpp:',
 ] as const;
 
 /** Files of engines that move or keep KV blocks: a traceback through one of them is a failure of that part. */

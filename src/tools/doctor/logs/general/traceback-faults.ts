@@ -1,5 +1,5 @@
 import { placeOf, type Traceback } from '../traceback-reader.js';
-import { type Fault, faultOf, plain } from './fault-classes.js';
+import { type Fault, faultOf, NO_HOST_MEMORY, plain } from './fault-classes.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
 
 /** Where the KV caches of a model's layers are brought to one size of pages, in all versions of vLLM that do so. */
@@ -19,6 +19,7 @@ export function faultOfTraceback(traceback: Traceback): Fault | undefined {
   const words = sentence?.slice(name.length) ?? '';
   const said = words === '' ? undefined : (faultOf(words) ?? pairFaultOf(words));
   return (
+    hostMemoryOf(traceback) ??
     said ??
     refusedSetting(traceback, words) ??
     (words === '' ? undefined : refusalOf(words)) ??
@@ -53,6 +54,18 @@ function pagesOf(frames: Traceback['frames']): Fault | undefined {
       ? "the hybrid KV cache manager is disabled, and the KV caches of the model's layers cannot be one"
       : "the KV caches of the model's layers cannot be brought to one page size",
   };
+}
+
+/** SGLang, 0.4.7 to 0.5.23: an error of the GPU's runtime as the host memory of the hierarchical cache is taken and pinned. No kernel failed, and no GPU is full. */
+function hostMemoryOf({ frames, sentence = '' }: Traceback): Fault | undefined {
+  const isTaken = frames.some(
+    ({ path, place }) =>
+      /srt\/mem_cache\/(?:memory_pool_host\.py$|pool_host\/)/.test(path) &&
+      /^(?:__init__|_?init_\w+|_?alloc\w*|\w*pin\w*|\w*register\w*)$/.test(place),
+  );
+  return isTaken && /(?:CUDA|HIP) error|out of memory|(?:cuda|hip)Host|MemoryError|cudaError/.test(sentence)
+    ? { signal: 'cache_memory_missing', value: NO_HOST_MEMORY }
+    : undefined;
 }
 
 /** SGLang: a decode engine goes on without the answer of the prefill engine's bootstrap server. */

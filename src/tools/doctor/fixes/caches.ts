@@ -1,0 +1,80 @@
+import type { ProposedFix } from '../diagnosis.js';
+import { roomOnDisk, usableFolder } from './cache-disks.js';
+import {
+  cacheOnAgain,
+  directStorage,
+  moreRoom,
+  nameThatResolves,
+  oneRelease,
+  reachStore,
+  registerAgain,
+  sameChunks,
+  sameMemory,
+  smallerBatches,
+  storeOnAgain,
+  usableDevice,
+} from './cache-stores.js';
+import {
+  clientsReachEachOther,
+  diskInTime,
+  knowDisk,
+  masterInTime,
+  masterThatLeads,
+  offloadOnBothSides,
+  sameVersions,
+  segmentOfOneName,
+  trustNoBlocks,
+} from './mooncake-store.js';
+import {
+  askStore,
+  hugePages,
+  laterVersion,
+  passwordOfStore,
+  peersReachEachOther,
+  readReason,
+} from './unclear-caches.js';
+
+/** The repair of one fault, given all faults that were seen. */
+type Repair = (fault: string, faults: readonly string[]) => ProposedFix;
+
+/** What repairs which fault of a cache behind an engine: the first that fits, causes before what follows of them. */
+const REPAIRS: readonly (readonly [fault: RegExp, repair: Repair])[] = [
+  [/other versions/, sameVersions],
+  [/switched itself off/, cacheOnAgain],
+  [/health check fails|switched its store off/, storeOnAgain],
+  [/does not take/, laterVersion],
+  [/not those that were stored/, trustNoBlocks],
+  [/GPUDirect Storage/, (_fault, faults) => directStorage(faults.some((one) => one.startsWith('KVBM')))],
+  [/at a time than its buffer/, smallerBatches],
+  [/does not resolve/, nameThatResolves],
+  [/memory registered|memory of the engine registered/, sameMemory],
+  [/^InfiniStore.*(?:ended|network device)/, usableDevice],
+  [/refuses the password/, passwordOfStore],
+  [/no leading master/, masterThatLeads],
+  [/^Mooncake answers too late/, masterInTime],
+  [/answers too late/, askStore],
+  [/runs without its storage/, readReason],
+  [/not reached/, reachStore],
+  [/reach its peers/, peersReachEachOther],
+  [/does not know this engine/, registerAgain],
+  [/know the disk/, knowDisk],
+  [/does not offload to disks/, offloadOnBothSides],
+  [/writes nothing to its SSD/, segmentOfOneName],
+  [/more slowly/, diskInTime],
+  [/no room on its disk/, roomOnDisk],
+  [/folder on disk|3FS/, usableFolder],
+  [/another chunk size/, sameChunks],
+  [/huge pages/, hugePages],
+  [/clients do not move blocks/, clientsReachEachOther],
+  [/out of step/, oneRelease],
+  [/no room|gives less/, moreRoom],
+];
+
+/** The repair of what was seen of caches behind engines. */
+export function repairCache(faults: readonly string[]): ProposedFix {
+  for (const [pattern, repair] of REPAIRS) {
+    const fault = faults.find((one) => pattern.test(one));
+    if (fault !== undefined) return repair(fault, faults);
+  }
+  return readReason(faults[0] ?? '');
+}

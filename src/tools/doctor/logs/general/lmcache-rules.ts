@@ -1,0 +1,79 @@
+import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+import { unresolvedStoreOf } from './name-rules.js';
+
+/** Exceptions of a connector that was given a key, a format or an argument of a kind that it does not take. */
+const OF_KIND = /format string|unexpected keyword|has no attribute|not support|unhashable|must be|argument/;
+/** Longest reason that is kept. */
+const MAX_REASON_CHARS = 120;
+
+/**
+ * Lines by which LMCache says that it went on without itself, or without a part of it: 0.3.0 to 0.5.7, in the engine
+ * and as a server of its own. What it merely does not have, evicts or finds again later is none.
+ */
+export const LMCACHE_RULES: readonly LogRule[] = [
+  // "Failed to initialize LMCacheManager components: REASON. System will operate in degraded mode (recompute)."; the reason may be a traceback over several lines.
+  off('initialize LMCacheManager components'),
+  off('operate in degraded mode (recompute)'),
+  off('LMCacheEngine marked as init failed'),
+  fault('LMCache is unhealthy, skipping ', 'LMCache skips everything while its health check fails'),
+  // "Failed to initialize/re-establish remote connection: Error -2 connecting to redis-kv:6379. Name or service not known."
+  fault('initialize/re-establish remote connection', 'LMCache is not reached'),
+  fault('Connection is None in ', 'LMCache is not reached'),
+  // Also the pool of vllm-ascend: "Remote connection failed in contains: unsupported format string passed to bytes.__format__".
+  rule('Remote connection failed in ', (line, found) => {
+    const value = OF_KIND.test(line.text)
+      ? 'LMCache does not take what its store gives or is given'
+      : (unresolvedStoreOf(line.text) ?? 'LMCache is not reached');
+    found.addSignal('offload_failed', line, { value, about: 'Remote connection failed in' });
+  }),
+  fault('LMCache server is unhealthy', 'LMCache is not reached'),
+  fault('Marking server as unhealthy', 'LMCache answers too late'),
+  fault('batched_async_contains timed out', 'LMCache answers too late'),
+  fault('batched_get_non_blocking timed out', 'LMCache answers too late'),
+  fault('Rejecting STORE for unregistered ', "LMCache's server does not know this engine"),
+  fault('Rejecting RETRIEVE for unregistered ', "LMCache's server does not know this engine"),
+  fault('consecutive failures. All future S3 operations', 'LMCache has switched its store off'),
+  fault('L2Adapter disabled after ', 'LMCache has switched its store off'),
+  fault('ai-toolkit circuit opened after ', 'LMCache has switched its store off'),
+  fault(
+    'This usually means the data was stored with',
+    'LMCache finds blocks of another chunk size in its store',
+  ),
+  fault('does not match S3 part size', 'LMCache finds blocks of another chunk size in its store'),
+  // "Put task for … requires … bytes, exceeding disk cache capacity", "No eviction candidates found. Disk space under pressure."
+  fault('exceeding disk cache capacity', 'LMCache has no room on its disk'),
+  fault('Insufficient evictable disk cache space', 'LMCache has no room on its disk'),
+  fault('Disk space under pressure', 'LMCache has no room on its disk'),
+  fault('Failed to load chunk from disk for key', 'LMCache cannot use its folder on disk'),
+  fault('GDS write operation failed for key', 'LMCache cannot use its folder on disk'),
+  fault('metadata write operation failed for key', 'LMCache cannot use its folder on disk'),
+  fault('GDS allocation failed after', 'LMCache has no room in its GDS buffer'),
+  fault('GDS batched allocation failed after', 'LMCache has no room in its GDS buffer'),
+  fault('consider increasing the `nixl_buffer_size`', 'LMCache has no room in its NIXL buffer'),
+  fault('Local cpu memory under pressure so choosing', 'LMCache has no room'),
+  fault('Failed to allocate huge pages', 'LMCache has no huge pages'),
+  fault('Max retry count reached for lookup_id', 'LMCache does not reach its peers'),
+  fault('Failed to ensure peer connection for lookup_id', 'LMCache does not reach its peers'),
+  fault('returned error for batched P2P lookup', 'LMCache does not reach its peers'),
+];
+
+function off(needle: string): LogRule {
+  return rule(needle, (line, found) => {
+    const reason = reasonOf(line.text);
+    const value = `LMCache switched itself off at its start${reason === '' ? '' : `: ${reason}`}`;
+    found.addSignal('offload_failed', line, { value, about: needle });
+  });
+}
+
+function reasonOf(text: string): string {
+  const [, after = ''] =
+    /(?:components|post_init|marked as init failed): (.*?)(?:\. System will operate|$)/.exec(text) ?? [];
+  return after.startsWith('Traceback') ? '' : after.slice(0, MAX_REASON_CHARS).trim();
+}
+
+function fault(needle: string, value: string): LogRule {
+  return rule(needle, (line, found) => {
+    const named = unresolvedStoreOf(line.text) ?? value;
+    found.addSignal('offload_failed', line, { value: named, about: needle });
+  });
+}

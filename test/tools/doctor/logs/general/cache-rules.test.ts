@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import { signalsOf, summaryOf } from '../summaries.js';
+
+const faultsOf = async (line: string): Promise<readonly string[]> => {
+  const { signals } = await summaryOf(`${line}\n`);
+  return [...(signals.get('offload_failed')?.values.keys() ?? [])];
+};
+
+describe('a line of a cache behind an engine', () => {
+  it.each([
+    [
+      '[2025-05-15 15:48:41.233] [infini] [error] [libinfinistore.cpp:910] Please register memory first',
+      'InfiniStore does not have the memory of the engine registered',
+    ],
+    [
+      '[2025-05-15 15:48:41.233] [infini] [\u001b[31m\u001b[1merror\u001b[m] [libinfinistore.cpp:269] Failed to connect to server',
+      'InfiniStore is not reached',
+    ],
+    [
+      '[2025-05-15 15:48:41.233] [infini] [error] [ibv_helper.cpp:106] Failed to find GID index',
+      'InfiniStore cannot use its network device',
+    ],
+    [
+      '[2025-05-15 15:48:41.233] [infini] [error] [mempool.cpp:30] Failed to allocate memory pool',
+      'InfiniStore has no room',
+    ],
+    [
+      'Failed to put to offloading service: Status(error_code=StatusCodes.OUT_OF_MEMORY, value=None)',
+      "AIBrix's KVCache has no room",
+    ],
+    [
+      'Failed to get from offloading service: Status(error_code=StatusCodes.TIMEOUT, value=None)',
+      "AIBrix's KVCache answers too late",
+    ],
+    [
+      'Transfer size (220) exceeds bounce buffer capacity (128). Ensure DYN_KVBM_TRANSFER_BATCH_SIZE <= bounce buffer slot size.',
+      'KVBM moves more blocks at a time than its buffer has (128)',
+    ],
+    [
+      'WARNING HiCacheFile: filesystem hosting /data would fall below min_free=10 B after writing 2 B; refusing k to avoid OOM/ENOSPC.',
+      'HiCache has no room on its disk',
+    ],
+    ['[Rank 0] HiCacheHF3FS get 5f failed', 'HiCache does not read or write 3FS'],
+    [
+      'ERROR 09-01 10:00:00 [thread_pool.py:222] Job 12 block I/O failed: [Errno 28] No space left on device',
+      "vLLM's disk cache has no room on its disk",
+    ],
+    [
+      'ERROR 09-01 10:00:00 [thread_pool.py:222] Job 12 block I/O failed: [Errno 13] Permission denied',
+      'vLLM cannot use its folder on disk',
+    ],
+    [
+      'Failed to put 2 keys out of 2. type=RuntimeError, error=x. Check network and yuanrong service.',
+      "Ascend's KV pool is not reached",
+    ],
+    [
+      "redis.exceptions.OutOfMemoryError: OOM command not allowed when used memory > 'maxmemory'.",
+      'Redis has no room',
+    ],
+    ['redis.exceptions.AuthenticationError: NOAUTH Authentication required.', 'Redis refuses the password'],
+    [
+      '[2026-08-26 10:00:01,101] LMCache WARNING: Connection is None in contains, returning False (remote_backend.py:165)',
+      'LMCache is not reached',
+    ],
+    [
+      '[2026-08-26 10:00:01,101] LMCache WARNING: batched_async_contains timed out (remote_backend.py:537)',
+      'LMCache answers too late',
+    ],
+    [
+      '[2026-08-26 10:00:01,101] LMCache ERROR: Failed during post_init: chunk_size must be a multiple of 16. System will operate in degraded mode (recompute).',
+      'LMCache switched itself off at its start: chunk_size must be a multiple of 16',
+    ],
+    [
+      'ERROR: failed to connect: dial tcp: lookup valkey-kv on 10.96.0.10:53: no such host',
+      'the name of a store does not resolve: valkey-kv',
+    ],
+    [
+      "HTTPConnectionPool(host='mooncake-meta', port=8080): Failed to resolve 'mooncake-meta' ([Errno -2] Name or service not known)",
+      'the name of a store does not resolve: mooncake-meta',
+    ],
+  ])('%j says: %s', async (line, fault) => {
+    expect(await faultsOf(line)).toEqual([fault]);
+  });
+
+  it.each([
+    '[2025-05-15 15:48:41.233] [infini] [warning] [infinistore.cpp:615] Key not found: 5f',
+    'Failed to get from offloading service: Status(error_code=StatusCodes.NOT_FOUND, value=None)',
+    '[info] Connection to RPC socket failed for endpoint kv:9600 with ret = IOError: connect, retrying 10 more times.',
+    'HiCacheFile: value 12 B stored',
+    '2026-09-10T10:00:00Z  INFO dynamo_llm::block_manager::distributed::transfer: transfer complete',
+    "Request to the model hub: Failed to resolve 'huggingface.co' ([Errno -3] Temporary failure in name resolution)",
+    'socket.gaierror: [Errno -2] Name or service not known',
+  ])('%j says nothing', async (line) => {
+    expect(await faultsOf(line)).toEqual([]);
+  });
+
+  it('sees a name of NATS that does not resolve as one of the control plane', async () => {
+    const summary = await summaryOf('Error: dial tcp: lookup dynamo-nats on 10.96.0.10:53: no such host\n');
+    expect(signalsOf(summary)).toMatchObject({ control_plane_unreachable: 1 });
+  });
+});

@@ -39,7 +39,9 @@ const REFUSALS: readonly (readonly [needle: string, field: string])[] = [
 /** Lines about KV blocks that come from another vLLM: NIXL, Mooncake and UCX below both, 0.10 to 0.32. */
 export const VLLM_TRANSFER_RULES: readonly LogRule[] = [
   ...REFUSALS.map(([needle, field]) =>
-    rule(needle, (line, found) => found.addSignal('transfer_refused', line, { value: field, about: needle })),
+    rule(needle, (line, found) =>
+      found.addSignal('transfer_refused', line, { value: withNumbers(field, line.text), about: needle }),
+    ),
   ),
   // "… [base_worker.py:1318] zmq.error.Again: Resource temporarily unavailable", of the connector's own files alone.
   rule('zmq.error.Again', (line, found) => {
@@ -162,3 +164,14 @@ export const VLLM_TRANSFER_RULES: readonly LogRule[] = [
   // UCX at its debug level, where cards have no NVLink between them that it sees.
   signal('cuda-ipc get zcopy disabled', 'transfer_over_tcp'),
 ];
+
+/** "Local block size 16 is not divisible by remote block size 32", "local=2, remote=1", "remote=32768, local=16384". */
+const LOCAL = /\blocal(?:[ _](?!rank)[a-z]+){0,4}[=: ]{1,3}(\d{1,9})\b/i;
+const REMOTE = /\bremote(?:[ _](?!rank)[a-z]+){0,4}[=: ]{1,3}(\d{1,9})\b/i;
+
+/** A field with the numbers of both engines; the one that writes is the one that reads blocks. */
+function withNumbers(field: string, text: string): string {
+  const local = LOCAL.exec(text)?.[1];
+  const remote = REMOTE.exec(text)?.[1];
+  return local === undefined || remote === undefined ? field : `${field}: ${local} here, ${remote} there`;
+}

@@ -1,4 +1,5 @@
 import { countOf } from '../../../core/text/lists.js';
+import { findHandshake } from '../fixes/handshakes.js';
 import { reachSideChannel } from '../fixes/transfers.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -18,10 +19,14 @@ export const sideChannelUnreachable: Cause = {
     const isBootstrap = /bootstrap/i.test(
       `${[...(silent?.values.keys() ?? [])]} ${silent?.first.text ?? ''}`,
     );
+    const unknown = [...(silent?.values.keys() ?? [])].find((value) => value.startsWith('no handshake'));
     return {
-      headline: isOther
-        ? 'A decode engine reaches another engine than the one that has its KV blocks'
-        : 'Decode engines get no answer from where prefill engines say how their KV blocks are fetched',
+      headline:
+        unknown !== undefined
+          ? `A decode engine reads KV blocks of a prefill engine that it does not know: ${unknown}`
+          : isOther
+            ? 'A decode engine reaches another engine than the one that has its KV blocks'
+            : 'Decode engines get no answer from where prefill engines say how their KV blocks are fetched',
       explanation:
         "A decode engine asks the prefill engine's side channel (NIXL, port 5600 by default) or bootstrap server (SGLang, Mooncake, 8998) before its first transfer. It waits some seconds for each request, which then fails or is computed again. Neither health checks nor other requests use that port.",
       cluesFor: [
@@ -40,6 +45,7 @@ export const sideChannelUnreachable: Cause = {
       cluesAgainst: [],
       explains: ['transfers_fail', 'prompts_recomputed'],
       fixes: [
+        ...(unknown === undefined ? [] : [findHandshake(measurements)]),
         reachSideChannel(
           measurements,
           isOther ? 'another_engine' : isBootstrap ? 'bootstrap' : 'side_channel',

@@ -22,6 +22,7 @@ const FLAGS: ReadonlyMap<string, string> = new Map([
 export function samePairFixes({ seen }: Measurements, field: string): readonly ProposedFix[] {
   const name = field.split(':')[0] ?? field;
   const flag = FLAGS.get(name);
+  const multiple = multipleOf(field);
   const [engine] = seen.engines;
   const program = `each ${engine?.launch === undefined ? '' : `${engine.displayName} `}engine of both roles`;
   const compare =
@@ -31,17 +32,30 @@ export function samePairFixes({ seen }: Measurements, field: string): readonly P
       says:
         flag === undefined
           ? `Compare what a prefill and a decode pod were started with (kubectl logs POD | grep "non-default args"), and give both the same`
-          : `Start the engines of both roles with the same ${flag.split(' ')[0]}`,
-      why: `Engines compare versions, model, dtype, KV cache dtype, attention backend and the shape of the blocks before the first transfer${flag === undefined ? '; the hash that is in the line says that one differs, not which' : ''}. Only the engines of one role have to restart.`,
+          : `Start the engines of both roles with the same ${flag.split(' ')[0]}${multiple?.says ?? ''}`,
+      why: `${multiple?.why ?? ''}Engines compare versions, model, dtype, KV cache dtype, attention backend and the shape of the blocks before the first transfer${flag === undefined ? '; the hash that is in the line says that one differs, not which' : ''}. Only the engines of one role have to restart.`,
       disturbs: 'one_worker_at_a_time',
       files: [],
-      commands: flag === undefined ? [compare] : [argumentsOf(program, flag), compare],
+      commands: flag === undefined ? [compare] : [argumentsOf(program, multiple?.flag ?? flag), compare],
       verify: [
-        'kubectl logs DECODE --since=5m | grep -cE "compatibility hash mismatch|mismatch: prefill server"    # should be 0',
+        'kubectl logs DECODE --since=5m | grep -cE "compatibility hash mismatch|[Mm]ismatch|not divisible by remote"    # should be 0',
         ...CHECKS,
       ],
     },
   ];
+}
+
+/** Block sizes of vLLM's NIXL: what the decode engine has must be a multiple of what the prefill engine has. */
+function multipleOf(
+  field: string,
+): { readonly says: string; readonly why: string; readonly flag: string } | undefined {
+  const [, here, there] = /^block size: (\d+) here, (\d+) there$/.exec(field) ?? [];
+  if (here === undefined || there === undefined) return undefined;
+  return {
+    says: ` (${there} on decode, or ${here} on prefill: that of decode must be a multiple of that of prefill), and with the same --tensor-parallel-size where the model is a hybrid one; the router's block size follows`,
+    why: `The decode engine has ${here} and the prefill engine ${there}: one block of decode takes whole blocks of prefill, and never a part of one. In a hybrid model the size follows from the attention backend and the tensor-parallel size, so that the same flag alone may not be enough. `,
+    flag: `--block-size ${there}`,
+  };
 }
 
 /** Lets decode engines reach the side channel of NIXL, or another engine's bootstrap server. */

@@ -24,7 +24,8 @@ export function faultOfTraceback(traceback: Traceback): Fault | undefined {
     refusedSetting(traceback, words) ??
     (words === '' ? undefined : refusalOf(words)) ??
     pagesOf(frames) ??
-    unansweredPeer(traceback)
+    unansweredPeer(traceback) ??
+    unknownPeer(traceback)
   );
 }
 
@@ -77,4 +78,21 @@ function unansweredPeer({ frames, sentence = '' }: Traceback): Fault | undefined
   return isAsked && NO_ANSWER.test(sentence)
     ? { signal: 'transfer_unreachable', value: 'no answer of the bootstrap server' }
     : undefined;
+}
+
+/** What NIXL's connector keeps of each engine with which it had a handshake. */
+const OF_ENGINES = /\bself\.\w+\[(?:remote_|dst_|meta\.\w{0,20})?engine_id\]/;
+
+/** vLLM: a decode engine reads from an engine that it had no handshake with: "KeyError: 'f35e9d1d-f7fb-46cd-925b-d7478aa2b04a_dp1'". */
+function unknownPeer({ frames, sentence = '' }: Traceback): Fault | undefined {
+  const [, engine, rank] = /^KeyError: '([\w-]{1,80}?)(?:_dp(\d{1,4}))?'$/.exec(sentence) ?? [];
+  const frame = frames.at(-1);
+  if (engine === undefined || frame === undefined) return undefined;
+  const isOfEngines = /_from_engine_id$/.test(frame.place) || OF_ENGINES.test(frame.source);
+  if (!isOfEngines || !/kv_connector|nixl/.test(frame.path)) return undefined;
+  const of = rank === undefined ? '' : `, data-parallel rank ${rank}`;
+  return {
+    signal: 'transfer_unreachable',
+    value: `no handshake with the engine ${engine.slice(0, 8)}…${of}`,
+  };
 }

@@ -14,6 +14,8 @@ export type SettingName =
   | 'program'
   | 'backend'
   | 'dynamo_version'
+  /** What a worker of Dynamo puts into its card by default, while its engine's own file was not with the manifests. */
+  | 'card_block_size'
   | 'router_mode'
   | 'chat_processor'
   | 'router_uses_events'

@@ -21,7 +21,7 @@ interface RatedCause {
 
 /**
  * Ranks the causes: the surest first, equally sure ones in
- * the order of `CAUSES`. What a surer cause accounts for is taken from those
+ * the order of `CAUSES`, unless one says what another leaves open. What a surer cause accounts for is taken from those
  * that are less sure; one that has nothing left is dropped.
  */
 export function rankCauses(causes: readonly Cause[], measurements: Measurements): readonly Assessment[] {
@@ -37,10 +37,13 @@ export function rankCauses(causes: readonly Cause[], measurements: Measurements)
   });
   const ranked: RatedCause[] = [];
   while (open.length > 0) {
-    const [first, ...others] = [...open].sort(bySurenessAndOrder);
-    if (first === undefined) break;
+    const [surest, ...rest] = [...open].sort(bySurenessAndOrder);
+    if (surest === undefined) break;
+    const first = rest.find((other) => isMoreExact(other, surest)) ?? surest;
     ranked.push(first);
-    open = others.flatMap((other) => withoutExplained(other, first));
+    open = [surest, ...rest]
+      .filter((other) => other !== first)
+      .flatMap((other) => withoutExplained(other, first));
   }
   return ranked.map(assessmentOf);
 }
@@ -54,6 +57,12 @@ function bySurenessAndOrder(a: RatedCause, b: RatedCause): number {
   return (
     confidenceRank(b.confidence) - confidenceRank(a.confidence) ||
     CAUSES.indexOf(a.cause.id) - CAUSES.indexOf(b.cause.id)
+  );
+}
+
+function isMoreExact(other: RatedCause, surest: RatedCause): boolean {
+  return (
+    other.confidence === surest.confidence && surest.suspicion.yieldsTo?.includes(other.cause.id) === true
   );
 }
 

@@ -66,6 +66,8 @@ export const blockSizeMismatch: Cause = {
         ...inertNumber(measurements, conflicts),
       ],
       explains: ['parents_missing', 'router_blind', 'empty_tree', 'own_number', 'no_stores'],
+      // An engine that set its number itself says which one it is.
+      ...(numbers === undefined ? { yieldsTo: ['hybrid_block_size'] } : {}),
       fixes: fixesFor(measurements, conflicts, numbers),
     };
   },

@@ -71,7 +71,8 @@ function isHarmful(measurements: Measurements): boolean {
   const found = findsBlocks(measurements);
   if (found !== undefined) return found.share < ENOUGH;
   // Where nobody looked a prompt up, a full cache alone is one that is used; requests that wait for it have no room.
-  return [preemptions, queue, overload, turnoverOf].some((signOf) => signOf(measurements).length > 0);
+  // That all sequences at their longest would not fit is so of most engines, and of all that have just started.
+  return [preemptions, queue, turnoverOf].some((signOf) => signOf(measurements).length > 0);
 }
 
 function preemptions({ preemptions: taken }: Measurements): readonly ClueFor[] {

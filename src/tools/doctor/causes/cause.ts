@@ -11,6 +11,8 @@ export interface Suspicion {
   readonly cluesAgainst: readonly ClueAgainst[];
   /** What else is accounted for if this is so: no clue any more for causes that are less sure. */
   readonly explains: readonly Symptom[];
+  /** Causes that say the same more exactly: where one of them is as sure, it comes first. */
+  readonly yieldsTo?: readonly CauseId[];
   /** The best first. */
   readonly fixes: readonly ProposedFix[];
 }

@@ -12,6 +12,8 @@ export interface Numbers {
   readonly side: Side;
   /** True when the worker itself declares or publishes another number than its engine's. */
   readonly isWorkersOwn: boolean;
+  /** True when the other number is of no consequence in the version that the files name. */
+  readonly isInert?: boolean;
   /** `frontend 16 by default, worker 32`. */
   readonly text: string;
 }
@@ -25,7 +27,8 @@ export function numbersOf(
     conflicts.find(({ isProof, between }) => isProof && between === 'sides') ??
     conflicts.find(({ isProof }) => isProof) ??
     conflicts[0];
-  if (conflict === undefined) return unpublishedNumbers(measurements) ?? unsetNumbers(measurements);
+  if (conflict === undefined)
+    return unpublishedNumbers(measurements) ?? inertNumbers(measurements) ?? unsetNumbers(measurements);
   const { ours, theirs, between } = conflict;
   return {
     engines: theirs.tokensPerBlock,
@@ -60,6 +63,17 @@ function unpublishedNumbers(measurements: Measurements): Numbers | undefined {
   const [wanted, real] = pair;
   const text = `the publisher of a worker uses ${wanted}, its engine uses ${real}`;
   return { engines: sizeOf(real), side: 'worker', isWorkersOwn: true, text };
+}
+
+/** Two numbers of files of which one is said to be of no consequence, while the router behaves as if it were. */
+function inertNumbers(measurements: Measurements): Numbers | undefined {
+  const { evidence, sizes, dynamo } = measurements;
+  const finding = evidence.findings.find(({ ruleId }) => ruleId === 'block-size-mismatch');
+  const [worker, ...others] = sizes.rows.filter(({ side }) => side === 'worker');
+  const isOne = others.every(({ tokensPerBlock }) => tokensPerBlock === worker?.tokensPerBlock);
+  if (dynamo.decides !== 'card' || finding === undefined || worker === undefined || !isOne) return undefined;
+  const { tokensPerBlock: engines } = worker;
+  return { engines, side: 'frontend', isWorkersOwn: false, isInert: true, text: finding.message };
 }
 
 /** A frontend without a number, of which only `lint` knows: where cards decide it is no number of its own. */

@@ -1,7 +1,7 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { alignFixes } from '../fixes/align-block-size.js';
-import { blindness, engineReuses } from '../measurements/cache-hits.js';
+import { blindness, engineReuses, noneFound } from '../measurements/cache-hits.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { isSome } from '../setting-values.js';
@@ -32,6 +32,7 @@ export const wrongModelCard: Cause = {
     const cards = isLoud ? [] : measurements.sizes.conflicts.filter(({ between }) => between === 'own');
     const [card] = cards;
     const silent = silence(measurements);
+    const byDefault = defaultCard(measurements);
     const findings = measurements.evidence.findings.filter(({ ruleId }) => ruleId === 'worker-card-differs');
     const isBlind = blindness(measurements) !== undefined;
     const cluesFor: readonly ClueFor[] = [
@@ -47,6 +48,7 @@ export const wrongModelCard: Cause = {
       ...findings.map((finding) =>
         findingClue(finding, isBlind || finding.severity === 'error' ? 'signature' : 'sign'),
       ),
+      ...(byDefault?.clues ?? []),
       ...silent,
     ];
     if (cluesFor.length === 0) return undefined;
@@ -54,7 +56,9 @@ export const wrongModelCard: Cause = {
     const inferred =
       silent.length === 0 && finding !== undefined
         ? finding.message
-        : `stores are applied, nothing is found, and nothing warns; workers seem to register another block size than their engines use${routersNumber(measurements)}`;
+        : byDefault !== undefined
+          ? byDefault.text
+          : `stores are applied, nothing is found, and nothing warns; workers seem to register another block size than their engines use${routersNumber(measurements)}`;
     return {
       headline: `Wrong model card: ${
         card === undefined
@@ -67,13 +71,43 @@ export const wrongModelCard: Cause = {
       cluesAgainst: [...workingRouter(measurements), ...otherSigns(measurements)],
       explains: ['router_blind', 'empty_tree'],
       fixes: alignFixes(measurements, {
-        engines: card?.theirs.tokensPerBlock,
+        engines: card?.theirs.tokensPerBlock ?? byDefault?.engines,
         side: 'worker',
         isWorkersOwn: true,
       }),
     };
   },
 };
+
+/** A card that has its default, since nothing sets it, beside an engine's own file with another number. */
+function defaultCard(
+  measurements: Measurements,
+): { readonly clues: readonly ClueFor[]; readonly text: string; readonly engines: number } | undefined {
+  const { sizes, settings, decisions } = measurements;
+  const [card, ...cards] = settings('card_block_size');
+  const engines = sizes.rows.filter(({ side, basis }) => side === 'worker' && basis === 'configured');
+  const [engine, ...others] = engines;
+  if (card === undefined || cards.some(({ value }) => value !== card.value)) return undefined;
+  if (engine === undefined || others.length > 0 || String(engine.tokensPerBlock) === card.value)
+    return undefined;
+  const isBroken =
+    noneFound(measurements) !== undefined &&
+    (decisions?.largestTreeSize === 0 || measurements.signal('parent_block_not_found') !== undefined);
+  const text = `${card.who === '' ? 'a worker' : card.who} registers a block size of ${card.value} tokens by default, and its engine's file has ${engine.tokensPerBlock}`;
+  return {
+    clues: [
+      clueFor(isBroken ? 'signature' : 'sign', `${capitalised(text)}.`, engine.origin, 'own_number'),
+      clueFor(
+        'sign',
+        `No flag sets what it registers: ${card.value} is the default.`,
+        card.origin,
+        'own_number',
+      ),
+    ],
+    text,
+    engines: engine.tokensPerBlock,
+  };
+}
 
 /** Stores without any fault, no hit, and an engine that reuses. */
 function silence(measurements: Measurements): readonly ClueFor[] {

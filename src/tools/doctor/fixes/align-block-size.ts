@@ -20,21 +20,23 @@ export interface Alignment {
   readonly side: Side;
   /** True when the worker itself declares or publishes by another number than its engine's. */
   readonly isWorkersOwn: boolean;
+  /** True when the workers have the number already, and the other one changes nothing in the version that the files name. */
+  readonly isInert?: boolean;
 }
 
 /** Brings a router and its workers to one number: first the change that decides in this version, then the others. */
 export function alignFixes(measurements: Measurements, alignment: Alignment): readonly ProposedFix[] {
-  const { engines, side, isWorkersOwn } = alignment;
+  const { engines, side, isWorkersOwn, isInert = false } = alignment;
   if (engines === undefined) return [findingNumbers(measurements), confirmingTest(measurements)];
   if (measurements.seen.picker) return [pickerSizeFix(engines)];
   if (!measurements.seen.dynamo) return [plainFix(measurements, engines, side), confirmingTest(measurements)];
   if (side === 'router') return [...routerFixes(measurements, engines), confirmingTest(measurements)];
   if (side === 'indexer') return indexerFixes(measurements, engines);
   const worker = workerFixes(measurements, engines);
-  const frontend = frontendFixes(measurements, engines);
+  const frontend = frontendFixes(measurements, engines, isInert);
   const { decides } = measurements.dynamo;
   // What the card decides is not fixed at the frontend, whatever its variable says.
-  const isCard = isWorkersOwn || decides === 'card';
+  const isCard = isWorkersOwn || (decides === 'card' && !isInert);
   const ordered = isCard ? [...worker, ...(isWorkersOwn ? [] : frontend)] : [...frontend, ...worker];
   return [...ordered, gate(engines), confirmingTest(measurements)];
 }
@@ -151,14 +153,20 @@ function noteOf({ engineKind }: SizeFacts): string {
   return engine?.launch === undefined ? 'in the setting of its engine' : engine.displayName;
 }
 
-function frontendFixes(measurements: Measurements, engines: number): readonly ProposedFix[] {
+function frontendFixes(
+  measurements: Measurements,
+  engines: number,
+  isInert: boolean,
+): readonly ProposedFix[] {
   const { decides, version } = measurements.dynamo;
   const why =
     decides === 'variable'
       ? `In Dynamo ${version?.text} with its Python chat processor the frontend's own number decides, 16 when it has none. Only the frontend restarts; caches stay.`
-      : decides === 'card'
-        ? `In Dynamo ${version?.text} the worker's model card decides and this variable changes nothing: it only keeps the number right for versions where it decides (1.0 to 1.2 with a Python chat processor).`
-        : "Where the frontend decides (Dynamo 1.0 to 1.2 with a Python chat processor) this alone is the fix, and caches stay. Where the worker's model card decides (0.9, 1.3 to 1.6) it changes nothing and does no harm: the gauge below shows which it is.";
+      : isInert
+        ? `By its image's tag this is Dynamo ${version?.text}, where the worker's model card decides, and the cards follow the engines. The router behaves as if it used its own number all the same: what runs may be another version, or another image under this tag. This is right in every version and leaves the caches; the gauge below shows what the router uses then.`
+        : decides === 'card'
+          ? `In Dynamo ${version?.text} the worker's model card decides and this variable changes nothing: it only keeps the number right for versions where it decides (1.0 to 1.2 with a Python chat processor).`
+          : "Where the frontend decides (Dynamo 1.0 to 1.2 with a Python chat processor) this alone is the fix, and caches stay. Where the worker's model card decides (0.9, 1.3 to 1.6) it changes nothing and does no harm: the gauge below shows which it is.";
   const said = { why, disturbs: 'frontend', verify: sizeChecks(measurements, engines) } as const;
   const fromFiles = fixesFrom(measurements, ['block-size-unset', 'block-size-mismatch'], said);
   return fromFiles.length > 0

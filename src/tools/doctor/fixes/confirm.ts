@@ -59,7 +59,7 @@ export function findingNumbers({ seen, evidence }: Pick<Measurements, 'seen' | '
             'curl -s http://FRONTEND:8000/metrics | grep dynamo_frontend_model_kv_cache_block_size    # what the router took from the cards',
           ]
         : []),
-      'curl -s http://ENGINE:PORT/metrics | grep -E "cache_config_info|page_size|tokens_per_block"    # what the engine uses',
+      `curl -s http://ENGINE:PORT/metrics | grep -E "${sizeMetrics(seen)}"    # what the engine uses`,
       ...(seen.dynamo
         ? [
             'kubectl logs WORKER | grep -m3 "Block not published"    # both numbers, three times after the start of a worker and never again',
@@ -72,6 +72,18 @@ export function findingNumbers({ seen, evidence }: Pick<Measurements, 'seen' | '
     ],
   };
 }
+
+/** By what an engine's page says its block size: of those that were seen, else of all. */
+function sizeMetrics({ engines }: Seen): string {
+  const known = [...SIZE_METRICS].filter(([word]) => engines.some((engine) => engine.word === word));
+  return (known.length === 0 ? [...SIZE_METRICS] : known).map(([, metric]) => metric).join('|');
+}
+
+const SIZE_METRICS: ReadonlyMap<string, string> = new Map([
+  ['vllm', 'cache_config_info'],
+  ['sglang', 'page_size'],
+  ['trtllm', 'tokens_per_block'],
+]);
 
 /** Whether a path of a manifest may stand in a command as it is. */
 function isPlainPath(path: string): boolean {

@@ -13,7 +13,8 @@ export function memoryFixes(measurements: Measurements): readonly ProposedFix[] 
 /**
  * Fewer sequences, more memory, host memory: those that bring more of what is
  * missing first. With running sequences that need more than there is, a larger
- * cache alone helps little; where they need little, fewer of them help nobody.
+ * cache alone helps little; where they need little, by what may run or by what
+ * was seen to run, fewer of them help nobody.
  */
 export function memoryOptions(measurements: Measurements): readonly ProposedFix[] {
   const tight = tightest(measurements.memory);
@@ -21,7 +22,23 @@ export function memoryOptions(measurements: Measurements): readonly ProposedFix[
   const batch = fewerSequences(measurements, tight);
   const more = moreMemory(measurements, load);
   const host = moreRetention(measurements, load);
-  return load > 0 && load < HALF ? [...more, ...host, ...batch] : [...batch, ...more, ...host];
+  const needsLittle = (load > 0 && load < HALF) || runsLittle(measurements, tight);
+  return needsLittle ? [...more, ...host, ...batch] : [...batch, ...more, ...host];
+}
+
+/** Whether what was seen to run leaves the greater part of the cache, whatever may run at most. */
+function runsLittle(
+  { kvUsage, concurrency, preemptions }: Measurements,
+  tight: MemoryArithmetic | undefined,
+): boolean {
+  if ((preemptions?.value ?? 0) > 0) return false;
+  if (kvUsage !== undefined) return kvUsage.value < HALF;
+  const batch = tight?.largestBatch;
+  return (
+    concurrency !== undefined &&
+    batch !== undefined &&
+    concurrency.running + (concurrency.waiting ?? 0) <= batch
+  );
 }
 
 /** Sequences that need less of the cache leave the greater part of it to prefixes. */

@@ -63,6 +63,16 @@ export class FleetReader {
     const isProven = card?.setting !== undefined || unseen === undefined;
     if (card !== undefined && card.tokens !== engine?.tokens && isProven)
       this.#size(launch, card, 'declared', "the worker's card");
+    if (card !== undefined && !isProven) {
+      const text = `no block size of the card is set: ${card.tokens} is its default`;
+      this.#setting(
+        launch,
+        'card_block_size',
+        String(card.tokens),
+        { ...this.#launched(launch), text },
+        true,
+      );
+    }
     if (backend !== undefined) this.#setting(launch, 'backend', backend, this.#launched(launch));
     if (publishes !== undefined) {
       const setting = flagOf(launch, '--kv-events-config');

@@ -28,6 +28,15 @@ export interface SettingDetails {
   readonly value: string | number | undefined;
   /** True when the line says that it was not set. */
   readonly isDefault?: boolean;
+  /** Of several numbers the largest counts: an engine makes a small cache to measure, and then its own. */
+  readonly keepsLargest?: boolean;
+  readonly about: string;
+}
+
+/** A part of a KV cache. An engine has one, or one for each kind of its layers. */
+export interface PoolDetails {
+  readonly tokens: number | undefined;
+  readonly bytes: number | undefined;
   readonly about: string;
 }
 
@@ -96,6 +105,12 @@ export interface LogFindings {
   addCost(line: LogLine, cachedBlocks: number, overlapWeight: string | undefined): void;
   addSize(line: LogLine, details: SizeDetails): void;
   addSetting(line: LogLine, name: SettingName, details: SettingDetails): void;
+  /** A worker starts: what one that served before said in this log is of no consequence any more. */
+  addStart(line: LogLine): void;
+  /** The cache has a pool for layers with a window, and one for the others. */
+  addWindowPools(line: LogLine): void;
+  /** A pool of a cache; ranks repeat it. */
+  addPool(line: LogLine, details: PoolDetails): void;
   addEngineReading(line: LogLine, reading: EngineReading): void;
   /** An error that may be what ends a program. */
   addError(line: LogLine, details: ErrorDetails): void;

@@ -61,7 +61,8 @@ export const SGLANG_RULES: readonly LogRule[] = [
     ] as const;
     for (const [setting, name] of settings) {
       const value = numberOf(fieldOf(text, name));
-      tally.addSetting(line, setting, { side: 'worker', value, about: name });
+      const keepsLargest = setting === 'kv_cache_tokens';
+      tally.addSetting(line, setting, { side: 'worker', value, keepsLargest, about: name });
     }
   }),
   // "KV Cache is allocated. dtype: torch.bfloat16, #tokens: 21824, K size: 1.33 GB, V size: 1.33 GB".
@@ -69,15 +70,17 @@ export const SGLANG_RULES: readonly LogRule[] = [
     const { text } = line;
     const about = 'KV Cache is allocated';
     const tokens = numberOf(digitsBehind(text, '#tokens: '));
-    tally.addSetting(line, 'kv_cache_tokens', { side: 'worker', value: tokens, about });
     const gigabytes = [...text.matchAll(/\b(?:K|V|KV) size: (\d+(?:\.\d+)?) GB/g)];
     const sum = gigabytes.reduce((total, [, size]) => total + Number(size), 0);
     const bytes = sum > 0 ? Math.round(sum * 2 ** 30) : undefined;
-    tally.addSetting(line, 'kv_cache_bytes', { side: 'worker', value: bytes, about });
+    tally.addPool(line, { tokens, bytes, about });
   }),
+  // "Use sliding window memory pool. full_layer_tokens=900000, swa_layer_tokens=720000", before the lines of both.
+  rule('Use sliding window memory pool', (line, tally) => tally.addWindowPools(line)),
   // "server_args=ServerArgs(model_path=…, page_size=1, …)", as a dict since 0.5.20.
   rule('server_args=', (line, tally) => {
     const { text } = line;
+    tally.addStart(line);
     tally.addSignal('started', line, { about: 'server_args=' });
     tally.addSetting(line, 'backend', { side: 'worker', value: 'sglang', about: 'server_args=' });
     addPythonSize(line, tally, 'page_size');

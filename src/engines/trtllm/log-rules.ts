@@ -1,4 +1,4 @@
-import { digitsBehind, numberOf } from '../diagnosis/log-fields.js';
+import { digitsBehind, numberOf, sizeBehind } from '../diagnosis/log-fields.js';
 import { addWorkerSize, type LogRule, rule, signal, signalWithRest } from '../diagnosis/log-rule.js';
 import { addPythonSettings, addPythonSize, pythonValue } from '../diagnosis/python-values.js';
 
@@ -25,8 +25,13 @@ export const TENSORRT_RULES: readonly LogRule[] = [
     const about = 'tokens per block=';
     addWorkerSize(line, tally, about, 'in_use');
     const blocks = numberOf(digitsBehind(text, 'primary blocks='));
-    tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value: blocks, about });
     const length = numberOf(digitsBehind(text, 'max sequence length='));
+    const window = numberOf(digitsBehind(text, 'window size='));
+    // A pool of layers with a window holds no sequence; a pool that is smaller than one bounds the window by its own tokens.
+    const tokens = (blocks ?? 0) * (sizeBehind(text, about) ?? 0);
+    const isOfWindow = window !== undefined && length !== undefined && window < length && window < tokens;
+    const value = isOfWindow ? undefined : blocks;
+    tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value, keepsLargest: true, about });
     tally.addSetting(line, 'max_model_len', { side: 'worker', value: length, about });
   }),
   rule('Number of tokens per block: ', (line, tally) =>
@@ -42,8 +47,8 @@ export const TENSORRT_RULES: readonly LogRule[] = [
       /Allocated (\d+(?:\.\d+)?) GiB for max tokens in paged KV cache \((\d{1,12})\)/.exec(line.text) ?? [];
     const about = 'Allocated';
     const bytes = gibibytes === undefined ? 0 : Math.round(Number(gibibytes) * 2 ** 30);
-    tally.addSetting(line, 'kv_cache_bytes', { side: 'worker', value: bytes > 0 ? bytes : undefined, about });
-    tally.addSetting(line, 'kv_cache_tokens', { side: 'worker', value: numberOf(tokens), about });
+    // The first cache of the PyTorch backend is one to measure with, and is freed.
+    tally.addPool(line, { tokens: numberOf(tokens), bytes: bytes > 0 ? bytes : undefined, about });
   }),
   // "TRTGptModel maxBatchSize: 64".
   rule('TRTGptModel maxBatchSize: ', (line, tally) => {
@@ -70,6 +75,7 @@ export const TENSORRT_RULES: readonly LogRule[] = [
   }),
   rule('TensorRT-LLM version: ', (line, tally) => {
     const version = /TensorRT-LLM version: ([\w.+-]{1,60})/.exec(line.text)?.[1];
+    tally.addStart(line);
     tally.addSignal('started', line, { value: version, about: 'TensorRT-LLM version' });
     tally.addSetting(line, 'backend', { side: 'worker', value: 'trtllm', about: 'TensorRT-LLM version' });
     tally.addSetting(line, 'engine_version', {

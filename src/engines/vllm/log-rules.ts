@@ -88,6 +88,7 @@ export const VLLM_RULES: readonly LogRule[] = [
   rule('# GPU blocks: ', readBlocks),
   rule('# cuda blocks: ', readBlocks),
   rule('non-default args: ', (line, tally) => {
+    tally.addStart(line);
     addPythonSize(line, tally, 'block_size');
     addPythonSettings(line, tally, ARGUMENTS);
     addSpeculation(line, tally);
@@ -95,6 +96,7 @@ export const VLLM_RULES: readonly LogRule[] = [
   }),
   rule('LLM engine (v', (line, tally) => {
     const version = /LLM engine \(v([\w.+-]{1,60})\)/.exec(line.text)?.[1];
+    tally.addStart(line);
     tally.addSignal('started', line, { value: version, about: 'LLM engine' });
     tally.addSetting(line, 'backend', { side: 'worker', value: 'vllm', about: 'LLM engine' });
     tally.addSetting(line, 'engine_version', { side: 'worker', value: version, about: 'LLM engine' });

@@ -4,6 +4,7 @@ import type {
   EngineReading,
   ErrorDetails,
   LogFindings,
+  PoolDetails,
   SettingDetails,
   SignalDetails,
   SizeDetails,
@@ -20,6 +21,7 @@ import type { CostTally, EngineTally, LogSummary, SignalTally } from './log-summ
 import { excerptOf } from './masking.js';
 import { RateBuckets } from './rate-buckets.js';
 import { GaugeTally } from './spreads.js';
+import { Starts } from './starts.js';
 import { UnreadErrorTally } from './unread-errors.js';
 
 const MAX_WORKERS = 64;
@@ -61,6 +63,7 @@ export class LogTally implements LogFindings {
     string,
     { readonly name: SettingName; readonly value: unknown; readonly side: string }
   >();
+  readonly #starts = new Starts();
   readonly #weights = new BoundedCounts(MAX_VALUES);
   /** Pods that run a standalone indexer; "" for a log without prefixes. */
   readonly #indexers = new Set<string>();
@@ -170,7 +173,7 @@ export class LogTally implements LogFindings {
   }
 
   addSetting(line: LogLine, name: SettingName, details: SettingDetails): void {
-    const { side, who = this.#whoOf(line), isDefault = false, about } = details;
+    const { side, who = this.#whoOf(line), isDefault = false, keepsLargest = false, about } = details;
     if (details.value === undefined || details.value === '') return;
     this.found += 1;
     const latest = this.#latest.get(who);
@@ -179,12 +182,46 @@ export class LogTally implements LogFindings {
       this.#latest.set(who, { name, value: details.value, side });
     const value = String(details.value).slice(0, MAX_VALUE_CHARS);
     const key = `${side}\n${who}\n${name}\n${value}`;
-    if (this.#settings.has(key) || this.#settings.size >= MAX_SIGHTINGS) return;
+    if (this.#settings.has(key)) return;
+    if (keepsLargest && !this.#isLargest(side, who, name, Number(value))) return;
+    if (this.#settings.size >= MAX_SIGHTINGS) return;
     const origin = this.#originOf(line, about);
     this.#settings.set(key, { side, who, name, value, isDefault, origin });
   }
 
+  /** Whether a number is larger than what is kept, which is then dropped. */
+  #isLargest(side: string, who: string, name: SettingName, value: number): boolean {
+    for (const [key, one] of this.#settings) {
+      if (one.side !== side || one.who !== who || one.name !== name) continue;
+      if (Number(one.value) >= value) return false;
+      this.#settings.delete(key);
+    }
+    return true;
+  }
+
+  addStart(line: LogLine): void {
+    const who = this.#whoOf(line);
+    if (!this.#starts.isAnother(who)) return;
+    for (const [key, one] of this.#sizes)
+      if (one.side === 'worker' && one.who === who) this.#sizes.delete(key);
+    for (const [key, one] of this.#settings)
+      if (one.side === 'worker' && one.who === who) this.#settings.delete(key);
+    this.#latest.delete(who);
+  }
+
+  addWindowPools(line: LogLine): void {
+    this.#starts.addWindowPools(this.#whoOf(line));
+  }
+
+  addPool(line: LogLine, { tokens, bytes, about }: PoolDetails): void {
+    const all = this.#starts.bytesWith(this.#whoOf(line), tokens, bytes);
+    const details = { side: 'worker', about, keepsLargest: true } as const;
+    this.addSetting(line, 'kv_cache_bytes', { ...details, value: all });
+    this.addSetting(line, 'kv_cache_tokens', { ...details, value: tokens });
+  }
+
   addEngineReading(line: LogLine, reading: EngineReading): void {
+    this.#starts.addServed(this.#whoOf(line));
     this.#engine ??= new EngineCount(line);
     this.#engine.add(reading, line);
   }

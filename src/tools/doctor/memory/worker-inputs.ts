@@ -32,7 +32,15 @@ const MIN_FRACTION = 0.001;
 export function workersOf({ settings }: Evidence): readonly string[] {
   const named = settings.filter(({ side, who, name }) => side === 'worker' && who !== '' && OWN.has(name));
   const workers = [...new Set(named.map(({ who }) => who))];
+  // A router names the same workers by their ids.
+  const known = workers.filter((who) => !isRoutersId(who));
+  if (known.length > 0) return known;
   return workers.length === 0 ? [''] : workers;
+}
+
+/** `5120938477162536`, as routers call workers; of them only what the router knows is known. */
+function isRoutersId(who: string): boolean {
+  return /^\d{1,20}$/.test(who);
 }
 
 /** What is known of one worker. */
@@ -52,8 +60,16 @@ export class WorkerInputs {
     const everybodys = all.filter(({ side, who }) => side === 'worker' && who === '');
     // A frontend reports what the cards of its workers have.
     const fronts = all.filter(({ side }) => side === 'frontend');
-    const inOrder = [...mine, ...everybodys, ...fronts];
+    const inOrder = [...mine, ...everybodys, ...this.#asRoutersHaveIt(all), ...fronts];
     return inOrder.find(({ isDefault }) => !isDefault) ?? inOrder[0];
+  }
+
+  /** What routers know of workers by their ids, where there is one kind of them, and no other that it could be of. */
+  #asRoutersHaveIt(all: readonly SettingSighting[]): readonly SettingSighting[] {
+    const [known, ...others] = workersOf(this.#evidence);
+    if (known !== this.#who || isRoutersId(known) || others.length > 0) return [];
+    const byId = all.filter(({ side, who }) => side === 'worker' && isRoutersId(who));
+    return new Set(byId.map(({ value }) => value)).size === 1 ? byId : [];
   }
 
   /** The same as a whole number above zero: GPUs, sequences, tokens, blocks, bytes. */

@@ -319,3 +319,27 @@ describe('whatever the numbers are', () => {
     );
   });
 });
+
+describe('workers that a router names by its own ids', () => {
+  const decided = { settings: { total_kv_blocks: 18_432 } };
+  const of = (...workers: readonly Worker[]): readonly MemoryArithmetic[] =>
+    computeMemory(evidenceOf(LLAMA_70B, workers));
+
+  it('are those that files name, with the blocks that the router knows', () => {
+    const named = { who: 'decode', settings: { tensor_parallel_size: 4 } };
+    const all = of(named, { who: '5120938477162536', ...decided }, { who: '8841772635540019', ...decided });
+    expect(all.map(({ who, bytesPerToken, capacityTokens }) => [who, bytesPerToken, capacityTokens])).toEqual(
+      [['decode', 80 * KIB, 18_432 * 32]],
+    );
+  });
+
+  it('are workers of their own where nobody else names any, and of no known one of several', () => {
+    expect(of({ who: '5120938477162536', ...decided })[0]?.who).toBe('5120938477162536');
+    const several = of(
+      { who: 'prefill', settings: { tensor_parallel_size: 4 } },
+      { who: 'decode', settings: { tensor_parallel_size: 8 } },
+      { who: '5120938477162536', ...decided },
+    );
+    expect(several.map(({ capacityTokens }) => capacityTokens)).toEqual([undefined, undefined]);
+  });
+});

@@ -3,6 +3,7 @@ import type { LogLine, LogRecord } from '../../../engines/diagnosis/log-line.js'
 import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
 import { type CleaningContext, type CleanLine, cleanLine } from './clean-line.js';
 import { isError, mayBeError } from './error-level.js';
+import { isUsualOfStore } from './general/store-faults.js';
 import { MAX_LINE_BYTES } from './line-blocks.js';
 import type { LogKnowledge } from './log-knowledge.js';
 import type { LogProgram } from './log-summary.js';
@@ -93,7 +94,8 @@ export class LineReader {
     const line = new SeenLine(this.lines, clean, this.#ms);
     if (isWithinTraceback) this.#tally.follow(line);
     for (const { read } of rules ?? []) read(line, this.#tally);
-    if (maybeError && this.#tally.found === found && isError(clean)) this.#tally.addUnread(line);
+    if (maybeError && this.#tally.found === found && isError(clean) && !isUsualOfStore(line.text))
+      this.#tally.addUnread(line);
   }
 }
 

@@ -62,7 +62,6 @@ export const STORE_FILES = [
   'pybind_client.cpp:',
   'real_client.cpp:',
   'client_service.cpp:',
-  'rpc_service.cpp:',
   ' segment.cpp:',
   'leader_coordinator.cpp:',
   'hf3fs_file.cpp:',

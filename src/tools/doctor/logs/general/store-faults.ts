@@ -71,9 +71,14 @@ const FAULTS: readonly StoreFault[] = [
   ],
 ];
 
+/** Whether an error of the store, by its level, comes while nothing is wrong. */
+export function isUsualOfStore(text: string): boolean {
+  return USUAL.test(text);
+}
+
 /** The fault of an error of the store; undefined for what is usual. */
 export function storeFaultOf(text: string): string | undefined {
-  if (USUAL.test(text)) return undefined;
+  if (isUsualOfStore(text)) return undefined;
   return FAULTS.find(([, pattern]) => pattern.test(text))?.[0] ?? 'Mooncake does not move its blocks';
 }
 

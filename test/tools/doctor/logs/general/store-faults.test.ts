@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isErrorOfGlog, isWarningOfGlog } from '../../../../../src/tools/doctor/logs/general/glog.js';
 import { storeFaultOf, storeWarningOf } from '../../../../../src/tools/doctor/logs/general/store-faults.js';
+import { summaryOf } from '../summaries.js';
 
 describe("an error of Mooncake's store", () => {
   it.each([
@@ -61,6 +62,15 @@ describe("an error of Mooncake's store", () => {
     expect(
       storeWarningOf('OffloadObjectHeartbeat returned SEGMENT_NOT_FOUND, attempting to re-register'),
     ).toBeUndefined();
+  });
+});
+
+describe("an error of Mooncake's store that is usual", () => {
+  it('is not quoted as one that no rule knows', async () => {
+    const { unreadErrors } = await summaryOf(
+      'E20260519 15:19:43.527545 23438 file_storage.cpp:384] BatchQuerySlices failed with error: INVALID_REPLICA\n',
+    );
+    expect(unreadErrors).toBeUndefined();
   });
 });
 

@@ -116,6 +116,15 @@ export function roomForCache({ seen }: Measurements, fault: string): ProposedFix
       commands: ['nvidia-smi --query-compute-apps=pid,used_memory --format=csv    # who has it'],
       verify,
     };
+  if (/mamba cache/.test(fault))
+    return {
+      says: 'Start the engine with a larger --max-mamba-cache-size (3 times --max-running-requests, 4 times and 4 more with speculative decoding), or with fewer --max-running-requests',
+      why: 'States of mamba layers have a pool of their own, and cached prefixes hold slots of it beside running requests. More memory for the KV cache gives it none; --mamba-full-memory-ratio divides the two. Without --enable-hierarchical-cache fewer slots are locked.',
+      disturbs: 'one_worker_at_a_time',
+      files: [],
+      commands: [],
+      verify: ['kubectl logs WORKER --since=10m | grep -c "alloc mamba cache"    # should be 0'],
+    };
   const more =
     engine === undefined
       ? []

@@ -69,6 +69,16 @@ const MEMORY: readonly FaultClass[] = [
   },
   {
     signal: 'cache_memory_missing',
+    value: 'its mamba cache has no free slot',
+    pattern: /Can ?not alloc(?:ate)? mamba (?:cache|slots?)/i,
+  },
+  {
+    signal: 'cache_memory_missing',
+    value: 'no slot is free for blocks that a cache behind the engine has',
+    pattern: /Failed to allocate (?:\w+ ){0,4}(?:prealloc indices|token indices|kv (?:slots|indices))/i,
+  },
+  {
+    signal: 'cache_memory_missing',
     value: 'a batch needs more than the cache has',
     pattern:
       /(?:Prefill|Decode) out of memory\. Try to lower|No free blocks? left|No space left for only one request|Can'?t allocate new blocks/i,

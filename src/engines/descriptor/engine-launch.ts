@@ -44,6 +44,10 @@ export interface EngineLaunch {
   readonly kvEvents?: KvEventsFlag;
   /** Keys of its configuration file that the doctor reads; with `--` and dashes also its flags. A key inside of a section has that in front. */
   readonly configKeys: Readonly<Record<string, KeyMeaning>>;
+  /** The setting that says how many groups attend apart with data parallel attention; absent where it has none. */
+  readonly attentionGroups?: 'data_parallel_size' | 'tensor_parallel_size';
+  /** True where a checkpoint whose cache has four bits is run so without being asked. */
+  readonly takesFourBits?: true;
   /** What applies when nothing is set, where that is the same on every device. */
   readonly defaultSettings?: Readonly<Partial<Record<SettingName, string>>>;
   /** Settings that the doctor proposes. */
@@ -107,6 +111,8 @@ export interface EngineTuning {
   readonly memory: {
     readonly setting: 'gpu_memory_utilization' | 'free_gpu_memory_fraction';
     readonly more: SettingLine;
+    /** What `more` sets; an engine that has as much is not given more. */
+    readonly most: number;
   };
   /** Keeps more blocks for the same memory. */
   readonly retention: SettingLine;
@@ -120,8 +126,28 @@ export interface EngineTuning {
   readonly adapters?: SettingLine;
   /** Fixes the revision of its tokenizer. */
   readonly tokenizer?: SettingLine;
-  /** Keeps what leaves the GPU in host memory; `retention` where that is the same. */
-  readonly hostCache?: SettingLine;
+  /** Keeps what leaves the GPU in host memory. */
+  readonly hostCache: HostCache;
   /** Which blocks it drops first, and what can be chosen: one sentence. */
   readonly eviction: string;
+}
+
+/** A cache in host memory for blocks that leave the GPU. */
+export interface HostCache {
+  /** The setting that says that there is one; a size in it where it is the first of `sizes`. */
+  readonly setting: SettingName;
+  /** The settings of its size: the first that is above zero counts, else the last one with its default. */
+  readonly sizes: readonly [HostCacheSize, ...HostCacheSize[]];
+  /** The line of a size is written where other settings are, with this to know of it. */
+  readonly where: SettingLine['where'];
+  readonly note: string;
+}
+
+/** One setting of the size of a host cache. */
+export interface HostCacheSize {
+  readonly setting: SettingName;
+  /** The size to begin with, in its own unit. */
+  readonly begin: number;
+  /** The line that sets a size. */
+  line(size: number): string;
 }

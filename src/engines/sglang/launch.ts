@@ -36,8 +36,16 @@ export const SGLANG_LAUNCH: EngineLaunch = {
     tp: { name: 'tensor_parallel_size' },
     pp_size: { name: 'pipeline_parallel_size' },
     dp_size: { name: 'data_parallel_size' },
+    dp: { name: 'data_parallel_size' },
+    attn_dp_size: { name: 'attention_data_parallel_size' },
+    attention_data_parallel_size: { name: 'attention_data_parallel_size' },
+    enable_dp_attention: { name: 'attention_data_parallel' },
     dcp_size: { name: 'context_parallel_size' },
+    hicache_ratio: { name: 'host_cache_ratio' },
+    hicache_size: { name: 'host_cache_gigabytes' },
+    enable_hierarchical_cache: { name: 'host_cache' },
   },
+  attentionGroups: 'data_parallel_size',
   tuning: {
     maxSequencesFlag: '--max-running-requests',
     memory: {
@@ -47,10 +55,28 @@ export const SGLANG_LAUNCH: EngineLaunch = {
         line: '--mem-fraction-static 0.90',
         note: 'weights and cache together',
       },
+      most: 0.9,
     },
     retention: {
       where: 'arguments',
       line: '--enable-hierarchical-cache --hicache-ratio 2',
+      note: 'host memory for what leaves the GPU',
+    },
+    hostCache: {
+      setting: 'host_cache',
+      sizes: [
+        {
+          setting: 'host_cache_gigabytes',
+          begin: 32,
+          line: (size) => `--enable-hierarchical-cache --hicache-size ${size}`,
+        },
+        {
+          setting: 'host_cache_ratio',
+          begin: 2,
+          line: (size) => `--enable-hierarchical-cache --hicache-ratio ${size}`,
+        },
+      ],
+      where: 'arguments',
       note: 'host memory for what leaves the GPU',
     },
     prefixCaching: { where: 'arguments', line: 'without --disable-radix-cache', note: '' },

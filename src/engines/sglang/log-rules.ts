@@ -11,6 +11,9 @@ const ARGUMENTS = {
   pp_size: 'pipeline_parallel_size',
   dp_size: 'data_parallel_size',
   dcp_size: 'context_parallel_size',
+  attn_dp_size: 'attention_data_parallel_size',
+  enable_dp_attention: 'attention_data_parallel',
+  quantization: 'quantization',
   mem_fraction_static: 'gpu_memory_utilization',
   max_running_requests: 'max_num_seqs',
   context_length: 'max_model_len',
@@ -74,6 +77,19 @@ export const SGLANG_RULES: readonly LogRule[] = [
     const sum = gigabytes.reduce((total, [, size]) => total + Number(size), 0);
     const bytes = sum > 0 ? Math.round(sum * 2 ** 30) : undefined;
     tally.addPool(line, { tokens, bytes, about });
+    const dtype = /\bdtype: (torch\.\w{1,30})/.exec(text)?.[1];
+    tally.addSetting(line, 'kv_cache_format', { side: 'worker', value: dtype, about });
+  }),
+  // "Using KV cache dtype: torch.float8_e4m3fn" (0.5); "Setting KV cache dtype to fp8_e4m3 for DeepSeek DSA on SM10 device."
+  rule('Using KV cache dtype: ', (line, tally) => readCacheDtype(line, tally, 'Using KV cache dtype: ')),
+  rule('Setting KV cache dtype to ', (line, tally) =>
+    readCacheDtype(line, tally, 'Setting KV cache dtype to '),
+  ),
+  // "Load weight end. type=LlamaForCausalLM, …, avail mem=62.98 GB, mem usage=14.98 GB.", of one GPU.
+  rule('Load weight end. ', (line, tally) => {
+    const size = numberOf(/\bmem usage=(\d{1,6}(?:\.\d{1,4})?) GB/.exec(line.text)?.[1]) ?? 0;
+    const value = size > 0 ? Math.round(size * 2 ** 30) : undefined;
+    tally.addSetting(line, 'weight_bytes', { side: 'worker', value, about: 'Load weight end' });
   }),
   // "Use sliding window memory pool. full_layer_tokens=900000, swa_layer_tokens=720000", before the lines of both.
   rule('Use sliding window memory pool', (line, tally) => tally.addWindowPools(line)),
@@ -137,6 +153,13 @@ function readChangedSize(line: LogLine, tally: LogFindings, phrase: string, aske
   const value = asked === undefined ? size : `${asked} -> ${size}`;
   tally.addSignal('block_size_changed_by_engine', line, { value, about: phrase });
   tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(size), basis: 'in_use', about: phrase });
+}
+
+/** `torch.float8_e4m3fn`, `bfloat16`. */
+function readCacheDtype(line: LogLine, tally: LogFindings, about: string): void {
+  const at = line.text.indexOf(about);
+  const value = /^(?:torch\.)?\w{2,30}/.exec(line.text.slice(at + about.length, at + about.length + 48))?.[0];
+  tally.addSetting(line, 'kv_cache_format', { side: 'worker', value, about });
 }
 
 /** `page_size from 1 to 64`, `page_size from None to 64`. */

@@ -42,8 +42,11 @@ export const TRTLLM_LAUNCH: EngineLaunch = {
     'kv_cache_config.secondary_offload_min_priority': { name: 'offload_min_priority' },
     radix_eviction_policy: { name: 'eviction_policy' },
     'kv_cache_config.dtype': { name: 'kv_cache_dtype' },
+    enable_attention_dp: { name: 'attention_data_parallel' },
   },
   defaultSettings: { prefix_caching: 'true', free_gpu_memory_fraction: '0.9', tensor_parallel_size: '1' },
+  attentionGroups: 'tensor_parallel_size',
+  takesFourBits: true,
   tuning: {
     maxSequencesFlag: '--max-batch-size',
     memory: {
@@ -53,11 +56,24 @@ export const TRTLLM_LAUNCH: EngineLaunch = {
         line: 'kv_cache_config: { free_gpu_memory_fraction: 0.95 }',
         note: 'a share of what is free after the weights',
       },
+      most: 0.95,
     },
     retention: {
       where: 'yaml',
       line: 'kv_cache_config: { host_cache_size: 34359738368 }',
       note: '32 GiB of host memory for blocks that leave the GPU',
+    },
+    hostCache: {
+      setting: 'host_cache_bytes',
+      sizes: [
+        {
+          setting: 'host_cache_bytes',
+          begin: 32 * 2 ** 30,
+          line: (size) => `kv_cache_config: { host_cache_size: ${size} }`,
+        },
+      ],
+      where: 'yaml',
+      note: 'bytes of host memory for blocks that leave the GPU',
     },
     prefixCaching: { where: 'yaml', line: 'kv_cache_config: { enable_block_reuse: true }', note: '' },
     eventRoom: { where: 'yaml', line: 'kv_cache_config: { event_buffer_max_size: 65536 }', note: '' },

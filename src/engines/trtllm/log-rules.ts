@@ -13,6 +13,7 @@ const ARGUMENTS = {
   max_seq_len: 'max_model_len',
   tensor_parallel_size: 'tensor_parallel_size',
   pipeline_parallel_size: 'pipeline_parallel_size',
+  enable_attention_dp: 'attention_data_parallel',
 } as const;
 
 /** Lines of TensorRT-LLM, by itself, within Triton and within Dynamo's workers: 0.8 to 1.2. */

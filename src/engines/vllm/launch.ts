@@ -41,6 +41,8 @@ export const VLLM_LAUNCH: EngineLaunch = {
     data_parallel_size: { name: 'data_parallel_size' },
     decode_context_parallel_size: { name: 'context_parallel_size' },
     kv_cache_dtype: { name: 'kv_cache_dtype' },
+    kv_offloading_size: { name: 'host_cache' },
+    quantization: { name: 'quantization' },
     cache_dtype: { name: 'kv_cache_dtype' },
     lora_modules: { name: 'lora_adapters' },
     enable_lora: { name: 'lora_adapters' },
@@ -54,6 +56,7 @@ export const VLLM_LAUNCH: EngineLaunch = {
         line: '--gpu-memory-utilization 0.95',
         note: 'of the whole GPU, weights included',
       },
+      most: 0.95,
     },
     retention: {
       where: 'arguments',
@@ -78,8 +81,15 @@ export const VLLM_LAUNCH: EngineLaunch = {
     },
     tokenizer: { where: 'arguments', line: '--revision REVISION --tokenizer-revision REVISION', note: '' },
     hostCache: {
+      setting: 'host_cache',
+      sizes: [
+        {
+          setting: 'host_cache',
+          begin: 32,
+          line: (size) => `--kv-offloading-backend native --kv-offloading-size ${size}`,
+        },
+      ],
       where: 'arguments',
-      line: '--kv-offloading-backend native --kv-offloading-size 32',
       note: 'GiB of host memory for blocks that leave the GPU',
     },
     eviction:

@@ -19,6 +19,7 @@ const ARGUMENTS = {
   prefix_caching_hash_algo: 'hash_algorithm',
   kv_cache_memory_bytes: 'kv_cache_bytes',
   enable_lora: 'lora_adapters',
+  quantization: 'quantization',
   dtype: 'dtype',
   attention_backend: 'attention_backend',
   kv_connector: 'kv_connector',
@@ -35,6 +36,7 @@ const ENGINE_CONFIG = {
   max_seq_len: 'max_model_len',
   kv_cache_dtype: 'kv_cache_dtype',
   enable_prefix_caching: 'prefix_caching',
+  quantization: 'quantization',
   dtype: 'dtype',
 } as const;
 
@@ -80,6 +82,25 @@ export const VLLM_RULES: readonly LogRule[] = [
     const tokens = numberOf(/KV cache size: ([\d,]{1,20}) tokens/.exec(line.text)?.[1]);
     tally.addSetting(line, 'kv_cache_tokens', { side: 'worker', value: tokens, about: 'KV cache size' });
   }),
+  // "Available KV cache memory: 33.40 GiB", of one GPU, "(process-scoped)" and the like behind it on some devices.
+  rule('Available KV cache memory: ', (line, tally) =>
+    addGibibytes(line, tally, 'kv_cache_bytes', 'Available KV cache memory: '),
+  ),
+  // V0: "model weights take 7.51GiB; non_torch_memory takes …; the rest of the memory reserved for KV Cache is 3.76GiB."
+  rule('memory reserved for KV Cache is ', (line, tally) => {
+    addGibibytes(line, tally, 'kv_cache_bytes', 'memory reserved for KV Cache is ');
+    addGibibytes(line, tally, 'weight_bytes', 'model weights take ');
+  }),
+  // "Model loading took 14.3700 GiB memory and 13.381314 seconds", of one GPU; "Model loading took 14.3 GB and …" in 0.8.
+  rule('Model loading took ', (line, tally) =>
+    addGibibytes(line, tally, 'weight_bytes', 'Model loading took '),
+  ),
+  rule('Loading model weights took ', (line, tally) =>
+    addGibibytes(line, tally, 'weight_bytes', 'Loading model weights took '),
+  ),
+  // "Using DeepSeek's fp8_ds_mla KV cache format. …"; 0.11: "Using custom fp8 kv-cache format for DeepSeekV3.2".
+  workerSetting('fp8_ds_mla KV cache format', 'kv_cache_format', 'fp8_ds_mla'),
+  workerSetting('Using custom fp8 kv-cache format for DeepSeek', 'kv_cache_format', 'fp8_ds_mla'),
   rule('Maximum concurrency for ', (line, tally) => {
     const tokens = numberOf(/Maximum concurrency for ([\d,]{1,20}) tokens/.exec(line.text)?.[1]);
     tally.addSetting(line, 'max_model_len', { side: 'worker', value: tokens, about: 'Maximum concurrency' });
@@ -139,6 +160,21 @@ export const VLLM_RULES: readonly LogRule[] = [
   signal('is preempted by PreemptionMode', 'preemption'),
   signal('Successfully reset prefix cache', 'cache_reset'),
 ];
+
+/** Bytes of a line of one GPU: `33.40 GiB`, also `GB` of 2 to the power of 30, as older releases print it. */
+function addGibibytes(
+  line: LogLine,
+  tally: LogFindings,
+  name: 'kv_cache_bytes' | 'weight_bytes',
+  about: string,
+): void {
+  const at = line.text.indexOf(about);
+  if (at === -1) return;
+  const [, size] =
+    /^(\d{1,6}(?:\.\d{1,6})?) ?Gi?B\b/.exec(line.text.slice(at + about.length, at + about.length + 32)) ?? [];
+  const bytes = Math.round(Number(size ?? 0) * 2 ** 30);
+  if (bytes > 0) tally.addSetting(line, name, { side: 'worker', value: bytes, about });
+}
 
 function readBlocks(line: LogLine, tally: LogFindings): void {
   const value = digitsBehind(line.text, '# GPU blocks: ') ?? digitsBehind(line.text, '# cuda blocks: ');

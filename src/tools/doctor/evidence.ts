@@ -78,8 +78,16 @@ export interface ModelShape {
   /** Of the first group, as are the head size and the latent size. */
   readonly kvHeads: number;
   readonly headSize: number;
-  /** Bytes of one value in the KV cache, unless the engine is configured with another dtype. */
+  /** Bytes of one value in the dtype in which engines load the model; those of the KV cache where nothing else is set. */
   readonly dtypeBytes: number;
+  /** Bits of a cached value by the checkpoint's own quantisation; undefined where it has none for the cache. */
+  readonly cacheBits: number | undefined;
+  /** Whether the weights are quantised as published. */
+  readonly isQuantised: boolean;
+  /** Whether they are published in 32 bits, of which engines load 16 unless they are given that dtype. */
+  readonly isInFloat32: boolean;
+  /** Whether layers have experts, which parallelism divides otherwise than the rest. */
+  readonly hasExperts: boolean;
   /** Multi-head latent attention: values that are cached for each token and layer in place of keys and values. */
   readonly latentSize: number | undefined;
   /** Tokens that a windowed layer keeps, and how many layers are windowed; undefined without a window. */
@@ -88,7 +96,7 @@ export interface ModelShape {
   readonly groups: readonly LayerGroup[];
   /** Layers that keep a state of one size for each sequence (Mamba, linear attention), which is not counted. */
   readonly stateLayers: number;
-  /** Bytes of all weights, by an index of their files, or counted from the shape of a dense model that is not quantised. */
+  /** Bytes of all weights as engines load them, by an index of their files, or counted from the shape of a dense model that is not quantised. */
   readonly weightBytes: number | undefined;
   /** Where the size of the weights is from. */
   readonly weightOrigin: Origin | undefined;

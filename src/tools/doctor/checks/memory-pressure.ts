@@ -30,12 +30,13 @@ export const MEMORY_CHECKS: readonly Check[] = [
       if (step === undefined && model?.weightBytes !== undefined) {
         const widths = new Set(settings('tensor_parallel_size').map(({ value }) => Number(value)));
         const [gpus = 1] = widths;
+        const isEven = memory.every(({ capacityUnknown }) => capacityUnknown === undefined);
         const each =
-          widths.size === 1 && gpus > 1
+          widths.size === 1 && gpus > 1 && isEven
             ? `, ${bytesText(model.weightBytes / gpus)} on each of ${gpus} GPUs`
             : '';
         return answered(
-          `${named ?? 'The model'}: ${bytesText(model.weightBytes)} in all${each}.`,
+          `${named ?? 'The model'}: ${bytesText(model.weightBytes)} in all${each}, as published.`,
           model.weightOrigin ?? model.origin,
         );
       }
@@ -70,7 +71,7 @@ export const MEMORY_CHECKS: readonly Check[] = [
     answer({ measurements: { memory } }) {
       const tight = tightest(memory);
       return tight?.budgetBytes === undefined
-        ? missing(`The budget cannot be computed: ${MODEL_AND_GPUS}.`)
+        ? missing(`The budget cannot be computed: ${tight?.capacityUnknown ?? MODEL_AND_GPUS}.`)
         : answered(`${bytesText(tight.budgetBytes)} on each GPU.`);
     },
   },
@@ -143,7 +144,7 @@ function capacity({ measurements }: Asked): Reply {
     );
   const { capacityTokens, bytesPerBlock, bytesPerToken } = tight;
   const blocks =
-    bytesPerBlock === undefined
+    bytesPerBlock === undefined || bytesPerToken === undefined
       ? ''
       : `${countText((capacityTokens * bytesPerToken) / bytesPerBlock)} blocks, `;
   return answered(`${blocks}${countText(capacityTokens)} tokens.`, tight.steps.at(-1)?.origins[0]);

@@ -118,7 +118,7 @@ const PARTS: readonly PlacedPart[] = [
     program: 'SGLang',
     packages: 'sgl',
     wayOut: (measurements, crash) => {
-      if (measurements.settings('host_cache').length > 0)
+      if (measurements.settings('host_cache').some(({ value }) => value !== 'false'))
         return 'start SGLang without --enable-hierarchical-cache';
       return hasSpeculation(measurements, crash)
         ? 'start SGLang without --speculative-algorithm'

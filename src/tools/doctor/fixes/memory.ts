@@ -3,6 +3,7 @@ import type { ProposedFix } from '../diagnosis.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
 import { confirmingTest } from './confirm.js';
+import { hasSmallValues, hostCacheLine } from './host-cache.js';
 import { asSentence, engineLines, type KnownEngine, lineOf, onlyEngine, startedWith } from './tuning.js';
 
 /** Leaves more of the cache to prefixes: a test that proves it, then the options by what they bring. */
@@ -114,21 +115,19 @@ function sequencesNow({ settings }: Measurements): number | undefined {
   return values.size === 1 && Number.isSafeInteger(only) ? only : undefined;
 }
 
-/** Above this, what engines need beside the cache no longer fits. */
-const MOST_MEMORY = 0.95;
-
 function moreMemory(measurements: Measurements, load: number): readonly ProposedFix[] {
   const { seen } = measurements;
   const engine = onlyEngine(seen);
   const [setting] = engine === undefined ? [] : measurements.settings(engine.tuning.memory.setting);
   const present = setting === undefined ? Number.NaN : Number(setting.value);
-  if (present >= MOST_MEMORY) return [];
+  const most = engine?.tuning.memory.most ?? 1;
+  if (present >= most) return [];
   const now = Number.isFinite(present)
     ? ` (now ${present}${setting?.isDefault === true ? ', by default' : ''})`
     : '';
   const brings =
     engine?.tuning.memory.setting === 'free_gpu_memory_fraction' && present > 0 && load > 0
-      ? ` From ${present} to ${MOST_MEMORY} the cache grows by ${Math.round((MOST_MEMORY / present - 1) * 100)} %, and running sequences need ${Math.round((load * present * 100) / MOST_MEMORY)} % of it in place of ${Math.round(load * 100)} %.`
+      ? ` From ${present} to ${most} the cache grows by ${Math.round((most / present - 1) * 100)} %, and running sequences need ${Math.round((load * present * 100) / most)} % of it in place of ${Math.round(load * 100)} %.`
       : '';
   return [
     {
@@ -148,14 +147,17 @@ function moreMemory(measurements: Measurements, load: number): readonly Proposed
 function moreRetention(measurements: Measurements, load: number): readonly ProposedFix[] {
   const { seen } = measurements;
   const engine = onlyEngine(seen);
-  const line = ({ hostCache, retention }: KnownEngine['tuning']): SettingLine => hostCache ?? retention;
-  const smaller = engine?.tuning.hostCache === undefined ? [] : [lineOf(engine, engine.tuning.retention)];
+  const line = (tuning: KnownEngine['tuning']): SettingLine => hostCacheLine(measurements, tuning).setting;
+  const now = engine === undefined ? '' : hostCacheLine(measurements, engine.tuning).now;
+  // Of other engines this is the host cache itself.
+  const isSmaller = engine?.tuning.retention.line.includes('dtype') === true && !hasSmallValues(measurements);
+  const smaller = engine !== undefined && isSmaller ? [lineOf(engine, engine.tuning.retention)] : [];
   return [
     {
       says:
         engine === undefined
           ? "Give each worker a host cache for blocks that leave the GPU, in the engine's own setting"
-          : asSentence(startedWith(engine, line(engine.tuning))),
+          : `${asSentence(startedWith(engine, line(engine.tuning)))}${now}`,
       why: `Blocks that leave the GPU come back without being computed again. It costs host memory and bandwidth.${load >= 1 ? ' It keeps prefixes; it gives running sequences no room.' : ''}`,
       disturbs: 'one_worker_at_a_time',
       files: [],

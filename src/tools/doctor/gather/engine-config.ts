@@ -2,6 +2,7 @@ import { parse } from 'yaml';
 import { countOf } from '../../../core/text/lists.js';
 import { isJsonObject } from '../../../edge/platform/data/json-object.js';
 import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../../edge/platform/data/yaml-bounds.js';
+import { ENGINES } from '../../../engines/catalogue/engines.js';
 import type { SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
 import type { EvidencePart, Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
@@ -25,7 +26,9 @@ export async function gatherEngineConfig(file: string): Promise<EvidencePart> {
     const config = parseConfig(await readText(file, MAX_CONFIG_BYTES));
     if (!isJsonObject(config))
       return notRead('engine', file, 'is no YAML or JSON object, as engines take for their configuration');
-    const { sizes, settings } = engineFacts(config, { who: '', place: file, basis: 'configured' });
+    const facts = engineFacts(config, { who: '', place: file, basis: 'configured' });
+    const { sizes } = facts;
+    const settings = [...facts.settings, ...reuseByDefault(config, facts.settings, file)];
     const known = sizes.length + settings.length;
     if (known === 0)
       return notRead(
@@ -37,6 +40,25 @@ export async function gatherEngineConfig(file: string): Promise<EvidencePart> {
   } catch (error) {
     return notRead('engine', file, error);
   }
+}
+
+/** Where an engine's own section for the cache switches no reuse off, its default holds: only that file can set it. */
+function reuseByDefault(
+  config: unknown,
+  settings: readonly SettingSighting[],
+  place: string,
+): readonly SettingSighting[] {
+  const name = 'prefix_caching';
+  if (!isJsonObject(config) || settings.some((one) => one.name === name)) return [];
+  const owner = ENGINES.find(({ launch }) =>
+    Object.entries(launch?.configKeys ?? {}).some(
+      ([key, meaning]) => meaning.name === name && isJsonObject(config[key.split('.')[0] ?? '']),
+    ),
+  );
+  const value = owner?.launch?.defaultSettings?.[name];
+  if (owner === undefined || value === undefined) return [];
+  const text = `${name} is not set: ${value} is ${owner.displayName}'s default`;
+  return [{ side: 'worker', who: '', name, value, isDefault: true, origin: { place, text } }];
 }
 
 /** YAML, of which JSON is a part. Throws what the parser says, on one line. */

@@ -44,24 +44,41 @@ function readCsv(place: string, lines: readonly string[]): readonly GpuSighting[
   });
 }
 
-/** The table that `nvidia-smi` alone prints: a line with index and name, and below it one with `1234MiB / 81559MiB`. */
+/**
+ * The table that `nvidia-smi` alone prints: a line with index and name, and below it one with `1234MiB / 81559MiB`. Of a card
+ * that is cut into slices of MIG a worker has a slice, which stands in a table of its own: `|  0    1   0   0  |  12MiB / 40192MiB`.
+ */
 function readTable(place: string, lines: readonly string[]): readonly GpuSighting[] {
   let named: { readonly index: number; readonly product: string | undefined } | undefined;
-  return lines.flatMap((line) => {
-    const name = /^\|\s{1,4}(\d{1,4})\s{2}(\S.{0,80}?)\s{2,}/.exec(line);
+  const cards: GpuSighting[] = [];
+  const slices: GpuSighting[] = [];
+  const cut = new Set<number>();
+  for (const line of lines) {
+    const name = /^\|\s{1,4}(\d{1,4})\s{2}(\D.{0,80}?)\s{2,}/.exec(line);
     if (name !== null) named = { index: Number(name[1]), product: name[2] };
+    if (/\|\s+Enabled\s+\|\s*$/.test(line)) cut.add(cards.at(-1)?.index ?? -1);
+    const slice = /^\|\s{1,4}(\d{1,4})(?:\s{1,6}\d{1,4}){3}\s+\|/.exec(line);
     const [, used, total] = /(\d{1,9}MiB) \/\s{0,8}(\d{1,9}MiB)/.exec(line) ?? [];
-    if (total === undefined || named === undefined) return [];
-    const { index, product } = named;
+    if (total === undefined || (named === undefined && slice === null)) continue;
+    const index = Number(slice?.[1] ?? named?.index);
+    const product = slice === null ? named?.product : cards.find((card) => card.index === index)?.product;
+    if (slice !== null) cut.add(index);
     named = undefined;
-    return sightingOf({
-      index,
-      product,
-      totalBytes: bytesOf(total, BYTES_PER_MIB),
-      usedBytes: bytesOf(used, BYTES_PER_MIB),
-      origin: { place, text: excerptOf(line, '') },
-    });
-  });
+    (slice === null ? cards : slices).push(
+      ...sightingOf({
+        index,
+        product: slice === null ? product : sliceName(product),
+        totalBytes: bytesOf(total, BYTES_PER_MIB),
+        usedBytes: bytesOf(used, BYTES_PER_MIB),
+        origin: { place, text: excerptOf(line, '') },
+      }),
+    );
+  }
+  return [...cards.filter(({ index }) => !cut.has(index)), ...slices];
+}
+
+function sliceName(product: string | undefined): string {
+  return `${product === undefined || product === '' ? '' : `${product}, `}slice of MIG`;
 }
 
 /** The lines of a form that has one field on a line, and several lines for each GPU. */
@@ -74,18 +91,33 @@ interface FieldForm {
   readonly memory?: RegExp;
   readonly total: RegExp;
   readonly used: RegExp;
-  /** Lines of parts of a GPU, which have memory of their own: from the first to the second. */
-  readonly parts?: readonly [from: RegExp, to: RegExp];
+  /** Of slices of MIG, which a worker has in place of the card; absent where the form has none. */
+  readonly mig?: {
+    /** This line and the one before it, with a line break between, say that the card is cut. */
+    readonly isOn: RegExp;
+    /** The first line of a slice, and the line above its total and used. */
+    readonly slice: RegExp;
+    readonly memory: RegExp;
+    readonly total: RegExp;
+    readonly used: RegExp;
+  };
 }
 
 const FIELD_FORMS: readonly FieldForm[] = [
-  // `nvidia-smi -q`, also with `-d MEMORY`. Slices of MIG are further in.
+  // `nvidia-smi -q`, also with `-d MEMORY`.
   {
     gpu: /^GPU [0-9A-F]{8}:/i,
     product: /^ {4}Product Name\s+: (.+)$/,
     memory: /^ {4}FB Memory Usage\s*$/,
     total: /^ {8}Total\s+: (.+)$/,
     used: /^ {8}Used\s+: (.+)$/,
+    mig: {
+      isOn: /^ {4}MIG Mode\s*\n {8}Current\s+: Enabled/,
+      slice: /^ {4}MIG Device\s*$/,
+      memory: /^ {8}FB Memory Usage\s*$/,
+      total: /^ {12}Total\s+: (.+)$/,
+      used: /^ {12}Used\s+: (.+)$/,
+    },
   },
   // `nvidia-smi -q -x`.
   {
@@ -94,7 +126,13 @@ const FIELD_FORMS: readonly FieldForm[] = [
     memory: /<fb_memory_usage>/,
     total: /<total>([^<]{1,40})</,
     used: /<used>([^<]{1,40})</,
-    parts: [/<mig_devices>/, /<\/mig_devices>/],
+    mig: {
+      isOn: /<current_mig>Enabled</,
+      slice: /<mig_device>/,
+      memory: /<fb_memory_usage>/,
+      total: /<total>([^<]{1,40})</,
+      used: /<used>([^<]{1,40})</,
+    },
   },
   // `amd-smi metric`: "GPU: 0", "MEM_USAGE:", "TOTAL_VRAM: 196592 MB" (of 1,024 KiB each, as ROCm counts).
   {
@@ -104,36 +142,49 @@ const FIELD_FORMS: readonly FieldForm[] = [
   },
 ];
 
+/** What was read of a GPU, or of a slice of it, so far. */
+interface Partly {
+  readonly index: number;
+  product: string | undefined;
+  total?: string | undefined;
+  isInMemory: boolean;
+}
+
 function readFields(form: FieldForm): Reader {
   return (place, lines) => {
     const gpus: GpuSighting[] = [];
-    let gpu: { index: number; product: string | undefined; total?: string | undefined } | undefined;
-    let isInMemory = form.memory === undefined;
-    let isInPart = false;
+    let gpu: Partly | undefined;
+    let slice: Partly | undefined;
+    let isCut = false;
     let count = 0;
-    for (const line of lines) {
-      if (form.parts?.[0].test(line)) isInPart = true;
-      if (form.parts?.[1].test(line)) isInPart = false;
-      const head = form.gpu.exec(line);
-      if (head !== null) {
-        gpu = { index: head[1] === undefined ? count : Number(head[1]), product: undefined };
-        count += 1;
-      }
-      if (gpu === undefined || isInPart) continue;
-      gpu.product ??= form.product?.exec(line)?.[1]?.trim();
-      if (form.memory?.test(line)) isInMemory = true;
-      if (!isInMemory) continue;
-      gpu.total ??= form.total.exec(line)?.[1];
-      const used = form.used.exec(line)?.[1];
-      if (used === undefined || gpu.total === undefined) continue;
-      const { index, product, total } = gpu;
+    const add = ({ index, product, total = '' }: Partly, used: string): void => {
       const origin = { place, text: excerptOf(`${total.trim()}, ${used.trim()} used`, '') };
       const totalBytes = bytesOf(total, BYTES_PER_MIB);
-      gpus.push(
-        ...sightingOf({ index, product, totalBytes, usedBytes: bytesOf(used, BYTES_PER_MIB), origin }),
-      );
-      gpu = undefined;
-      isInMemory = form.memory === undefined;
+      const usedBytes = bytesOf(used, BYTES_PER_MIB);
+      gpus.push(...sightingOf({ index, product, totalBytes, usedBytes, origin }));
+    };
+    for (const [at, line] of lines.entries()) {
+      const head = form.gpu.exec(line);
+      if (head !== null) {
+        const index = head[1] === undefined ? count : Number(head[1]);
+        gpu = { index, product: undefined, isInMemory: form.memory === undefined };
+        [slice, isCut] = [undefined, false];
+        count += 1;
+      }
+      if (gpu === undefined) continue;
+      if (form.mig?.isOn.test(`${lines[at - 1]}\n${line}`)) isCut = true;
+      if (form.mig?.slice.test(line)) slice = { ...gpu, product: sliceName(gpu.product), isInMemory: false };
+      gpu.product ??= form.product?.exec(line)?.[1]?.trim();
+      const one = slice ?? gpu;
+      const shape = slice === undefined ? form : (form.mig ?? form);
+      if (shape.memory?.test(line)) one.isInMemory = true;
+      if (!one.isInMemory) continue;
+      one.total ??= shape.total.exec(line)?.[1];
+      const used = shape.used.exec(line)?.[1];
+      if (used === undefined || one.total === undefined) continue;
+      if (slice !== undefined || !isCut) add(one, used);
+      if (slice === undefined) gpu = undefined;
+      else slice = undefined;
     }
     return gpus;
   };

@@ -29,6 +29,9 @@ const SWITCHES: ReadonlySet<string> = new Set([
   'no_enable_prefix_caching',
   'disable_radix_cache',
   'enable_lora',
+  'enable_dp_attention',
+  'enable_attention_dp',
+  'enable_hierarchical_cache',
 ]);
 
 /** Gathers the settings of the fleets of a set of manifests. */

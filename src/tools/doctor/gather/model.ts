@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DEFAULT_JSON_BOUNDS, parseJson } from '../../../edge/platform/data/bounded-json.js';
 import { explainSystemError } from '../../../edge/platform/files/file.js';
 import { kindOfPath } from '../../../edge/platform/files/find-files.js';
@@ -9,12 +9,15 @@ import { withDefaults } from './config-defaults.js';
 import { ConfigFields } from './config-fields.js';
 import { foreignCacheOf } from './foreign-caches.js';
 import { layerKindsOf } from './layer-kinds.js';
-import { denseWeights, readWeights } from './model-weights.js';
+import { denseWeights, readWeights, type Weights } from './model-weights.js';
 import { notRead, outcome } from './outcomes.js';
 import { readText } from './read-text.js';
 
 /** A `config.json` with a large vocabulary of quantisation exceptions. */
 const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
+
+/** ModelOpt's file beside the configuration, which engines read with it. */
+const QUANT_FILE = 'hf_quant_config.json';
 
 /**
  * The shape of a model, from its `config.json` or the folder with it; the size
@@ -28,22 +31,32 @@ export async function gatherModel(path: string): Promise<EvidencePart> {
       if (!isFolder) throw error;
       throw new Error(`its config.json ${explainSystemError(error)}`, { cause: error });
     });
-    const shape = readModelShape(file, text);
+    const quantText = await readText(join(dirname(file), QUANT_FILE), MAX_CONFIG_BYTES).catch(
+      () => undefined,
+    );
+    const shape = readModelShape(file, text, quantText);
     if (typeof shape === 'string') return notRead('model', path, shape);
-    const weights = await readWeights(file);
-    const model =
-      weights === undefined ? shape : { ...shape, weightBytes: weights.bytes, weightOrigin: weights.origin };
+    const model = withWeights(shape, await readWeights(file));
     return { source: outcome('model', path, 'read', detailOf(model)), models: [model] };
   } catch (error) {
     return notRead('model', path, error);
   }
 }
 
-function detailOf({ groups, stateLayers, dtypeBytes, weightBytes }: ModelShape): string {
+/** Weights as engines load them: those that are published in 32 bits take half of it. */
+function withWeights(shape: ModelShape, published: Weights | undefined): ModelShape {
+  if (published === undefined) return shape;
+  const { bytes, origin } = published;
+  if (!shape.isInFloat32) return { ...shape, weightBytes: bytes, weightOrigin: origin };
+  const text = `${origin.text}, of 32 bits, which engines load in 16`;
+  return { ...shape, weightBytes: Math.ceil(bytes / 2), weightOrigin: { ...origin, text } };
+}
+
+function detailOf({ groups, stateLayers, dtypeBytes, cacheBits, weightBytes }: ModelShape): string {
   return [
     ...groups.map(groupText),
     ...(stateLayers === 0 ? [] : [`${stateLayers} layers with a state of one size`]),
-    `${dtypeBytes} bytes a value`,
+    cacheBits === undefined ? `${dtypeBytes} bytes a value` : `${cacheBits} bits a cached value`,
     weightBytes === undefined ? 'size of the weights not known' : `${weightBytes} bytes of weights`,
   ].join(', ');
 }
@@ -68,10 +81,11 @@ const TEXT_PARTS = ['text_config', 'llm_config', 'language_config', 'thinker_con
 
 /**
  * Reads a `config.json` as Hugging Face's models have it; in models of several
- * parts what belongs to their text. A text says why it cannot be read.
+ * parts what belongs to their text; with it the text of a `hf_quant_config.json`
+ * beside it. A text says why it cannot be read.
  * @internal
  */
-export function readModelShape(file: string, json: string): ModelShape | string {
+export function readModelShape(file: string, json: string, quantText?: string): ModelShape | string {
   let whole: ConfigFields;
   try {
     whole = new ConfigFields(
@@ -95,7 +109,11 @@ export function readModelShape(file: string, json: string): ModelShape | string 
     .flatMap((one) => [one.text('_name_or_path'), one.text('model_type')])
     .find((text) => text !== '');
   const dtypeBytes = DTYPE_BYTES.get(dtype ?? '') ?? 2;
-  const isQuantised = [whole, config].some(cachesEightBits);
+  const quantised = [whole, config]
+    .map((one) => one.inner('quantization_config'))
+    .concat(quantFileOf(quantText))
+    .filter(({ object }) => typeof object === 'object' && object !== null);
+  const cacheBits = quantised.map(cacheBitsOf).find((bits) => bits !== undefined);
   const weights = denseWeights(config, DTYPE_BYTES.get(dtype ?? ''), file);
   const windowed = groups.filter(({ windowTokens }) => windowTokens !== undefined);
   const [first] = groups;
@@ -105,7 +123,11 @@ export function readModelShape(file: string, json: string): ModelShape | string 
     layers: layersOf(groups),
     kvHeads: first?.kvHeads ?? 1,
     headSize: first?.headSize ?? 1,
-    dtypeBytes: isQuantised ? 1 : dtypeBytes,
+    dtypeBytes,
+    cacheBits,
+    isQuantised: quantised.length > 0,
+    isInFloat32: quantised.length === 0 && /^float(?:32)?$/.test(dtype ?? ''),
+    hasExperts: config.count(...EXPERTS) !== undefined || config.list('num_experts') !== undefined,
     latentSize: first?.latentSize,
     slidingWindow:
       kinds.windowTokens === undefined || windowed.length === 0
@@ -125,7 +147,9 @@ export function readModelShape(file: string, json: string): ModelShape | string 
           ...(taken.length === 0
             ? []
             : [`by the defaults of ${config.text('model_type')}: ${taken.join(', ')}`]),
-          isQuantised ? 'kv_cache_scheme of 8 bits' : (dtype ?? 'no dtype given, 2 bytes assumed'),
+          cacheBits !== undefined
+            ? `${cacheBits} bits for the cache`
+            : (dtype ?? 'no dtype given, 2 bytes assumed'),
         ].join(', '),
         '',
       ),
@@ -147,14 +171,29 @@ function textPartOf(whole: ConfigFields): ConfigFields {
   return whole;
 }
 
-/** Checkpoints that have their cache in 8 bits: engines take that where nothing else is set. */
-function cachesEightBits(config: ConfigFields): boolean {
-  const quantised = config.inner('quantization_config');
-  return (
-    quantised.inner('kv_cache_scheme').value('num_bits') === 8 ||
-    /^fp8$/i.test(quantised.text('kv_cache_quant_algo')) ||
-    /^fp8$/i.test(quantised.inner('quantization').text('kv_cache_quant_algo'))
-  );
+/** The fields in which models of experts have their number. */
+const EXPERTS = ['num_experts', 'n_routed_experts', 'num_local_experts', 'moe_num_experts'];
+
+/** What a `hf_quant_config.json` has; of nothing where there is none that can be read. */
+function quantFileOf(text: string | undefined): ConfigFields {
+  if (text === undefined) return new ConfigFields(undefined);
+  try {
+    return new ConfigFields(parseJson(text, { ...DEFAULT_JSON_BOUNDS, maxBytes: MAX_CONFIG_BYTES }));
+  } catch {
+    return new ConfigFields(undefined);
+  }
+}
+
+/** Bits of the cache in a checkpoint's quantisation, in the forms of compressed-tensors and ModelOpt. */
+function cacheBitsOf(quantised: ConfigFields): number | undefined {
+  for (const one of [quantised, quantised.inner('quantization')]) {
+    const bits = one.inner('kv_cache_scheme').count('num_bits');
+    if (bits !== undefined) return bits;
+    const algorithm = one.text('kv_cache_quant_algo');
+    if (/^(?:fp8|int8)$/i.test(algorithm)) return 8;
+    if (/^nvfp4/i.test(algorithm)) return 4;
+  }
+  return undefined;
 }
 
 /** Python writes these numbers, which JSON does not have: `"time_step_limit": [0.0, Infinity]`. */

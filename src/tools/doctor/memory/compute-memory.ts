@@ -1,5 +1,7 @@
 import type { Evidence, ModelShape, Origin } from '../evidence.js';
-import { bytesPerToken, cacheDtypeBytes, type TokenBytes } from './bytes-per-token.js';
+import { bytesPerToken, type TokenBytes } from './bytes-per-token.js';
+import { cacheFormatOf, isFloat32 } from './cache-format.js';
+import { divisionOf, type WorkerDivision } from './division.js';
 import type { MemoryArithmetic, Step } from './memory-arithmetic.js';
 import { type Traffic, trafficOf } from './traffic.js';
 import { type KnownInput, WorkerInputs, workersOf } from './worker-inputs.js';
@@ -29,6 +31,9 @@ function joined(known: string, who: string): string {
 
 const MAX_WHO_CHARS = 300;
 
+/** Lines with which engines say what they loaded. */
+const LOADED_LINES = 'the line "Model loading took" (vLLM) or "Load weight end" (SGLang)';
+
 class Arithmetic {
   readonly #steps: Step[] = [];
   readonly #model: ModelShape;
@@ -45,15 +50,20 @@ class Arithmetic {
 
   compute(who: string): MemoryArithmetic {
     const worker = this.#worker;
-    const given = worker.count('tensor_parallel_size');
-    const [tensor, pipeline] = [given?.value ?? 1, worker.count('pipeline_parallel_size')?.value ?? 1];
-    const dtypeBytes = cacheDtypeBytes(worker.text('kv_cache_dtype')?.value, this.#model);
-    const isKnown = given !== undefined;
-    const token = bytesPerToken(this.#model, { tensor, pipeline, dtypeBytes, isKnown });
-    this.#steps.push(...token.steps);
-    const perToken = token.everywhere + token.windowed;
+    const division = divisionOf(worker, this.#model);
+    const format = cacheFormatOf(
+      {
+        given: worker.cacheDtype()?.value,
+        modelDtype: worker.text('dtype')?.value,
+        engine: worker.text('backend')?.value,
+      },
+      this.#model,
+    );
+    const token = typeof format === 'string' ? undefined : bytesPerToken(this.#model, division, format);
+    this.#steps.push(...(token?.steps ?? []));
+    const perToken = token === undefined ? undefined : token.everywhere + token.windowed;
     const block = worker.tokensPerBlock();
-    const bytesPerBlock = block === undefined ? undefined : perToken * block.value;
+    const bytesPerBlock = block === undefined || perToken === undefined ? undefined : perToken * block.value;
     if (block !== undefined && bytesPerBlock !== undefined)
       this.#step(
         'One block takes',
@@ -63,9 +73,9 @@ class Arithmetic {
         block,
       );
 
-    const budgetBytes = this.#budget(bytesPerBlock, perToken, isKnown ? tensor * pipeline : undefined);
+    const budgetBytes = this.#budget(bytesPerBlock, perToken, division);
     const sequence = this.#sequenceTokens();
-    const capacityTokens = this.#capacity(budgetBytes, token, block, sequence);
+    const capacityTokens = this.#capacity(budgetBytes, token, block, sequence, division.context);
     const demandTokens = this.#demand(sequence);
     const retentionSeconds = this.#retention(capacityTokens);
     const largestBatch = this.#largestBatch(capacityTokens, sequence);
@@ -81,21 +91,27 @@ class Arithmetic {
     return {
       who,
       bytesPerToken: perToken,
+      bytesUnknown: typeof format === 'string' ? format : undefined,
       bytesPerBlock,
       budgetBytes,
       capacityTokens,
       demandTokens,
       retentionSeconds,
       largestBatch,
-      isOverAllGpus: !isKnown,
+      isOverAllGpus: !division.isKnown,
       capacityUnknown: capacityTokens === undefined ? this.#unknown : undefined,
       steps: this.#steps,
     };
   }
 
   /** What the engine says of its own cache, else what is left of a GPU after the weights. */
-  #budget(bytesPerBlock: number | undefined, perToken: number, gpus: number | undefined): number | undefined {
+  #budget(
+    bytesPerBlock: number | undefined,
+    perToken: number | undefined,
+    division: WorkerDivision,
+  ): number | undefined {
     const worker = this.#worker;
+    const { gpus } = division;
     const given = worker.count('kv_cache_bytes');
     if (given !== undefined)
       return this.#step(
@@ -106,7 +122,9 @@ class Arithmetic {
         given,
       );
     const blocks = worker.count('total_kv_blocks');
-    if (blocks !== undefined && bytesPerBlock !== undefined && gpus !== undefined && !this.#sharesBlocks()) {
+    const isAlike = gpus !== undefined && !this.#sharesBlocks();
+    // With context parallelism a number of tokens a block may be that of one GPU or of all that share it.
+    if (blocks !== undefined && bytesPerBlock !== undefined && isAlike && division.context === 1) {
       const value = blocks.value * bytesPerBlock;
       const expression = `${blocks.value} blocks x ${bytesPerBlock} bytes`;
       return this.#step(
@@ -118,7 +136,7 @@ class Arithmetic {
       );
     }
     const tokens = worker.count('kv_cache_tokens');
-    if (tokens !== undefined && gpus !== undefined && !this.#sharesBlocks()) {
+    if (tokens !== undefined && perToken !== undefined && isAlike) {
       const value = tokens.value * perToken;
       const expression = `${tokens.value} tokens x ${perToken} bytes`;
       return this.#step(
@@ -130,7 +148,7 @@ class Arithmetic {
       );
     }
     // What the engine reports is enough; nothing is counted where it says otherwise.
-    return blocks !== undefined || tokens !== undefined ? undefined : this.#leftOfGpu(gpus);
+    return blocks !== undefined || tokens !== undefined ? undefined : this.#leftOfGpu(division);
   }
 
   /**
@@ -143,23 +161,12 @@ class Arithmetic {
     return (groups.length > 1 || stateLayers > 0) && !/sglang|trtllm|tensorrt/i.test(backend);
   }
 
-  #leftOfGpu(gpus: number | undefined): number | undefined {
+  #leftOfGpu(division: WorkerDivision): number | undefined {
     const gpu = this.#worker.gpuBytes();
-    const { weightBytes, weightOrigin, origin } = this.#model;
     if (gpu === undefined) return undefined;
-    if (gpus === undefined) {
-      this.#unknown =
-        "over how many GPUs the model is divided was not seen (tensor_parallel_size): give the engine's log, its address (--engine) or its configuration (--engine-config)";
-      return undefined;
-    }
-    if (weightBytes === undefined) {
-      this.#unknown =
-        'the size of the weights is not known: give the folder of the model with model.safetensors.index.json';
-      return undefined;
-    }
-    const weights = Math.ceil(weightBytes / gpus);
-    const from = { origin: weightOrigin ?? origin };
-    this.#step('Weights take, on each GPU', `${weightBytes} bytes / ${gpus} GPUs`, weights, 'bytes', from);
+    const weights = this.#weights(division);
+    if (weights === undefined) return undefined;
+    const { gpus = 1 } = division;
     const free = this.#worker.fraction('free_gpu_memory_fraction');
     const all = this.#worker.fraction('gpu_memory_utilization');
     const says = 'For KV blocks is left on each GPU, before activations and graphs';
@@ -171,12 +178,39 @@ class Arithmetic {
     }
     if (all === undefined) {
       this.#unknown =
-        "which share of the GPU the engine takes was not seen (gpu_memory_utilization, free_gpu_memory_fraction): give the engine's log, its manifests or its configuration (--engine-config)";
+        "which share of the GPU the engine takes was not seen (gpu_memory_utilization, free_gpu_memory_fraction), and defaults differ by release and GPU: give the engine's log, its manifests or its configuration (--engine-config)";
       return undefined;
     }
     const value = Math.floor(gpu.value * all.value) - weights;
     if (value <= 0) return this.#tooLarge(gpus);
     return this.#step(says, `${gpu.value} bytes x ${all.value} - ${weights} bytes`, value, 'bytes', gpu, all);
+  }
+
+  /** Bytes of the weights on each GPU: what the engine says that it loaded, else its share of what was published. */
+  #weights(division: WorkerDivision): number | undefined {
+    const says = 'Weights take, on each GPU';
+    const loaded = this.#worker.count('weight_bytes');
+    if (loaded !== undefined)
+      return this.#step(says, `${loaded.value} bytes, as the engine says`, loaded.value, 'bytes', loaded);
+    const { weightOrigin, origin, isQuantised, isInFloat32 } = this.#model;
+    const halves = isInFloat32 && isFloat32(this.#worker.text('dtype')?.value) ? 2 : 1;
+    const weightBytes = this.#model.weightBytes === undefined ? undefined : this.#model.weightBytes * halves;
+    const { gpus } = division;
+    const quantisation = this.#worker.text('quantization');
+    this.#unknown =
+      gpus === undefined
+        ? "over how many GPUs the model is divided was not seen (tensor_parallel_size): give the engine's log, its address (--engine) or its configuration (--engine-config)"
+        : weightBytes === undefined
+          ? `the size of the weights is not known: give the folder of the model with model.safetensors.index.json, or the engine's log from its start, which has ${LOADED_LINES}`
+          : division.isUneven
+            ? `attention or experts are divided over data parallel ranks, so that the weights of a GPU are no even share: give the engine's log from its start, which has ${LOADED_LINES}`
+            : quantisation !== undefined && !isQuantised
+              ? `the engine quantises the weights as it loads them (quantization ${quantisation.value.slice(0, 40)}), and what is left of their size is not known here: give its log from its start, which has ${LOADED_LINES}`
+              : undefined;
+    if (this.#unknown !== undefined || gpus === undefined || weightBytes === undefined) return undefined;
+    const share = Math.ceil(weightBytes / gpus);
+    const from = { origin: weightOrigin ?? origin };
+    return this.#step(says, `${weightBytes} bytes / ${gpus} GPUs`, share, 'bytes', from);
   }
 
   /** A worker that runs has room: one of the numbers belongs to another model or worker. */
@@ -187,9 +221,10 @@ class Arithmetic {
 
   #capacity(
     budget: number | undefined,
-    token: TokenBytes,
+    token: TokenBytes | undefined,
     block: KnownInput | undefined,
     sequence: KnownInput | undefined,
+    context: number,
   ): number | undefined {
     const tokens = this.#worker.count('kv_cache_tokens');
     if (tokens !== undefined)
@@ -206,11 +241,16 @@ class Arithmetic {
         'layers of several kinds share the blocks of this model, so that their number is no number of tokens: the line "GPU KV cache size" of the engine\'s log has it';
       return undefined;
     }
+    if (blocks !== undefined && block !== undefined && context > 1) {
+      this.#unknown =
+        'GPUs share the tokens of a block by decode context parallelism, and of how many a block is counted is not known: the line "GPU KV cache size" of the engine\'s log has the tokens';
+      return undefined;
+    }
     if (blocks !== undefined && block !== undefined) {
       const expression = `${blocks.value} blocks x ${block.value} tokens`;
       return this.#step('The cache holds', expression, blocks.value * block.value, 'tokens', blocks, block);
     }
-    if (budget === undefined) return undefined;
+    if (budget === undefined || token === undefined) return undefined;
     const { everywhere, windowed, windowTokens } = token;
     // Of a long sequence, layers with a window keep only its end.
     const share =

@@ -13,8 +13,10 @@ export interface Step {
 /** What memory allows for one worker. */
 export interface MemoryArithmetic {
   readonly who: string;
-  /** On each GPU, unless `isOverAllGpus`. */
-  readonly bytesPerToken: number;
+  /** On each GPU, unless `isOverAllGpus`; undefined where the format of the cache is not known. */
+  readonly bytesPerToken: number | undefined;
+  /** Why the bytes of a token are not known; undefined where they are. */
+  readonly bytesUnknown: string | undefined;
   readonly bytesPerBlock: number | undefined;
   /** Bytes for KV blocks on one GPU. */
   readonly budgetBytes: number | undefined;

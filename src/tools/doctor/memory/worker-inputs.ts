@@ -20,9 +20,15 @@ const OWN: ReadonlySet<SettingName> = new Set<SettingName>([
   'max_batch_size',
   'max_model_len',
   'kv_cache_dtype',
+  'kv_cache_format',
   'total_kv_blocks',
   'kv_cache_tokens',
   'kv_cache_bytes',
+  'attention_data_parallel',
+  'attention_data_parallel_size',
+  'context_parallel_size',
+  'quantization',
+  'weight_bytes',
 ]);
 
 /** Less of a GPU is no share that an operator meant. */
@@ -55,13 +61,24 @@ export class WorkerInputs {
 
   /** The setting as it was made for this worker, or for all; what applies by default comes last. */
   text(name: SettingName): SettingSighting | undefined {
+    const inOrder = this.#inOrder(name);
+    return inOrder.find(({ isDefault }) => !isDefault) ?? inOrder[0];
+  }
+
+  /** The dtype of its cache: what the engine made of it before what it was given; undefined for none and `auto`. */
+  cacheDtype(): SettingSighting | undefined {
+    return [...this.#inOrder('kv_cache_format'), ...this.#inOrder('kv_cache_dtype')].find(
+      ({ value }) => value !== 'auto' && value !== '',
+    );
+  }
+
+  /** Its own, then those of all workers, then what a frontend reports, which has it of their cards. */
+  #inOrder(name: SettingName): readonly SettingSighting[] {
     const all = this.#evidence.settings.filter((one) => one.name === name);
     const mine = all.filter(({ side, who }) => side === 'worker' && who === this.#who);
-    const everybodys = all.filter(({ side, who }) => side === 'worker' && who === '');
-    // A frontend reports what the cards of its workers have.
+    const everybodys = all.filter(({ side, who }) => side === 'worker' && who === '' && this.#who !== '');
     const fronts = all.filter(({ side }) => side === 'frontend');
-    const inOrder = [...mine, ...everybodys, ...this.#asRoutersHaveIt(all), ...fronts];
-    return inOrder.find(({ isDefault }) => !isDefault) ?? inOrder[0];
+    return [...mine, ...everybodys, ...this.#asRoutersHaveIt(all), ...fronts];
   }
 
   /** What routers know of workers by their ids, where there is one kind of them, and no other that it could be of. */
@@ -85,7 +102,7 @@ export class WorkerInputs {
   #number(name: SettingName, isRight: (value: number) => boolean): KnownInput | undefined {
     const setting = this.text(name);
     if (setting === undefined || setting.value.trim() === '') return undefined;
-    const value = Number(setting.value);
+    const value = numberOf(setting.value.trim());
     return isRight(value) ? { value, origin: setting.origin } : undefined;
   }
 
@@ -119,4 +136,21 @@ export class WorkerInputs {
     const mine = gpus.filter(({ who }) => who !== '' && who === this.#who);
     return mine.length === 0 ? gpus : mine;
   }
+}
+
+/** vLLM's arguments may have units: `32k` is 32,000, `32K` is 32,768 (`human_readable_int`). */
+const UNITS: Readonly<Record<string, number>> = {
+  k: 1e3,
+  m: 1e6,
+  g: 1e9,
+  t: 1e12,
+  K: 2 ** 10,
+  M: 2 ** 20,
+  G: 2 ** 30,
+  T: 2 ** 40,
+};
+
+function numberOf(text: string): number {
+  const [, count, unit = ''] = /^(\d{1,15}(?:\.\d{1,6})?)([kmgtKMGT])$/.exec(text) ?? [];
+  return count === undefined ? Number(text) : Math.floor(Number(count) * (UNITS[unit] ?? 1));
 }

@@ -14,15 +14,19 @@ export function memorySentence(memory: MemoryArithmetic): string {
   const { bytesPerToken, bytesPerBlock, budgetBytes, capacityTokens, demandTokens } = memory;
   const where = memory.isOverAllGpus ? ' over all GPUs' : '';
   const parts = [
-    bytesPerBlock === undefined
-      ? `${bytesText(bytesPerToken)} a token${where}`
-      : `${bytesText(bytesPerBlock)} a block${where}`,
+    bytesPerToken === undefined
+      ? `bytes a token not known: ${memory.bytesUnknown}`
+      : bytesPerBlock === undefined
+        ? `${bytesText(bytesPerToken)} a token${where}`
+        : `${bytesText(bytesPerBlock)} a block${where}`,
   ];
   if (budgetBytes !== undefined) parts.push(`${bytesText(budgetBytes)} a GPU for KV blocks`);
   if (capacityTokens !== undefined) {
     const tokens = `${countText(capacityTokens)} tokens`;
     const blocks =
-      bytesPerBlock === undefined ? undefined : countText((capacityTokens * bytesPerToken) / bytesPerBlock);
+      bytesPerBlock === undefined || bytesPerToken === undefined
+        ? undefined
+        : countText((capacityTokens * bytesPerToken) / bytesPerBlock);
     parts.push(blocks === undefined ? `room for ${tokens}` : `room for ${blocks} blocks (${tokens})`);
   }
   if (memory.capacityUnknown !== undefined) parts.push(`room not known: ${memory.capacityUnknown}`);

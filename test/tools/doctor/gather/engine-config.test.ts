@@ -38,6 +38,14 @@ kv_cache_config:
     ]);
   });
 
+  it('of TensorRT-LLM reuses blocks where its part for the cache does not say otherwise', async () => {
+    expect((await read('kv_cache_config:\n  tokens_per_block: 32\n')).said).toEqual([
+      'block 32',
+      'prefix_caching true',
+    ]);
+    expect((await read('max_batch_size: 64\n')).said).toEqual(['max_batch_size 64']);
+  });
+
   it('of vLLM and SGLang has dashes, and switches that say the opposite', async () => {
     expect((await read('block-size: 32\nmax-num-seqs: 128\nno-enable-prefix-caching: true')).said).toEqual([
       'block 32',

@@ -50,11 +50,64 @@ describe('the memory of GPUs', () => {
     expect(part.gpus).toEqual([expect.objectContaining({ index: 0, ...expected })]);
   });
 
-  it('of a card that is cut into slices of MIG is that of the card', async () => {
+  it('of a card that is cut into slices of MIG is that of its slices, as a worker has one of them', async () => {
     const recording = new URL('topology/a100-mig/commands/nvidia-smi -q -x.txt', FIXTURES);
     const xml = (await readFile(recording, 'utf8')).replace(/<total>(.*)<\/total>/g, '$&<used>1 MiB</used>');
     const part = await gatherGpus(folder.write('query.xml', xml.replaceAll('<used>', '\n<used>')), modules);
-    expect(part.gpus).toMatchObject([{ product: 'NVIDIA A100-SXM4-80GB', totalBytes: 81_920 * MIB }]);
+    const cards = new Set(part.gpus?.map(({ index }) => index));
+    expect(part.gpus?.length).toBe(cards.size * 4);
+    expect(part.gpus?.[0]).toMatchObject({
+      product: 'NVIDIA A100-SXM4-80GB, slice of MIG',
+      totalBytes: 19_968 * MIB,
+    });
+  });
+
+  const CUT_TABLE = `
+|   0  NVIDIA A100-SXM4-80GB          On  |   00000000:07:00.0 Off |                   On |
+| N/A   34C    P0             80W /  400W |   38000MiB /  81920MiB |     N/A      Default |
+|                                         |                        |              Enabled |
+|   1  NVIDIA A100-SXM4-80GB          On  |   00000000:0F:00.0 Off |                    0 |
+| N/A   34C    P0             80W /  400W |     500MiB /  81920MiB |      0%      Default |
+|                                         |                        |             Disabled |
+| MIG devices:                                                                            |
+|  0    1   0   0  |           37800MiB / 40192MiB    | 42      0 |  3   0    2    0    0 |
+|                  |               2MiB / 65535MiB    |           |                       |
+|  0    2   0   1  |             200MiB / 40192MiB    | 42      0 |  3   0    2    0    0 |
+`;
+  const CUT_QUERY = `
+GPU 00000000:07:00.0
+    Product Name                          : NVIDIA A100-SXM4-80GB
+    MIG Mode
+        Current                           : Enabled
+        Pending                           : Enabled
+    MIG Device
+        Index                             : 0
+        FB Memory Usage
+            Total                         : 40192 MiB
+            Used                          : 37800 MiB
+        BAR1 Memory Usage
+            Total                         : 65535 MiB
+            Used                          : 2 MiB
+    FB Memory Usage
+        Total                             : 81920 MiB
+        Used                              : 38000 MiB
+GPU 00000000:0F:00.0
+    Product Name                          : NVIDIA A100-SXM4-80GB
+    MIG Mode
+        Current                           : Disabled
+    ECC Mode
+        Current                           : Enabled
+    FB Memory Usage
+        Total                             : 81920 MiB
+        Used                              : 500 MiB
+`;
+
+  it.each([
+    ['the table', CUT_TABLE, ['1 81920', '0 40192', '0 40192']],
+    ['-q', CUT_QUERY, ['0 40192', '1 81920']],
+  ])('of slices of MIG is read of %s, beside cards that are whole', async (_, text, expected) => {
+    const part = await gatherGpus(folder.write('smi.txt', text), modules);
+    expect(part.gpus?.map(({ index, totalBytes }) => `${index} ${totalBytes / MIB}`)).toEqual(expected);
   });
 
   it('of amd-smi is read, with the numbers of its GPUs', async () => {

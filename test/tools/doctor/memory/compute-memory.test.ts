@@ -121,7 +121,7 @@ describe('what a token takes', () => {
   });
 
   it('is divided among the GPUs of a tensor-parallel worker, which keep one head at the least', () => {
-    const of = (tensor_parallel_size: number): number =>
+    const of = (tensor_parallel_size: number): number | undefined =>
       memoryOf(LLAMA_70B, [{ settings: { tensor_parallel_size } }]).bytesPerToken;
     expect([1, 4, 8, 16].map(of)).toEqual([320 * KIB, 80 * KIB, 40 * KIB, 40 * KIB]);
   });

@@ -60,14 +60,18 @@ function shapeOf(config: object): ModelShape {
   return shape;
 }
 
-const WHOLE = { tensor: 1, pipeline: 1, isKnown: true };
+const WHOLE = { tensor: 1, pipeline: 1, context: 1, isKnown: true };
 
 describe('what a token of a public model takes', () => {
   const cases = EXPECTED.map(([model, full, windowed = 0]) => ({ model, full, windowed }));
 
   it.each(cases)('$model', ({ model, full, windowed }) => {
     const shape = shapeOf(CONFIGS[model] ?? {});
-    const token = bytesPerToken(shape, { ...WHOLE, dtypeBytes: shape.dtypeBytes });
+    const token = bytesPerToken(shape, WHOLE, {
+      valueBytes: shape.dtypeBytes,
+      headBytes: 0,
+      latentBytes: undefined,
+    });
     expect({ full: token.everywhere, windowed: token.windowed }).toEqual({ full, windowed });
     expect(token.steps.reduce((sum, { value }) => sum + value, 0)).toBe(full + windowed);
   });
@@ -101,7 +105,7 @@ describe('what a token of a public model takes', () => {
 
   it('takes the 8 bits of a checkpoint whose cache is quantised', () => {
     const quantization_config = { quant_method: 'modelopt', kv_cache_scheme: { num_bits: 8, type: 'float' } };
-    expect(shapeOf({ ...CONFIGS['Qwen/Qwen3-32B'], quantization_config })).toMatchObject({ dtypeBytes: 1 });
+    expect(shapeOf({ ...CONFIGS['Qwen/Qwen3-32B'], quantization_config })).toMatchObject({ cacheBits: 8 });
   });
 
   it('fills in what the part of a published configuration leaves to the defaults of its class', () => {

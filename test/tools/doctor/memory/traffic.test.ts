@@ -35,6 +35,10 @@ describe('what goes through a fleet', () => {
             kvHeads: 8,
             headSize: 128,
             dtypeBytes: 2,
+            cacheBits: undefined,
+            isQuantised: false,
+            isInFloat32: false,
+            hasExperts: false,
             latentSize: undefined,
             slidingWindow: undefined,
             groups: [

@@ -131,6 +131,7 @@ export function mismatch(): Diagnosis {
       {
         who: 'worker-0',
         bytesPerToken: 81_920,
+        bytesUnknown: undefined,
         bytesPerBlock: 2_621_440,
         budgetBytes: 25_769_803_776,
         capacityTokens: 314_560,

@@ -220,6 +220,7 @@ export function memoryOf(changes: Partial<MemoryArithmetic> = {}): MemoryArithme
   return {
     who: 'w0',
     bytesPerToken: 131_072,
+    bytesUnknown: undefined,
     bytesPerBlock: undefined,
     budgetBytes: 40e9,
     capacityTokens: 300_000,

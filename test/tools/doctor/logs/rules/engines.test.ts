@@ -78,6 +78,36 @@ describe('the log of vLLM', () => {
     ]);
   });
 
+  it('has what it loaded and what is left for its cache, of all versions', async () => {
+    const of = async (text: string) => settingsOf(await read(text));
+    const gib = (size: number) => Math.round(size * 2 ** 30);
+    expect(
+      await of(
+        'INFO 07-09 21:28:26 [gpu_model_runner.py:5255] Model loading took 14.37 GiB memory and 13.38 seconds',
+      ),
+    ).toEqual([`weight_bytes=${gib(14.37)}`]);
+    expect(
+      await of('INFO 02-01 10:00:00 model_runner.py:1110] Loading model weights took 14.9888 GB'),
+    ).toEqual([`weight_bytes=${gib(14.9888)}`]);
+    expect(await of('INFO 07-09 21:29:51 [gpu_worker.py:508] Available KV cache memory: 11.92 GiB')).toEqual([
+      `kv_cache_bytes=${gib(11.92)}`,
+    ]);
+    const old =
+      'model weights take 7.51GiB; PyTorch activation peak memory takes 2.53GiB; the rest of the memory reserved for KV Cache is 3.76GiB.';
+    expect(await of(`INFO 12-20 20:25:46 worker.py:241] ${old}`)).toEqual([
+      `kv_cache_bytes=${gib(3.76)}`,
+      `weight_bytes=${gib(7.51)}`,
+    ]);
+    // Nothing is left, and another program's line has no size.
+    expect(await of('INFO 07-09 21:29:51 [gpu_worker.py:508] Available KV cache memory: -1.20 GiB')).toEqual(
+      [],
+    );
+    expect(await of('INFO Model loading took 13.381314 seconds')).toEqual([]);
+    expect(
+      await of("INFO 10-01 10:00:00 [attention.py:90] Using DeepSeek's fp8_ds_mla KV cache format. To use"),
+    ).toEqual(['kv_cache_format=fp8_ds_mla']);
+  });
+
   it('reads the blocks of older versions, and resets of the cache', async () => {
     const summary = await read(
       'INFO 01-02 01:02:03 x] # GPU blocks: 27000, # CPU blocks: 2048',
@@ -127,6 +157,24 @@ describe('the log of SGLang', () => {
     });
     expect(signalsOf(summary)).toEqual({ preemption: 2, cache_reset: 1, block_size_changed_by_engine: 1 });
     expect(sizesOf(summary)).toEqual(['worker 64 in_use']);
+  });
+
+  it('has what it loaded, and the dtype that its cache has', async () => {
+    const of = async (text: string) => settingsOf(await read(`[2026-10-02 10:00:00 TP0] ${text}`));
+    expect(
+      await of(
+        'Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=62.98 GB, mem usage=14.98 GB.',
+      ),
+    ).toEqual([`weight_bytes=${Math.round(14.98 * 2 ** 30)}`]);
+    expect(await of('Using KV cache dtype: torch.float8_e4m3fn')).toEqual([
+      'kv_cache_format=torch.float8_e4m3fn',
+    ]);
+    expect(await of('Setting KV cache dtype to fp8_e4m3 for DeepSeek DSA on SM10 device.')).toEqual([
+      'kv_cache_format=fp8_e4m3',
+    ]);
+    expect(
+      await of('KV Cache is allocated. dtype: torch.bfloat16, #tokens: 21824, KV size: 1.33 GB'),
+    ).toContain('kv_cache_format=torch.bfloat16');
   });
 
   it('reads arguments as older versions write them', async () => {

@@ -90,6 +90,8 @@ export interface LogFindings {
   addFrame(line: LogLine): void;
   /** What an error says of itself in the line above such a traceback. */
   addReason(line: LogLine, sentence: string): void;
+  /** The line says that what a sign was of a worker has passed. */
+  takeBack(signal: Signal, line: LogLine, worker: string | undefined): void;
   /** The line is of a standalone indexer. */
   addIndexer(line: LogLine): void;
   /** Whether a standalone indexer writes such lines: sizes in its warnings are its own. */

@@ -72,6 +72,17 @@ export const EVENT_RULES: readonly LogRule[] = [
   sign('ZMQ listener terminated unexpectedly', 'events_unreachable'),
   sign('ZMQ listener task failed unexpectedly', 'events_unreachable'),
   sign('KV-event source was not observed', 'events_unreachable'),
+  rule('KV-event source registration is ambiguous', (line, tally) => {
+    const about = 'KV-event source registration is ambiguous';
+    const value = 'several publishers of one worker';
+    tally.addSignal('events_unreachable', line, { worker: workerOf(line.text), value, about });
+  }),
+  // 1.6 looks for sources while workers start, and says of each when it is there.
+  rule('KV-event source recovered', (line, tally) =>
+    tally.takeBack('events_unreachable', line, workerOf(line.text)),
+  ),
+  signalWithRest('ZMQ listener failed to connect', 'events_unreachable'),
+  signalWithRest('ZMQ listener recv failed', 'events_unreachable'),
   signalWithRest('Failed to connect ZMQ SUB socket', 'events_unreachable'),
   signalWithRest('failed to connect ZMQ SUB socket', 'events_unreachable'),
   sign('Failed to subscribe to KV-state endpoint', 'events_unreachable'),
@@ -81,6 +92,7 @@ export const EVENT_RULES: readonly LogRule[] = [
   sign('KV state-agent attachment setup failed', 'events_unreachable'),
   sign('Failed to receive RouterEvent from event plane', 'events_unreachable'),
   signalWithRest('Failed to decode KVEventBatch', 'events_unreadable'),
+  signalWithRest('Failed to decode ZMQ KV batch', 'events_unreadable'),
   signalWithRest('Failed to decode KvEventBatch', 'events_unreadable'),
   signalWithRest('Failed to decode KV event batch', 'events_unreadable'),
   signalWithRest('failed to decode KV event batch', 'events_unreadable'),
@@ -95,6 +107,32 @@ export const EVENT_RULES: readonly LogRule[] = [
   sign('One or more KV event publishes failed', 'publisher_failed'),
   signalWithRest('Failed to publish KV event', 'publisher_failed'),
   signalWithRest('publisher: event plane publish failed', 'publisher_failed'),
+  // "Failed to publish event worker_id=7 error=…", of each event; other programs publish events too.
+  rule('Failed to publish event', (line, tally) => {
+    if (!/kv_router|worker_id/.test(line.text)) return;
+    const about = 'Failed to publish event';
+    const value = /error[=:] ?(.{1,120})/.exec(line.text)?.[1]?.trim();
+    tally.addSignal('publisher_failed', line, { worker: workerOf(line.text), value, about });
+  }),
+  signalWithRest('Failed to create event publisher', 'publisher_failed'),
+  rule('Failed to connect NatsQueue', (line, tally) =>
+    tally.addSignal('control_plane_unreachable', line, {
+      value: 'NATS',
+      about: 'Failed to connect NatsQueue',
+    }),
+  ),
+  // Whatever else the publisher's own module says at this level.
+  rule('ERROR dynamo_llm::kv_router::publisher', (line, tally) => {
+    const [, sentence = ''] = /::publisher(?:::\w+)*: (.{1,120})/.exec(line.text) ?? [];
+    if (sentence === '' || OF_OTHERS.test(sentence)) return;
+    tally.addSignal('publisher_failed', line, { value: sentence.trim(), about: sentence.slice(0, 40) });
+  }),
+  // 1.6: "--durable-kv-events requires NATS event plane, but runtime is configured for Zmq".
+  rule('--durable-kv-events requires', (line, tally) => {
+    const about = '--durable-kv-events requires';
+    const value = line.text.slice(line.text.indexOf(about)).slice(0, MAX_SENTENCE_CHARS);
+    tally.addSignal('settings_refused', line, { value, about });
+  }),
   // dynamo.trtllm: "Block 12 contains 64 tokens, which is greater than kv_block_size 32".
   rule('which is greater than kv_block_size', (line, tally) => {
     const wanted = digitsBehind(line.text, 'greater than kv_block_size ');
@@ -124,6 +162,11 @@ export const EVENT_RULES: readonly LogRule[] = [
     tally.addSignal('worker_removed', line, { worker: workerOf(line.text), about: 'Removing worker' }),
   ),
 ];
+
+const MAX_SENTENCE_CHARS = 120;
+
+/** What the publisher's module says of its sources and of NATS has rules of its own, and what ends because it is stopped is no fault. */
+const OF_OTHERS = /ZMQ|decode|subscri|state.agent|NatsQueue|publish event|cancel|shut/i;
 
 /**
  * A router that exists has one number, and a worker asks for another. The

@@ -9,7 +9,8 @@ export const TRANSPORT_RULES: readonly LogRule[] = [
   // 0.8 to 1.2.
   transport('KV Router using NATS Core subscription', 'NATS, pushed without storage'),
   transport('enabled, using NATS Core subscription', 'NATS, pushed without storage'),
-  transport('using JetStream subscription', 'NATS JetStream, stored'),
+  // With a capital letter from 1.3 on.
+  transport('sing JetStream subscription', 'NATS JetStream, stored'),
   transport('KV Router using ZMQ event plane subscription', 'ZMQ, from each worker'),
   // 1.3 to 1.6.
   transport('Using direct-ZMQ KV event ingress', 'ZMQ, from each worker'),

@@ -79,7 +79,9 @@ export function cachingFix({ seen }: Measurements): ProposedFix {
 }
 
 /** Lets events come through. */
-export function reachingFix({ seen }: Measurements): ProposedFix {
+export function reachingFix({ seen, signal }: Measurements): ProposedFix {
+  const values = [...(signal('events_unreachable')?.values.keys() ?? [])];
+  if (values.some((value) => value.includes('several publishers'))) return oneSourceFix(seen);
   return {
     says: 'Open the event port of each worker (5557 unless set) to the router: in the NetworkPolicy, and by an address that is not loopback',
     why: 'Events go from a socket of each worker (ZMQ) or over a broker (NATS) to every router. An address that is loopback, a port that no NetworkPolicy lets through, or a broker that is down leaves the router without any, and requests go on by load.',
@@ -93,6 +95,21 @@ export function reachingFix({ seen }: Measurements): ProposedFix {
             'kubectl exec WORKER -- env | grep -E "DYN_EVENT_PLANE|NATS_SERVER|DYN_EVENT_PLANE_HOST"    # the same event plane as the frontend\'s, and an address that others can reach',
           ]
         : []),
+    ],
+    verify: storeChecks(seen),
+  };
+}
+
+/** Two registrations of one worker's events: a router takes none of them. */
+function oneSourceFix(seen: Measurements['seen']): ProposedFix {
+  return {
+    says: 'Leave one publisher of KV events to each worker: stop the old process that is registered under the same worker, and restart the worker',
+    why: 'Discovery has several sources for one worker and rank, and the router does not know whose events are those of the engine that serves. A process that did not end, or two endpoints that claim the same KV state, leave such registrations.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      'kubectl logs FRONTEND | grep -m3 "registration is ambiguous"    # worker_id, dp_ranks and serving_endpoint',
+      'kubectl get pods -o wide    # more than one that serves this endpoint as the same worker?',
     ],
     verify: storeChecks(seen),
   };

@@ -3,6 +3,7 @@ import type { Measurements } from '../measurements/measurements.js';
 import { storeChecks } from './confirm.js';
 import { argumentsOf } from './lines.js';
 import { PICKER_CHECKS, pickerSizeFix } from './picker.js';
+import { reachControlPlane } from './programs.js';
 import { onlyEngine } from './tuning.js';
 
 /** Lets a publisher of KV events send what it has, by the error that it reports. */
@@ -34,6 +35,7 @@ export function publisherFixes({ seen }: Measurements, error: string): readonly 
         ],
       },
     ];
+  if (/nats|no responders|jetstream/i.test(error)) return [reachControlPlane(['NATS'])];
   return [
     {
       ...said,

@@ -51,7 +51,11 @@ export function indexFixes({ sizes }: Measurements): readonly ProposedFix[] {
 
 /** What lets the picker score prompts, by the errors that it reports. */
 export function scoringFixes(errors: string): readonly ProposedFix[] {
-  const said = { disturbs: 'frontend', files: [], verify: PICKER_CHECKS } as const;
+  const said: Pick<ProposedFix, 'disturbs' | 'files' | 'verify'> = {
+    disturbs: 'frontend',
+    files: [],
+    verify: PICKER_CHECKS,
+  };
   if (/no match info/.test(errors))
     return [
       {
@@ -62,6 +66,28 @@ export function scoringFixes(errors: string): readonly ProposedFix[] {
           'kubectl logs PICKER | grep -m5 -iE "token-producer|kvevents|zmq|subscriber|precise-prefix"    # errors of its inputs',
           'kubectl get pods -o yaml | grep -A1 -- --kv-events-config    # topic and port of the workers',
         ],
+      },
+    ];
+  if (/index cannot be read/.test(errors))
+    return [
+      {
+        ...said,
+        says: 'Let the picker reach the Redis or Valkey that holds its index (indexerConfig: redisConfig or valkeyConfig, its address)',
+        why: 'The index lies outside the picker, and each look-up ends at its address: no endpoint gets a score, and requests go by load. The error has the address; a Service without endpoints and a NetworkPolicy look the same.',
+        disturbs: 'nothing',
+        commands: [
+          'kubectl get svc,endpoints -A | grep -iE "redis|valkey"    # is there one, and is it ready?',
+          'kubectl logs PICKER | grep -m3 "failed to get pods for key"    # the address that is dialled',
+        ],
+      },
+    ];
+  if (/another type/.test(errors))
+    return [
+      {
+        ...said,
+        says: 'Give prefix-cache-scorer the data producer that belongs to it in the EndpointPickerConfig, and run one version of both',
+        why: 'The scorer reads what a producer left with each endpoint, and finds another type there: each endpoint gets a score of 0. Two producers under one name, or plugins of two versions, do this.',
+        commands: ['kubectl get cm -o yaml | grep -A12 "kind: EndpointPickerConfig"    # its plugins'],
       },
     ];
   if (/token|template|huggingface|model/i.test(errors))

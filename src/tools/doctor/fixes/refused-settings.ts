@@ -15,6 +15,8 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   const variable = advisedVariable(sentence);
   if (variable !== undefined) return setVariable(variable);
   if (/longer than 107 characters/.test(sentence)) return shorterPath();
+  if (/prefill target not in allowlist/.test(sentence)) return allowedTargets();
+  if (/--durable-kv-events requires/.test(sentence)) return durableEvents();
   if (/lmcache\/|\benable_controller|\bcontroller_\w+url|\bp2p_|\blmcache_\w+/.test(sentence))
     return lmcacheSettings(sentence);
   const pages = fittingPages(measurements, sentence);
@@ -35,6 +37,27 @@ const OF_PICKER =
 
 function fix(says: string, why: string, commands: readonly string[]): ProposedFix {
   return { says, why, disturbs: 'one_worker_at_a_time', files: [], commands, verify: VERIFY };
+}
+
+/** The routing sidecar of llm-d sends to pods of its pool alone. */
+function allowedTargets(): ProposedFix {
+  return fix(
+    "Have the sidecar's InferencePool select the prefill pods (--inference-pool NAMESPACE/NAME of the routing sidecar; --inference-pool-name before)",
+    'With --enable-ssrf-protection the sidecar of a decode pod sends prompts only to pods that the selector of its InferencePool matches. The picker chose a prefill pod that is not among them, and the request gets a 403. The sidecar also has to be allowed to list pods.',
+    [
+      'kubectl get inferencepool -o yaml | grep -A4 selector    # has to match the labels of the prefill pods',
+      'kubectl get pods -o wide --show-labels    # the pod at the address that is refused',
+    ],
+  );
+}
+
+/** JetStream keeps events, and only NATS has it. */
+function durableEvents(): ProposedFix {
+  return fix(
+    'Start the frontend without --durable-kv-events (DYN_ROUTER_DURABLE_KV_EVENTS), or all programs with DYN_EVENT_PLANE=nats',
+    'Durable events are those of JetStream, which is a part of NATS. With the event plane of ZMQ routers read what they missed from the local indexers of the workers instead. Workers and frontends need the same event plane.',
+    [environmentOf('each worker and frontend', 'DYN_EVENT_PLANE=nats', 'with NATS_SERVER')],
+  );
 }
 
 function setVariable(variable: string): ProposedFix {

@@ -123,6 +123,15 @@ export class LogTally implements LogFindings {
     this.#crashes.follow(line);
   }
 
+  takeBack(signal: Signal, line: LogLine, worker: string = this.#whoOf(line)): void {
+    const tally = this.#signals.get(signal);
+    const passed = tally?.byWorker.counts.get(worker) ?? 0;
+    if (tally === undefined || passed === 0) return;
+    tally.count -= passed;
+    tally.byWorker.add(worker, -passed);
+    if (tally.count <= 0) this.#signals.delete(signal);
+  }
+
   /** The line is of a standalone indexer. */
   addIndexer({ who }: LogLine): void {
     if (this.#indexers.size < MAX_WORKERS) this.#indexers.add(who);

@@ -39,6 +39,41 @@ export const PICKER_RULES: readonly LogRule[] = [
     found.addSignal('events_unreadable', line, { worker: podOf(line), value, about });
   }),
   failure('Failed to unmarshal event value', 'events_unreadable'),
+  failure('Failed to parse extra keys', 'events_unreadable'),
+  rule('Unexpected frame count', (line, found) => {
+    const count = line.fields?.['got'] ?? /"got":\s?(\d{1,6})/.exec(line.text)?.[1];
+    if (count === undefined) return;
+    found.addSignal('events_unreadable', line, { value: `${count} parts`, about: 'Unexpected frame count' });
+  }),
+  rule('Sequence frame too short', (line, found) =>
+    found.addSignal('events_unreadable', line, {
+      value: 'a sequence number that is too short',
+      about: 'Sequence frame too short',
+    }),
+  ),
+  // Whatever else the reader of KV events says at this level.
+  rule('"caller":"kvevents/', (line, found) => {
+    const { level, msg, error } = line.fields ?? {};
+    if (level !== 'error' || typeof msg !== 'string' || OF_OTHER_EVENTS.test(msg)) return;
+    if (typeof error === 'string' && /context canceled/.test(error)) return;
+    const value = `${msg}${errorOf(line) === undefined ? '' : `: ${errorOf(line)}`}`.slice(
+      0,
+      MAX_ERROR_CHARS,
+    );
+    found.addSignal('events_unreadable', line, { worker: podOf(line), value, about: msg });
+  }),
+  // The part of an index that Redis or Valkey holds.
+  rule('failed to get pods for key', (line, found) => {
+    const value = `the index cannot be read: ${errorOf(line) ?? 'no error is given'}`;
+    found.addSignal('picker_scores_failed', line, { value, about: 'failed to get pods for key' });
+  }),
+  rule('PrefixCacheMatchInfo has unexpected type', unlikeScores),
+  rule('wrong type of prefix cache match info', unlikeScores),
+  // The sidecar of a decode pod: each request to this prefill engine gets a 403.
+  rule('SSRF protection: prefill target not in allowlist', (line, found) => {
+    const about = 'SSRF protection: prefill target not in allowlist';
+    found.addSignal('settings_refused', line, { value: about, about });
+  }),
   failure('Failed to convert block hash for', 'events_unreadable'),
   failure('Failed to convert parent block hash', 'events_unreadable'),
   failure('Failed to extract identifiers from topic', 'events_unreadable'),
@@ -91,6 +126,16 @@ export const PICKER_RULES: readonly LogRule[] = [
   rule('Got pod scores', readScores),
   rule('Got endpoint scores', readScores),
 ];
+
+/** What the reader of events says of sockets, of parents and of lost events has rules of its own; blocks that were gone already are no fault. */
+const OF_OTHER_EVENTS =
+  /parent block|subscri|socket|zmq|[Rr]eplay|evict|clear pod|device-tier|Failed to (?:add|unmarshal|convert|extract|generate|parse)|[Mm]alformed|frame/;
+
+/** A plugin gives another form of scores than the one that asks for them. */
+function unlikeScores(line: LogLine, found: LogFindings): void {
+  const value = 'match info of another type: two plugins that do not belong together';
+  found.addSignal('picker_scores_failed', line, { value, about: 'refix' });
+}
 
 /** Whether a line of JSON is of the picker: its packages name the files that write. */
 export function isPickerRecord({ caller, msg }: Readonly<Record<string, unknown>>): boolean {

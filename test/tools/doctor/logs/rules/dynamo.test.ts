@@ -239,3 +239,36 @@ describe('the log of a Dynamo worker or indexer', () => {
     expect(settingsOf(summary)).toEqual(['total_kv_blocks=24064', 'max_num_seqs=256']);
   });
 });
+
+describe('what the publisher of a worker says at error level', () => {
+  const signalsIn = async (text: string): Promise<readonly string[]> => [
+    ...(await summaryOf(`2026-03-03T10:00:00Z ${text}\n`)).signals.keys(),
+  ];
+
+  it('is a publisher that failed, in whatever words', async () => {
+    const module = 'ERROR dynamo_llm::kv_router::publisher::sinks:';
+    expect(await signalsIn(`${module} Valkey rejected the write error=READONLY`)).toEqual([
+      'publisher_failed',
+    ]);
+    expect(await signalsIn(`${module} shutting down`)).toEqual([]);
+    expect(await signalsIn('INFO dynamo_llm::kv_router::publisher::sinks: Valkey took the write')).toEqual(
+      [],
+    );
+  });
+
+  it('is none of other programs that publish events', async () => {
+    expect(await signalsIn('ERROR billing::bus: Failed to publish event: queue is full')).not.toContain(
+      'publisher_failed',
+    );
+  });
+
+  it('is taken back for the worker that recovered, and not for others', async () => {
+    const line = (words: string, worker: number): string =>
+      `2026-03-03T10:00:00Z WARN dynamo_llm::kv_router::indexer: ${words} worker_id=${worker}\n`;
+    const missing = 'KV-event source was not observed after the discovery grace period';
+    const text = line(missing, 7) + line(missing, 8) + line('KV-event source recovered', 7);
+    const tally = (await summaryOf(text)).signals.get('events_unreachable');
+    expect(tally?.count).toBe(1);
+    expect(tally?.byWorker.get('8')).toBe(1);
+  });
+});

@@ -34,6 +34,8 @@ export interface ManifestFile {
 export interface ManifestFileOptions {
   /** What is taken from folders. A file that is named itself is read whatever it is called. Default `.yaml`, `.yml`, `.json`. */
   readonly extensions?: readonly string[];
+  /** What is taken from folders that have such files, beside them. Default: nothing. */
+  readonly others?: readonly string[];
   /** Keeps every byte of all files, also of large ones that hold schemas or data alone. Default false. */
   readonly keepsAll?: boolean;
 }
@@ -53,7 +55,7 @@ export interface ManifestFileModules {
 export async function readManifestFiles(
   operands: readonly string[],
   modules: ManifestFileModules = {},
-  { extensions = MANIFEST_EXTENSIONS, keepsAll = false }: ManifestFileOptions = {},
+  { extensions = MANIFEST_EXTENSIONS, others = [], keepsAll = false }: ManifestFileOptions = {},
 ): Promise<readonly ManifestFile[]> {
   const files: ManifestFile[] = [];
   const known = new Set<string>();
@@ -75,7 +77,7 @@ export async function readManifestFiles(
       await add(operand, () => (modules.readStandardInput ?? readStandardInput)(MAX_FILE_BYTES));
       continue;
     }
-    for (const file of await filesOf(operand, extensions, modules.onChart ?? (() => undefined))) {
+    for (const file of await filesOf(operand, [extensions, others], modules.onChart ?? (() => undefined))) {
       const path = await orWrong(file, 'a file or a folder', () => truePath(file));
       if (known.has(path)) continue;
       known.add(path);
@@ -107,14 +109,17 @@ function whyNotWritten(error: unknown): string {
 /** What an operand stands for: itself, or the manifests in a folder. */
 async function filesOf(
   operand: string,
-  extensions: readonly string[],
+  [extensions, others]: readonly [readonly string[], readonly string[]],
   onChart: (chart: string) => void,
 ): Promise<readonly string[]> {
   const kind = await orWrong(operand, 'a file or a folder', () => kindOfPath(operand));
   if (kind !== 'folder') return [operand];
-  const found = await orWrong(operand, 'a folder that can be searched', () => findFiles(operand, extensions));
+  const found = await orWrong(operand, 'a folder that can be searched', () =>
+    findFiles(operand, [...extensions, ...others]),
+  );
+  const isWanted = (file: string): boolean => extensions.some((extension) => file.endsWith(extension));
   const names = extensions.map((extension) => `*${extension}`).join(', ');
-  if (found.length === 0) throw wrong(operand, `a folder with manifests (${names}), and there are none`);
+  if (!found.some(isWanted)) throw wrong(operand, `a folder with manifests (${names}), and there are none`);
   const charts = found.filter((file) => basename(file) === 'Chart.yaml').map((file) => dirname(file));
   const isTemplate = (file: string): boolean =>
     charts.some((chart) => file.startsWith(join(chart, 'templates', '/')));

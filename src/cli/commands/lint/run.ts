@@ -4,10 +4,9 @@ import { withoutControls } from '../../../core/text/printable.js';
 import { KubernetesError } from '../../../edge/kubernetes/kubernetes-error.js';
 import type { Severity } from '../../../tools/manifests/lint/findings/finding.js';
 import { fixAll, type NamedText } from '../../../tools/manifests/lint/fixes/apply-fixes.js';
-import type { Inspection } from '../../../tools/manifests/lint/lint-files.js';
 import { inspectTexts } from '../../../tools/manifests/lint/lint-texts.js';
 import type { LeftOut } from '../../../tools/manifests/lint/rules/unreadable.js';
-import { textKindOf } from '../../../tools/manifests/lint/text/text-kinds.js';
+import { textKindOf, UNREAD_EXTENSIONS } from '../../../tools/manifests/lint/text/text-kinds.js';
 import type { CommandBody, CommandContext, WithCommon } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
 import type { SettingsOf } from '../../settings/setting.js';
@@ -21,7 +20,7 @@ import type { lintSettings } from './settings.js';
 /** From the least. */
 const SEVERITIES: readonly Severity[] = ['note', 'warning', 'error'];
 
-const MANIFESTS = ['.yaml', '.yml', '.json', '.sh', '.bash'];
+const MANIFESTS = ['.yaml', '.yml', '.json', '.sh', '.bash', '.sbatch', '.slurm'];
 const DOCUMENTATION = ['.md', '.markdown', '.mdx'];
 
 type Context = CommandContext<typeof lintSettings>;
@@ -55,7 +54,7 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
     ? await import('../../../tools/manifests/lint/markdown/lint-markdown.js')
     : undefined;
   const named = new Set(operands);
-  const inspect = (of: readonly NamedText[]): Inspection =>
+  const inspect = (of: readonly NamedText[]): ReturnType<typeof inspectTexts> =>
     inspectTexts(of, { lintMarkdown: markdown?.lintMarkdown, given: paths, named });
   let inspection = inspect(texts);
   if (settings.fix) {
@@ -67,7 +66,7 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
     stderr.write(`Wrote ${countOf(fixed.applied, 'change')}.\n`);
     texts = fixed.texts;
   }
-  const { findings, fleets, leftOut, notChecked } = inspection;
+  const { findings, fleets, leftOut, notChecked, unread } = inspection;
   stdout.write(
     renderFindings(findings, texts, {
       format: settings.json ? 'json' : settings.format,
@@ -76,7 +75,8 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
       notChecked,
     }),
   );
-  for (const line of leftOutLines(leftOut)) stderr.write(`kv-accord lint: ${line}\n`);
+  for (const line of [...leftOutLines(leftOut), ...unreadLines(unread)])
+    stderr.write(`kv-accord lint: ${line}\n`);
   const startsNothing = fleets.every(({ launches }) => launches.length === 0);
   if (findings.length === 0 && startsNothing && texts.some((one) => textKindOf(one) !== 'markdown'))
     stderr.write(
@@ -103,6 +103,17 @@ function leftOutLines(leftOut: readonly LeftOut[]): readonly string[] {
   return more > 0 ? [...named, `left out: ${more} more documents of that kind`] : named;
 }
 
+/** Files of kinds that are not read, which start engines. */
+function unreadLines(files: readonly string[]): readonly string[] {
+  const named = files.slice(0, MAX_NAMED).map((file) => withoutControls(file));
+  const more = files.length > named.length ? ', …' : '';
+  return files.length === 0
+    ? []
+    : [
+        `left out: ${countOf(files.length, 'file')} of a kind that is not read and that names an engine (${named.join(', ')}${more}); for a template, check what it makes`,
+      ];
+}
+
 async function readFiles(docs: boolean, { operands, stderr }: Context): Promise<readonly NamedText[]> {
   if (operands.length === 0)
     throw new SettingError('a file, a folder or - must be given, or --cluster; see kv-accord lint --help');
@@ -113,7 +124,7 @@ async function readFiles(docs: boolean, { operands, stderr }: Context): Promise<
   return readManifestFiles(
     operands,
     { onChart },
-    { extensions: docs ? [...MANIFESTS, ...DOCUMENTATION] : MANIFESTS },
+    { extensions: docs ? [...MANIFESTS, ...DOCUMENTATION] : MANIFESTS, others: UNREAD_EXTENSIONS },
   );
 }
 

@@ -30,7 +30,7 @@ export function rolesOf(
   { workerNames, frontendNames }: InjectOptions,
   pool?: PoolSite,
 ): SiteRoles {
-  const launches = readLaunches(file, site, library);
+  const launches = readLaunches(file, site, library).filter(({ branch }) => branch === undefined);
   const own = launches.find(({ role }) => role === 'kv-accord')?.container ?? ownContainer(site);
   const main =
     site.containers.find(({ name, list }) => list === 'mainContainer' || name === 'main') ??

@@ -63,9 +63,7 @@ export function inspectFiles(
     overlays,
   );
   for (const { check } of FLEET_RULES)
-    findings.push(
-      ...fleets.flatMap((fleet) => check(fleet, fleets).map((finding) => inOverlay(finding, fleet.overlay))),
-    );
+    findings.push(...fleets.flatMap((fleet) => check(fleet, fleets).map((finding) => asOf(fleet, finding))));
   const alone = <T extends { readonly source: TextSource }>(all: readonly T[]): readonly T[] =>
     all.filter(({ source }) => !overlays.files.has(posix.normalize(source.file)));
   const pools = [...alone(material.pools), ...overlays.programs.flatMap((one) => one.pools)];
@@ -77,7 +75,13 @@ export function inspectFiles(
   return { findings: withoutRepeats(findings), fleets, notChecked: findNotChecked(fleets), leftOut };
 }
 
-/** A finding of what an overlay builds names its kustomization. */
+/** A finding of what an overlay builds names its kustomization, and none that holds for one branch alone is changed by a program. */
+function asOf({ overlay, isOneWay }: Fleet, finding: Finding): Finding {
+  if (isOneWay !== true) return inOverlay(finding, overlay);
+  const { fix: _fix, ...rest } = finding;
+  return inOverlay(rest, overlay);
+}
+
 function inOverlay(finding: Finding, overlay: string | undefined): Finding {
   if (overlay === undefined || finding.file === overlay) return finding;
   const place = { file: overlay, line: 1, column: 1, says: 'the kustomization that builds it' };

@@ -3,7 +3,8 @@ import type { GivenFile } from './config/tree-files.js';
 import type { Finding } from './findings/finding.js';
 import type { NamedText } from './fixes/apply-fixes.js';
 import { type Inspection, inspectFiles } from './lint-files.js';
-import { isWorthReading, textKindOf, withoutSchemas } from './text/text-kinds.js';
+import { startsEngine } from './readers/loose-commands.js';
+import { isWorthReading, textKindOf, UNREAD_EXTENSIONS, withoutSchemas } from './text/text-kinds.js';
 
 export interface LintTextsOptions {
   /** Looks at Markdown as well; else it is left out. Its module is handed in, for not every run pays for a Markdown parser. */
@@ -16,10 +17,19 @@ export interface LintTextsOptions {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Everything that is found in a set of texts, in the order of files and lines, and what was looked at for it. */
-export function inspectTexts(texts: readonly NamedText[], options: LintTextsOptions = {}): Inspection {
+/** Everything that is found in a set of texts, in the order of files and lines, what was looked at for it, and which files of other kinds start an engine. */
+export function inspectTexts(
+  texts: readonly NamedText[],
+  options: LintTextsOptions = {},
+): Inspection & { readonly unread: readonly string[] } {
   const { lintMarkdown = () => [], given = new Map<string, readonly string[]>(), named = NONE } = options;
-  const kinds = new Map(texts.map((one) => [one, given.has(one.file) ? 'given' : textKindOf(one)] as const));
+  const kindOf = (one: NamedText): string =>
+    given.has(one.file)
+      ? 'given'
+      : !named.has(one.file) && UNREAD_EXTENSIONS.some((extension) => one.file.endsWith(extension))
+        ? 'unread'
+        : textKindOf(one);
+  const kinds = new Map(texts.map((one) => [one, kindOf(one)] as const));
   const of = (kind: string): readonly NamedText[] => texts.filter((one) => kinds.get(one) === kind);
   const givenFiles = of('given').map((one): GivenFile => ({ ...one, paths: given.get(one.file) ?? [] }));
   const order = new Map(texts.map(({ file }, index) => [file, index]));
@@ -34,7 +44,8 @@ export function inspectTexts(texts: readonly NamedText[], options: LintTextsOpti
   ].sort(
     (a, b) => (order.get(a.file) ?? 0) - (order.get(b.file) ?? 0) || a.line - b.line || a.column - b.column,
   );
-  return { ...inspection, findings };
+  const unread = of('unread').filter(({ text }) => startsEngine(text));
+  return { ...inspection, findings, unread: unread.map(({ file }) => file) };
 }
 
 /** The findings alone. @internal */

@@ -7,6 +7,7 @@ import { type Launch, nameOf } from '../launches/launch.js';
 import { readLaunches, readScriptLaunches } from '../launches/read-launches.js';
 import { variableOf } from '../launches/settings.js';
 import type { TextSource } from '../text/span.js';
+import { withoutOtherBranches } from './branches.js';
 import type { Material } from './material.js';
 import { NO_OVERLAYS, type Overlays } from './overlays.js';
 import { withOwnRouters } from './own-routers.js';
@@ -32,6 +33,8 @@ export interface Fleet {
   readonly unchecked: readonly Launch[];
   /** The kustomization that builds them. */
   readonly overlay?: string | undefined;
+  /** Whether a script has other branches with other programs: what would be right here may be wrong there. */
+  readonly isOneWay?: boolean;
 }
 
 /**
@@ -101,10 +104,14 @@ export function readFleets(
   scripts.forEach((script, index) => {
     add(groups, `script ${index}`, readScriptLaunches(script, material));
   });
-  return [...groups].map(([key, launches]) => ({
-    ...toFleet(launches, material.platformVersion),
-    overlay: overlayOf.get(key),
-  }));
+  return [...groups].flatMap(([key, group]) => {
+    const ways = withoutOtherBranches(group);
+    return ways.map((launches) => ({
+      ...toFleet(launches, material.platformVersion),
+      overlay: overlayOf.get(key),
+      isOneWay: ways.length > 1,
+    }));
+  });
 }
 
 /** Whether what routes in a file is of a chart's values: a manifest has its own workers beside it. */

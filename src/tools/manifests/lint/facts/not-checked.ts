@@ -1,6 +1,7 @@
 import type { Place } from '../findings/finding.js';
 import type { Launch } from '../launches/launch.js';
 import type { Fleet } from './fleet.js';
+import { eventsOff } from './router-facts.js';
 
 /** Programs of one name that were seen and compared with nothing, and why. */
 export interface NotChecked {
@@ -18,6 +19,7 @@ const MAX_PLACES = 100;
 /** Why a worker is compared with nothing. */
 const ALONE = 'no router is beside it in these files';
 const IDLE = 'no worker is beside it in these files';
+const IN_BRANCH = 'it stands in a branch of a script, which is compared with no other branch';
 const SIZELESS = 'its block size is not written in these files';
 const IN_FILE = 'its block size is in a file that is not among these (--with FILE)';
 
@@ -40,20 +42,37 @@ export function findNotChecked(fleets: readonly Fleet[]): readonly NotChecked[] 
   const joined = new Set(
     fleets
       .filter(({ workers }) => workers.length > 0)
-      .flatMap(({ gateways }) => gateways.map(({ at }) => at)),
+      .flatMap((fleet) => routersOf(fleet).map((launch) => whereOf(launch))),
+  );
+  const compared = new Set(
+    fleets.filter(hasRouter).flatMap(({ workers }) => workers.map(({ launch }) => whereOf(launch))),
   );
   for (const fleet of fleets) {
     if (fleet.workers.length === 0)
-      for (const launch of fleet.gateways) if (isIdle(launch) && !joined.has(launch.at)) add(launch, IDLE);
+      for (const launch of routersOf(fleet))
+        if (!joined.has(whereOf(launch))) add(launch, launch.branch === undefined ? IDLE : IN_BRANCH);
     for (const launch of fleet.unchecked) add(launch, launch.unchecked ?? '');
     const isCompared = hasRouter(fleet);
     for (const { launch, size, unseen } of fleet.workers) {
-      if (!isCompared) add(launch, ALONE);
-      else if (size === undefined && needsSizes(fleet))
+      if (!isCompared) {
+        if (!compared.has(whereOf(launch))) add(launch, launch.branch === undefined ? ALONE : IN_BRANCH);
+      } else if (size === undefined && needsSizes(fleet))
         add(launch, unseen?.path === undefined ? SIZELESS : IN_FILE);
     }
   }
   return [...found.values()].sort((a, b) => b.count - a.count);
+}
+
+/** Programs that route by what workers hold: with none beside them there is nothing to compare. */
+function routersOf({ gateways, routers, indexers, pickers, frontends }: Fleet): readonly Launch[] {
+  const byCache = frontends.filter(({ kvMode, noEvents }) => kvMode !== undefined && noEvents === undefined);
+  return [
+    ...gateways.filter(isIdle),
+    ...[...routers, ...indexers, ...pickers, ...byCache.map(({ launch }) => launch)].filter(
+      // One that goes by load needs nothing of them.
+      (launch) => eventsOff(launch) === undefined,
+    ),
+  ];
 }
 
 /** Whether a router of others could be compared with workers: one with blocks of its own is named already, and TensorRT-LLM's names its own. */
@@ -73,6 +92,11 @@ function hasRouter({ frontends, routers, indexers, pickers, gateways, own }: Fle
 function needsSizes({ frontends, routers, indexers, pickers, gateways, own }: Fleet): boolean {
   const others = frontends.length + routers.length + indexers.length + pickers.length + own.length;
   return others > 0 || gateways.some(({ gateway }) => gateway?.defaultBlockSize !== undefined);
+}
+
+/** One program may be in several fleets. */
+function whereOf({ at, program }: Launch): string {
+  return `${at.source.file}:${at.start}:${program}`;
 }
 
 function placeOf({ at }: Launch): Place {

@@ -73,6 +73,8 @@ export interface Launch {
   readonly count?: number;
   /** How its KV events are switched on, where that is no flag of its own. */
   readonly eventsCure?: string;
+  /** The branches of a script in which it stands, from the outermost; absent for what runs in any case. */
+  readonly branch?: readonly string[];
   /** The object that configures a router beside its own workers, such as an LLMInferenceService. */
   readonly owner?: YAMLMap | undefined;
   /** The Kubernetes namespace of a program that no pod spec shows. */

@@ -137,7 +137,7 @@ function programAt(
   });
   const name = baseName(words[index]);
   const next = words[index + 1]?.value ?? '';
-  if (/^python(?:3(?:\.\d+)?)?$/.test(name)) {
+  if (/^python(?:3(?:\.\d+)?)?$/.test(name) || isSomePython(words, index)) {
     const flag = words.findIndex(({ value }, at) => at > index && value === '-m');
     const isOptions = areOptions(words.slice(index + 1, Math.max(flag, 0)), ['-W', '-X']);
     const module = words[flag + 1]?.value ?? '';
@@ -161,6 +161,17 @@ function programAt(
     default:
       return undefined;
   }
+}
+
+/** Whether a word of unknown value is a Python: `"$PYTHON" -m MODULE`, `$VENV/bin/python3 -u -m MODULE`. */
+function isSomePython(words: readonly Word[], index: number): boolean {
+  const { value, known } = words[index] ?? {};
+  return (
+    value === undefined &&
+    known !== undefined &&
+    !known.prefix.startsWith('-') &&
+    (words[index + 1]?.value === '-m' || /\/python(?:3(?:\.\d+)?)?$/.test(known.suffix))
+  );
 }
 
 /** Whether words are options of an interpreter alone: after anything else comes what is its script's. */

@@ -3,7 +3,7 @@ import { ENGINES } from '../../../../engines/catalogue/engines.js';
 import type { ContainerSite, PlacedText, PodSite } from '../../pod-site.js';
 import { YamlAccess } from '../../yaml-access.js';
 import { readShellCommands } from '../shell/shell-commands.js';
-import type { Word } from '../shell/words.js';
+import { textOfWord, type Word } from '../shell/words.js';
 import { type InnerText, locateScalar, scalarText, textOf, wholeText } from '../text/scalar-text.js';
 import type { Located, Span, TextSource } from '../text/span.js';
 import { withConfigFile } from './config-file.js';
@@ -245,15 +245,15 @@ function scriptLaunches(script: InnerText, surroundings: Surroundings, depth: nu
     ]),
   );
   return readShellCommands(script, env).flatMap((command) => {
-    // Of two branches one is taken, and which is not known: their programs never meet.
-    if (command.isConditional) {
-      return [];
-    }
     const all = new Map([...surroundings.env, ...command.env]);
     const around = withWritten({ ...surroundings, env: all }, command.files);
-    return commandLaunches(command.words, around, 'script', depth, ({ value, span }) =>
-      value === undefined ? undefined : textOf({ value, span }),
+    const launches = commandLaunches(command.words, around, 'script', depth, (word) =>
+      textOf({ value: textOfWord(word), span: word.span }),
     );
+    // Of two branches one is taken, and which is not known: their programs never meet.
+    return command.branch.length === 0
+      ? launches
+      : launches.map((one) => ({ ...one, branch: [...command.branch, ...(one.branch ?? [])] }));
   });
 }
 

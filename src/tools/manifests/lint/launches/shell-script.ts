@@ -3,11 +3,29 @@ import { areOptions } from './programs.js';
 
 const SHELLS: readonly string[] = ['sh', 'bash', 'dash', 'ash', 'zsh'];
 
+/** Programs that start another one, with options of their own before it. */
+const STARTERS: readonly string[] = [
+  'srun',
+  'kubectl',
+  'oc',
+  'ssh',
+  'mpirun',
+  'mpiexec',
+  'docker',
+  'podman',
+  'nerdctl',
+];
+
+/** Words in front of a shell that are looked at: `sudo env A=b timeout 5 bash`, and the options of what starts one elsewhere. */
+const MAX_WORDS_IN_FRONT = 4;
+const MAX_OPTIONS = 60;
+
 /** The script of `sh -c SCRIPT`, whatever stands in front of the shell, or of `eval SCRIPT`. */
 export function shellScript(words: readonly Word[]): Word | undefined {
   if (words[0]?.value === 'eval' && words.length === 2) return words[1];
   const at = words.findIndex(({ value }) => SHELLS.includes(value?.split('/').at(-1) ?? ''));
-  if (at === -1 || at > 4) {
+  const starter = words[0]?.value?.split('/').at(-1) ?? '';
+  if (at === -1 || at > (STARTERS.includes(starter) ? MAX_OPTIONS : MAX_WORDS_IN_FRONT)) {
     return undefined;
   }
   const flag = words.findIndex(({ value }, index) => index > at && /^-[a-z]*c$/.test(value ?? ''));

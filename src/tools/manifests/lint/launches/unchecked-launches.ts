@@ -15,6 +15,8 @@ export function uncheckedContainer(
 ): readonly Launch[] {
   const texts = [...container.command, ...container.args];
   const words = texts.map((text): Word => ({ ...locateScalar(file, text), mayBeMore: false }));
+  // A picker that has its configuration with it is read from that.
+  if (texts.some(({ value }) => /^kind:\s*EndpointPickerConfig\b/m.test(value))) return [];
   const isScript = shellScript(words) !== undefined;
   const seen =
     container.list === 'model'

@@ -17,6 +17,19 @@ const COMMAND =
 const ENGINE_FLAG =
   /^--(?:block-size|page-size|kv-block-size|kv-events-config|kv-transfer-config|kv-cache-dtype|max-model-len|gpu-memory-utilization|mem-fraction-static|tensor-parallel-size|max-num-seqs|(?:no-)?enable-prefix-caching|prefix-caching-hash-algo|disable-radix-cache|enable-hierarchical-cache|extra-engine-args|extra_llm_api_options|tp-size)(?:[=\s]|$)/;
 
+/** The same anywhere in a text that is no YAML. */
+const LOOSE_FLAG = new RegExp(
+  `(?:^|[\\s"'\\[,])${ENGINE_FLAG.source.slice(1).replace('[=\\s]', '[=\\s"\']')}`,
+  'm',
+);
+
+/** A container that a line of commands starts, up to the image of an engine. */
+const RUN = /^[ \t]*(?:sudo[ \t]+)?(?:docker|podman|nerdctl)[ \t]+run\b/gm;
+const IMAGE =
+  /(?:^|[\s"'])(?:[\w.:-]{1,100}\/){0,5}(?:(?<vllm>vllm-openai)|(?<sglang>lmsysorg\/sglang)|(?<trtllm>tensorrt-llm\/release))(?=[:@\s"'])/;
+/** Characters of such a line, with those that it goes on with. */
+const MAX_RUN_CHARS = 4_000;
+
 const NO_READER = 'it stands in a file of a kind that no rule reads';
 const NO_PROGRAM = 'the program that gets them is not in this file';
 
@@ -62,10 +75,25 @@ export function readLooseCommands({ source, documents }: OpenFile): readonly Lau
 }
 
 function programIn(text: string): string | undefined {
-  const { vllm, sglang, trtllm, dynamo } = COMMAND.exec(text)?.groups ?? {};
+  const { vllm, sglang, trtllm, dynamo } = COMMAND.exec(text)?.groups ?? imageIn(text) ?? {};
   if (vllm !== undefined) return 'vllm';
   if (sglang !== undefined) return 'sglang';
   return trtllm === undefined ? dynamo : 'trtllm-serve';
+}
+
+function imageIn(text: string): Readonly<Record<string, string | undefined>> | undefined {
+  for (const { index } of text.matchAll(RUN)) {
+    const [line = ''] = /^(?:[^\n\\]|\\[\s\S])*/.exec(text.slice(index, index + MAX_RUN_CHARS)) ?? [];
+    const groups = IMAGE.exec(line)?.groups;
+    if (groups !== undefined) return groups;
+  }
+  return undefined;
+}
+
+/** Whether a text of some other kind starts an engine or has arguments that only engines have. */
+export function startsEngine(text: string): boolean {
+  const start = text.slice(0, MAX_TEXT_CHARS);
+  return programIn(start) !== undefined || LOOSE_FLAG.test(start) || IMAGE.test(start);
 }
 
 function isSchema(map: YAMLMap): boolean {

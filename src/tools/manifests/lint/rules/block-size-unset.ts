@@ -48,6 +48,8 @@ function checkFrontend(frontend: FrontendFacts, { dynamoWorkers }: Fleet): reado
   if ((decides === 'card' || (decides === 'unknown' && !hasPythonProcessor)) && !restsOnDefaults(sized)) {
     return [];
   }
+  // Where the card decides, it is a thing of later, and those without a cache have a fault of their own.
+  if (decides === 'card' && sized.every(({ noPrefixCaching }) => noPrefixCaching !== undefined)) return [];
   const { backend } = sized[0]?.launch ?? {};
   const isTrtllm = backend === TRTLLM.word;
   return [

@@ -120,5 +120,6 @@ export const sideChannelHost: LintRule = {
 };
 
 function isLoopback(value: string | undefined): boolean {
-  return value === 'localhost' || value === '::1' || value?.startsWith('127.') === true;
+  // An address of all interfaces is no place either: who connects to it reaches itself.
+  return ['localhost', '::1', '0.0.0.0', '::'].includes(value ?? '') || value?.startsWith('127.') === true;
 }

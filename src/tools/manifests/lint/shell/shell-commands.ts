@@ -9,6 +9,7 @@ import {
 } from 'unbash';
 import type { InnerText } from '../text/scalar-text.js';
 import type { Located } from '../text/span.js';
+import { type Choice, choiceOf } from './choices.js';
 import { ShellVariables } from './shell-variables.js';
 import type { Word } from './words.js';
 import { passedOn, type Written, type WrittenFiles, writtenBy } from './written-files.js';
@@ -19,24 +20,8 @@ const MAX_SCRIPT_LENGTH = 256 * 1024;
 /** Commands that are read of one script. */
 const MAX_COMMANDS = 2_000;
 
-/** Statements whose commands run under a condition. */
-const BRANCHES: readonly string[] = ['If', 'Case'];
-
 /** Statements in which an assignment does not hold for all that follows. */
 const UNCERTAIN: readonly string[] = ['Function', 'For', 'ArithmeticFor', 'While', 'Select', 'Subshell'];
-
-/** Commands that only ask: what follows them behind `&&` may not run. */
-const QUESTIONS: readonly string[] = [
-  '[',
-  'test',
-  'grep',
-  'command',
-  'which',
-  'type',
-  'nvidia-smi',
-  'true',
-  'false',
-];
 
 /** Commands whose arguments are assignments. */
 const DECLARING: readonly string[] = ['export', 'declare', 'local', 'readonly', 'typeset'];
@@ -48,8 +33,8 @@ const FILLING: readonly string[] = ['read', 'mapfile', 'readarray', 'unset', 'ge
 export interface ShellCommand {
   readonly words: readonly Word[];
   readonly env: ReadonlyMap<string, Word>;
-  /** Whether it stands in a branch of `if` or `case`, or behind a test. */
-  readonly isConditional: boolean;
+  /** The branches of `if` and `case`, or behind a test, in which it stands, from the outermost; empty for what runs in any case. */
+  readonly branch: readonly string[];
   /** The files that the script has written before it. */
   readonly files: WrittenFiles;
 }
@@ -68,7 +53,7 @@ class ScriptReader {
   readonly #commands: ShellCommand[] = [];
   readonly #variables: ShellVariables;
   #files: WrittenFiles = new Map();
-  #branches = 0;
+  #branch: readonly string[] = [];
   #uncertain = 0;
 
   constructor(script: InnerText, env: ReadonlyMap<string, Located | undefined>) {
@@ -89,18 +74,42 @@ class ScriptReader {
     }
     // A substitution's own commands are tools that make values, and its places are not always those of the script.
     if (node.type === 'Word') return;
-    const isBranch = BRANCHES.includes(node.type) || isChoice(node) ? 1 : 0;
-    const isUncertain = isBranch === 1 || UNCERTAIN.includes(node.type) ? 1 : 0;
-    this.#branches += isBranch;
+    const choice = choiceOf(node);
+    if (choice !== undefined) {
+      this.#choose(node, choice);
+      return;
+    }
+    const isUncertain = UNCERTAIN.includes(node.type) ? 1 : 0;
     this.#uncertain += isUncertain;
     this.#variables.isCertain = this.#uncertain === 0;
     forEachChild(node, (child) => {
       this.#visit(child);
     });
     if (node.type === 'Pipeline') this.#pipe(node);
-    this.#branches -= isBranch;
     this.#uncertain -= isUncertain;
     this.#variables.isCertain = this.#uncertain === 0;
+  }
+
+  /** Each branch is read as if it ran; behind all of them it is not known what any of them set and wrote. */
+  #choose(node: SyntaxNode, { before, arms }: Choice): void {
+    for (const one of before) this.#visit(one);
+    const outside = this.#branch;
+    const files = this.#files;
+    const written = new Set<string>();
+    const { start } = this.#script.spanOf(node.pos, node.end);
+    this.#variables.choose(
+      arms.map((nodes, index) => () => {
+        this.#branch = [...outside, `${start}.${node.pos}/${index}`];
+        this.#files = files;
+        for (const one of nodes) this.#visit(one);
+        for (const [path, text] of this.#files) if (files.get(path) !== text) written.add(path);
+      }),
+    );
+    this.#branch = outside;
+    this.#files =
+      written.size === 0
+        ? files
+        : new Map([...files, ...[...written].map((path) => [path, undefined] as const)]);
   }
 
   #command(command: Command): void {
@@ -128,7 +137,7 @@ class ScriptReader {
       ),
     ];
     const env = new Map([...variables.exported, ...prefix]);
-    this.#commands.push({ words, env, isConditional: this.#branches > 0, files: this.#files });
+    this.#commands.push({ words, env, branch: this.#branch, files: this.#files });
     this.#write(writtenBy(command, this.#script, this.#variables));
   }
 
@@ -150,18 +159,4 @@ class ScriptReader {
 
 function plainText(argument: ShellWord | Assignment): string {
   return argument.type === 'Word' ? argument.value : argument.name;
-}
-
-/** Whether a list of commands goes on only under a condition: `a || b`, `[ x ] && b`; `cd x && b` is none. */
-function isChoice(node: SyntaxNode): boolean {
-  return (
-    node.type === 'AndOr' &&
-    (node.operators.includes('||') ||
-      node.commands.some(
-        (one) =>
-          one.type === 'TestCommand' ||
-          one.type === 'ArithmeticCommand' ||
-          (one.type === 'Command' && QUESTIONS.includes(one.name?.value ?? '')),
-      ))
-  );
 }

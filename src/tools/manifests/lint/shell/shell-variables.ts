@@ -16,11 +16,13 @@ const OWN_FOLDER = /\bdirname\b.*(?:\$\{?0|BASH_SOURCE)/s;
 export class ShellVariables implements Expansions {
   readonly #script: InnerText;
   /** Variables of the shell, exported or not; parts that are not known are `UNKNOWN`. */
-  readonly #texts: Map<string, string>;
-  readonly #arrays = new Map<string, readonly Word[]>();
-  readonly #exported = new Map<string, Word>();
-  readonly #assigned = new Map<string, Word>();
+  #texts: Map<string, string>;
+  #arrays = new Map<string, readonly Word[]>();
+  #exported = new Map<string, Word>();
+  #assigned = new Map<string, Word>();
   #exportsAll = false;
+  /** What changed variables in the branch that is read. */
+  #changes: (() => void)[] | undefined;
   /** Whether what is read now certainly runs. */
   isCertain = true;
 
@@ -34,6 +36,45 @@ export class ShellVariables implements Expansions {
     return this.#exported;
   }
 
+  /**
+   * Reads branches of which one runs, or none: each begins with what is known before all of them, and behind them nothing is known of
+   * what any of them sets.
+   */
+  choose(branches: readonly (() => void)[]): void {
+    const outer = this.#changes;
+    const changes: (() => void)[] = [];
+    const [texts, arrays, exported, assigned] = [this.#texts, this.#arrays, this.#exported, this.#assigned];
+    const restore = (): void => {
+      this.#texts = new Map(texts);
+      this.#arrays = new Map(arrays);
+      this.#exported = new Map(exported);
+      this.#assigned = new Map(assigned);
+    };
+    for (const read of branches) {
+      restore();
+      this.#changes = [];
+      read();
+      changes.push(...this.#changes);
+    }
+    restore();
+    this.#changes = outer;
+    if (changes.length > 0)
+      this.#change(() => {
+        const { isCertain } = this;
+        this.isCertain = false;
+        for (const change of changes) change();
+        this.isCertain = isCertain;
+      });
+  }
+
+  #change(change: () => void): void {
+    const outer = this.#changes;
+    this.#changes = undefined;
+    change();
+    this.#changes = outer;
+    outer?.push(change);
+  }
+
   /** `set -a` and its kin. */
   setOptions(options: readonly string[]): void {
     this.#exportsAll ||= options.some((option) => /^-\w*a/.test(option) || option === 'allexport');
@@ -41,17 +82,25 @@ export class ShellVariables implements Expansions {
 
   /** Variables that get values which are not known. */
   forget(names: readonly string[]): void {
-    for (const name of names) {
-      this.#arrays.delete(name);
-      if (this.#texts.has(name)) this.#texts.set(name, UNKNOWN);
-    }
+    this.#change(() => {
+      for (const name of names) {
+        this.#arrays.delete(name);
+        if (this.#texts.has(name)) this.#texts.set(name, UNKNOWN);
+      }
+    });
   }
 
   /** `export A=b C`, `declare -a A=(b)`, `local A=b`. */
   declare(args: readonly (ShellWord | Assignment)[], isExport: boolean): void {
+    this.#change(() => {
+      this.#declare(args, isExport);
+    });
+  }
+
+  #declare(args: readonly (ShellWord | Assignment)[], isExport: boolean): void {
     for (const one of args) {
       if (one.type === 'Assignment') {
-        this.assign(one);
+        this.#assign(one);
         const word = this.#assigned.get(one.name);
         if (isExport && word !== undefined && one.value.type !== 'ArrayValue')
           this.#exported.set(one.name, word);
@@ -64,6 +113,12 @@ export class ShellVariables implements Expansions {
 
   /** `A=b`, `A+=b`, `A=(b c)`, `A+=(d)`, `A[1]=b`. */
   assign(assignment: Assignment): void {
+    this.#change(() => {
+      this.#assign(assignment);
+    });
+  }
+
+  #assign(assignment: Assignment): void {
     const { name, value, append, index } = assignment;
     if (value.type === 'ArrayValue' || index !== undefined || (append === true && this.#arrays.has(name))) {
       const before = append === true || index !== undefined ? this.#arrayOf(name) : [];
@@ -102,11 +157,20 @@ export class ShellVariables implements Expansions {
         true,
       );
     }
-    if (!isCertain) return this.#unknown(assignment);
+    if (!isCertain) return this.#mayBeLonger(assignment, this.textOf(value), { ...span, isExact: false });
     const [word, ...rest] = this.wordsOf(value, false);
     return word !== undefined && rest.length === 0
       ? word
       : { value: '', span: { ...span, isExact: false }, mayBeMore: false };
+  }
+
+  /** What a variable may have become: of `CMD="$CMD --flag"` what it was stays known. */
+  #mayBeLonger(assignment: Assignment, text: string, span: Span): Word {
+    const before = this.#texts.get(assignment.name) ?? '';
+    if (before.replaceAll(UNKNOWN, '').trim() === '' || !text.startsWith(before))
+      return this.#unknown(assignment);
+    const gap = /^\s/.test(text.slice(before.length)) ? ' ' : '';
+    return wordOfText(joinTexts([before, gap, UNKNOWN]), span, true);
   }
 
   /** A part of a command that is taken as it is written. */
@@ -118,7 +182,8 @@ export class ShellVariables implements Expansions {
   wordsOf(word: ShellWord, splits = true): readonly Word[] {
     const { parts } = word;
     if (parts === undefined || parts.length === 0)
-      return [{ value: word.value, span: this.#exact(word, word.value), mayBeMore: false }];
+      // A text that another script has put together may have unknown parts.
+      return [wordOfText(word.value, this.#exact(word, word.value), true)];
     const [part] = parts;
     const array = parts.length === 1 && part !== undefined && splits ? this.#arrayIn(part) : undefined;
     if (array !== undefined) return array;

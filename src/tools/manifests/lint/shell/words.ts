@@ -9,6 +9,8 @@ export interface Word {
   readonly mayBeMore: boolean;
   /** What is known of a word without a value: `--block-size=` of `--block-size=$SIZE`, `/agg.yaml` of `$DIR/agg.yaml`. */
   readonly known?: { readonly prefix: string; readonly suffix: string };
+  /** All of such a text, with `UNKNOWN` in it, where it is long enough to be a script. */
+  readonly text?: string;
 }
 
 /** Stands in texts for what is known only at run time. No manifest has it: it is for private use. */
@@ -22,18 +24,26 @@ export function wordOfText(text: string, span: Span, mayBeMore: boolean): Word {
   const first = text.indexOf(UNKNOWN);
   if (first === -1) return { value: text, span, mayBeMore: false };
   const known = { prefix: text.slice(0, first), suffix: text.slice(text.lastIndexOf(UNKNOWN) + 1) };
-  return { value: undefined, span: { ...span, isExact: false }, mayBeMore, known };
+  return {
+    value: undefined,
+    span: { ...span, isExact: false },
+    mayBeMore,
+    known,
+    ...(/\S\s+\S/.test(text) ? { text } : {}),
+  };
 }
 
 /** The text of a word, with `UNKNOWN` for what is not known of it. */
 export function textOfWord({
   value,
   known,
+  text,
 }: {
   readonly value: string | undefined;
   readonly known?: Word['known'] | undefined;
+  readonly text?: string | undefined;
 }): string {
-  return value ?? `${known?.prefix ?? ''}${UNKNOWN}${known?.suffix ?? ''}`;
+  return value ?? text ?? `${known?.prefix ?? ''}${UNKNOWN}${known?.suffix ?? ''}`;
 }
 
 /** `UNKNOWN` for what no program could be given: variables in variables grow beyond any measure. */

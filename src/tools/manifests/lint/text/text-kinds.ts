@@ -7,12 +7,23 @@ export type TextKind = 'manifest' | 'shell' | 'markdown';
 /** What a text is: by the name, and for standard input and names that say nothing by what is in it. */
 export function textKindOf({ file, text }: NamedText): TextKind {
   if (/\.(?:md|markdown|mdx)$/i.test(file)) return 'markdown';
-  if (/\.(?:sh|bash)$/i.test(file) || /^#!.*\b(?:ba|da|z)?sh\b/.test(text)) return 'shell';
+  if (/\.(?:sh|bash|sbatch|slurm)$/i.test(file) || /^#!.*\b(?:ba|da|z)?sh\b/.test(text)) return 'shell';
   if (/\.(?:ya?ml|json)$/i.test(file)) return 'manifest';
   // Commands are one plain text to YAML, and no object.
   const { documents, problems } = readSourceFile(file, text);
   return documents.length === 0 && problems.length === 0 ? 'shell' : 'manifest';
 }
+
+/** Files of kinds that are not read: templates, units of systemd and of Podman, Terraform. */
+export const UNREAD_EXTENSIONS: readonly string[] = [
+  '.j2',
+  '.tpl',
+  '.tmpl',
+  '.gotmpl',
+  '.tf',
+  '.container',
+  '.service',
+];
 
 /** Names of the programs that are known here, as they stand in commands and images. */
 const PROGRAM_SIGN =

@@ -38,8 +38,8 @@ describe('docker run in a script', () => {
     ['docker run --rm ollama/ollama', ['Ollama', undefined, {}]],
     ...[
       '-e HF_TOKEN=$TOKEN -e A=1',
-      '-e HF_TOKEN="${TOKEN:?Set it}" --env A=1',
-      '-e HF_TOKEN=${TOKEN:?Set the variable TOKEN} -eA=1',
+      '-e HF_TOKEN="$TOKEN" -e A=1',
+      `-e HF_TOKEN=\${TOKEN:?Set the variable TOKEN} -eA=1`,
       '--env=HF_TOKEN=$TOKEN --env=A=1',
       '-eHF_TOKEN=$TOKEN --name=worker-$RANK -e A=1',
     ].map((options): [string, unknown] => [

@@ -21,6 +21,11 @@ describe('commands of engines in files that no rule reads', () => {
       'run: |\n  export A=1\n  A=1 exec python3 -m sglang.launch_server --model m\n',
       ['sglang:1'],
     ],
+    [
+      'a script that starts a container',
+      'spec:\n  userData: |\n    #!/bin/bash\n    docker run -d --gpus all \\\n      -p 8000:8000 docker.io/vllm/vllm-openai:latest \\\n      --model m\n',
+      ['vllm:2'],
+    ],
     ['one text', 'cmd: trtllm-serve /models/m --port 8000\n', ['trtllm-serve:1']],
     [
       'a patch within a kustomization',
@@ -47,6 +52,7 @@ describe('commands of engines in files that no rule reads', () => {
     ['a sentence', 'description: "Start it with vllm serve, as the engine wants"\n'],
     ['a list of other flags', 'vllm: true\nargs: [--port=1, --verbose]\n'],
     ['a schema', 'kind: CustomResourceDefinition\nspec:\n  example: vllm serve m\n'],
+    ['another container beside a word', 'run: |\n  docker run nginx\n  echo vllm/vllm-openai:latest\n'],
     ['a client', 'command: [vllm, bench, serve]\n'],
   ])('are not seen in %s', (_what, text) => expect(seen(text)).toEqual([]));
 

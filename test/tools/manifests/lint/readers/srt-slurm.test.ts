@@ -166,7 +166,10 @@ roles:
       'sglang_config',
       'tokenspeed_config',
     );
-    expect(named(recipe(other))).toEqual(['engine tokenspeed of srtctl: no rule knows it']);
+    expect(named(recipe(other))).toEqual([
+      'engine tokenspeed of srtctl: no rule knows it',
+      'dynamo.frontend: no worker is beside it in these files',
+    ]);
   });
 
   it('does not know what installs another Dynamo', () => {

@@ -76,12 +76,44 @@ describe('the commands of a script', () => {
 
   it('knows which commands run under a condition', () => {
     const conditional = (script: string): readonly boolean[] =>
-      readShellCommands(inner(script), new Map()).map(({ isConditional }) => isConditional);
+      readShellCommands(inner(script), new Map()).map(({ branch }) => branch.length > 0);
     expect(conditional('a\nif b; then c; else d; fi\ne')).toEqual([false, true, true, true, false]);
     expect(conditional('case $1 in x) a ;; *) b ;; esac')).toEqual([true, true]);
     expect(conditional('cd x && a')).toEqual([false, false]);
-    expect(conditional('[ -n "$X" ] && a')).toEqual([true, true]);
-    expect(conditional('a || b')).toEqual([true, true]);
+    // The first of a list runs in any case.
+    expect(conditional('[ -n "$X" ] && a')).toEqual([false, true]);
+    expect(conditional('a || b')).toEqual([false, true]);
+  });
+
+  it('knows which commands stand in one branch', () => {
+    const branches = (script: string): readonly string[] =>
+      readShellCommands(inner(script), new Map()).map(({ branch }) => branch.join(' '));
+    const [a, b, c] = branches('if true; then a; b; else c; fi').slice(1);
+    expect(a).toBe(b);
+    expect(a).not.toBe(c);
+    const [outer = '', nested = ''] = branches('if true; then a; if true; then b; fi; fi').filter(
+      (_one, at) => at % 2 === 1,
+    );
+    expect(nested.startsWith(`${outer} `)).toBe(true);
+  });
+
+  it('knows in a branch what that branch has set, and behind it no more', () => {
+    expect(read('N=0\nif x; then N=1; a $N; else a $N; N=2; a $N; fi\na $N').slice(1)).toEqual([
+      ['a', '1'],
+      ['a', '0'],
+      ['a', '2'],
+      ['a', undefined],
+    ]);
+    expect(read('if x; then export E=1; a; fi\nb').length).toBe(3);
+    expect(read(`case $1 in x) A=(--b 1); a "\${A[@]}" ;; esac`).at(-1)).toEqual(['a', '--b', '1']);
+  });
+
+  it('knows the beginning of a text that a branch may have made longer', () => {
+    const script = 'C="a --b 1"\nif x; then C="$C --c"; fi\n';
+    expect(read(`${script}$C`).at(-1)).toEqual(['a', '--b', '1', undefined]);
+    const words = readShellCommands(inner(`${script}eval "$C"`), new Map()).at(-1)?.words;
+    expect(words?.[1]?.text).toMatch(/^a --b 1 ./);
+    expect(read('C="a --b 1"\nif x; then C="--c $C"; fi\n$C').at(-1)).toEqual([undefined]);
   });
 
   it('does not know a variable that may have been set or not', () => {

@@ -26,10 +26,30 @@ export interface PromptTokenCounters {
 /** What a router counts of the KV events that it gets: one metric, with the outcome in its labels. */
 export interface AppliedEvents {
   readonly metric: string;
+  /** A metric that is there from the start, where the other one is absent until it counts. */
+  readonly countedWith?: string;
   readonly applied: Readonly<Record<string, string>>;
   readonly parentMissing: Readonly<Record<string, string>>;
   readonly removed: Readonly<Record<string, string>>;
   readonly removeMissing: Readonly<Record<string, string>>;
+}
+
+/**
+ * What a router counts of prefixes that it looked up, by two of these: all of them, those that were found and those
+ * that were not. Where only the found blocks are counted, it is known whether there was any.
+ */
+export interface RouterLookups {
+  readonly all?: WantedSamples;
+  readonly found?: WantedSamples;
+  readonly missed?: WantedSamples;
+  readonly foundBlocks?: WantedSamples;
+}
+
+/** A number of a page that is worth a word where the page is listed. */
+export interface PageNote {
+  readonly metric: string;
+  /** What it counts: `ready pods`. */
+  readonly says: string;
 }
 
 /** What a worker's publisher of KV events counts. */
@@ -87,6 +107,10 @@ export interface EnginePages {
   readonly sequenceTokens?: { readonly prompt: string; readonly answer: string };
   /** Summaries, without `_sum` and `_count`, of the share of each prompt that a router expected to be cached, 0 to 1. */
   readonly routerHitRates?: readonly string[];
+  readonly routerLookups?: readonly RouterLookups[];
+  /** The same of a router that guesses by what it sent where: no proof that an engine still has it. */
+  readonly guessedLookups?: readonly RouterLookups[];
+  readonly notes?: readonly PageNote[];
   /** The first that is on the page counts. */
   readonly appliedEvents?: readonly AppliedEvents[];
   readonly publishedEvents?: PublishedEvents;

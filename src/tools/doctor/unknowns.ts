@@ -2,6 +2,7 @@ import { countOf } from '../../core/text/lists.js';
 import { defaultSizeText } from '../../engines/descriptor/default-size.js';
 import { comparable, findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
+import { guessedHitsOf, indexedBlocksOf } from './measurements/router-lookups.js';
 import { basisRank } from './sizes.js';
 import { unreadIn } from './unread.js';
 
@@ -51,6 +52,17 @@ function routerWords({ seen, evidence }: Measurements): {
   readonly events: string | undefined;
   readonly ask: string;
 } {
+  const isGiven = (word: string): boolean =>
+    evidence.metrics.some(({ program }) => program === word || program === `${word}-frontend`);
+  const again = `Run this command again after ${MIN_DECISIONS} and more requests with common prefixes`;
+  if (seen.dynamo && isGiven('dynamo'))
+    return {
+      place: '',
+      hits: 'the page of the frontend counts none yet (dynamo_component_router_kv_hit_rate)',
+      size: 'the gauge dynamo_frontend_model_kv_cache_block_size of the frontend shows it',
+      events: 'dynamo_component_kv_cache_events_applied on /metrics of the frontend shows it',
+      ask: again,
+    };
   if (seen.dynamo)
     return {
       place: '',
@@ -66,7 +78,7 @@ function routerWords({ seen, evidence }: Measurements): {
       hits: router.hits ?? 'its log shows it',
       size: undefined,
       events: router.events,
-      ask: router.ask ?? ADD_ROUTER,
+      ask: isGiven(router.word) ? (router.askBesidePage ?? again) : (router.ask ?? ADD_ROUTER),
     };
   const alone = seen.others.find(({ role }) => role !== 'router');
   const isAlone = alone !== undefined && seen.engines.length === 0 && evidence.metrics.length === 0;
@@ -97,16 +109,34 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
   const most = Math.max(0, ...routerHits.map(({ count }) => count));
   const router = routerWords(measurements);
   const unread = unreadIn(measurements);
+  const guessed = guessedHitsOf(evidence.metrics);
+  const indexed = indexedBlocksOf(evidence.metrics);
   const unknowns: (Unknown | false)[] = [
     unread !== undefined && unread,
     findsTooLittle(measurements) && {
       says: `Why the router finds less than half of what engines have (${percent(foundPart(measurements))} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may show it.`,
       ask: 'Add the logs and metrics of all workers and frontends to this command: --logs FILE and --metrics URL, one for each',
     },
-    routerHits.length === 0 && {
-      says: `Whether the router finds blocks: ${decisions === undefined ? `no routing decision was seen${router.place}` : `${countOf(decisions.count, 'decision')} were seen, and their lines do not report cached blocks`}; ${router.hits}.`,
-      ask: router.ask,
+    guessed !== undefined && {
+      says: `Whether the router is right: it guesses by what it sent where (${percent(guessed.share)} of ${countOf(guessed.count, 'prompt')}), and what an engine has dropped since it does not see. The hit rates of the engines show it.`,
+      ask:
+        engineHits === undefined
+          ? ADD_ENGINE
+          : `Compare: engines had ${percent(engineHits.share)} of prompt tokens, the router guessed ${percent(guessed.share)} of prompts`,
     },
+    indexed !== undefined && {
+      says: `For which share of prompts the router finds blocks: its index found ${countOf(indexed.blocks, 'block')} in ${countOf(indexed.lookups, 'lookup')}, and does not count the prompts with one.`,
+      ask:
+        engineHits === undefined
+          ? ADD_ENGINE
+          : `Leave the router as it is: its index finds blocks, and engines had ${percent(engineHits.share)} of prompt tokens`,
+    },
+    routerHits.length === 0 &&
+      indexed === undefined &&
+      guessed === undefined && {
+        says: `Whether the router finds blocks: ${decisions === undefined ? `no routing decision was seen${router.place}` : `${countOf(decisions.count, 'decision')} were seen, and their lines do not report cached blocks`}; ${router.hits}.`,
+        ask: router.ask,
+      },
     routerHits.length > 0 &&
       few && {
         says: `Whether the router finds blocks: only ${countOf(most, 'decision')} were seen, and the first prompts are never found. Look again after ${MIN_DECISIONS} and more with common prefixes.`,

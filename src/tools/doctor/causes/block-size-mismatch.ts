@@ -17,6 +17,7 @@ import {
   missingShare,
   routersNumber,
   sameSize,
+  silentIndex,
   workingRouter,
 } from './routing-clues.js';
 import { type Numbers, numbersOf, pairOf } from './size-numbers.js';
@@ -45,16 +46,20 @@ export const blockSizeMismatch: Cause = {
       ...missingParents(measurements),
       ...missingParentsOfSome(measurements),
       ...emptyTree(measurements),
+      ...silentIndex(measurements),
       ...blindRouter(measurements, 'sign'),
     ];
-    if (!cluesFor.some(({ symptom }) => symptom !== 'router_blind' && symptom !== 'empty_tree'))
+    const isSilent = silentIndex(measurements).length > 0;
+    if (!isSilent && !cluesFor.some(({ symptom }) => symptom !== 'router_blind' && symptom !== 'empty_tree'))
       return undefined;
     const numbers = numbersOf(measurements, conflicts);
     return {
       headline:
         numbers === undefined
-          ? (inFiles(measurements) ??
-            `Block-size mismatch${ofSome(measurements)}${routersNumber(measurements)}: stores have parents that the router does not know, and nothing is found`)
+          ? isSilent
+            ? 'Block-size mismatch: KV events arrive and engines reuse prefixes, and the index of the router finds none'
+            : (inFiles(measurements) ??
+              `Block-size mismatch${ofSome(measurements)}${routersNumber(measurements)}: stores have parents that the router does not know, and nothing is found`)
           : `Block-size mismatch: ${numbers.text}`,
       explanation:
         'Router and engines split prompts into blocks independently of each other. With different sizes no block hash of one is ever a block hash of the other: stores have parents that the router never saw, nothing is ever found, and requests go by load alone. All of them complete, and no message names the block size.',

@@ -36,7 +36,13 @@ export const eventsLost: Cause = {
     const dropped = gaps?.value ?? 0;
     const certain: readonly ClueFor[] = [
       ...when(dropped > 0 && gaps, ({ origin }) =>
-        clueFor(weight, `Publishers dropped ${countOf(dropped, 'event')}.`, origin),
+        clueFor(
+          weight,
+          origin.text.includes('missed')
+            ? `The gateway missed ${countOf(dropped, 'event')}.`
+            : `Publishers dropped ${countOf(dropped, 'event')}.`,
+          origin,
+        ),
       ),
       ...when(lost, ({ count, values, first }) =>
         clueFor(

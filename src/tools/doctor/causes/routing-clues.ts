@@ -173,3 +173,42 @@ export function isDeaf({ settings, evidence }: Measurements): boolean {
     evidence.findings.some(({ ruleId }) => ruleId === 'events-ignored')
   );
 }
+
+/** Stores without any fault, no hit, and an engine that reuses. */
+export function silence(measurements: Measurements): readonly ClueFor[] {
+  const { stores } = measurements;
+  const share = missingShare(measurements);
+  const isSilent =
+    share !== undefined &&
+    share < 0.01 &&
+    measurements.signal('parent_block_not_found') === undefined &&
+    blindness(measurements) !== undefined &&
+    engineReuses(measurements) !== undefined;
+  return when(isSilent && stores, ({ applied, origin }) => [
+    ...blindRouter(measurements, 'signature'),
+    clueFor(
+      'sign',
+      `The router applied ${countOf(applied, 'store')} and missed no parent: events arrive whole.`,
+      origin,
+      'router_blind',
+    ),
+  ]);
+}
+
+/** Whether the router has an index with a block size in its own settings: no worker registers one for it. */
+export function hasOwnIndex({ dynamo, kvAccord, others }: Measurements['seen']): boolean {
+  return !dynamo && !kvAccord && others.some(({ role }) => role === 'router');
+}
+
+/** The same of such an index. */
+export function silentIndex(measurements: Measurements): readonly ClueFor[] {
+  if (!hasOwnIndex(measurements.seen) || silence(measurements).length === 0) return [];
+  return when(measurements.stores, ({ applied, origin }) =>
+    clueFor(
+      'signature',
+      `${countOf(applied, 'KV event', 'KV events')} reached the router, and its index found no block.`,
+      origin,
+      'router_blind',
+    ),
+  );
+}

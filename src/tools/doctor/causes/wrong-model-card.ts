@@ -1,7 +1,6 @@
-import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { alignFixes } from '../fixes/align-block-size.js';
-import { blindness, engineReuses, noneFound } from '../measurements/cache-hits.js';
+import { blindness, noneFound } from '../measurements/cache-hits.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { isSome } from '../setting-values.js';
@@ -9,12 +8,12 @@ import { ownerOf } from '../sizes.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, findingClue, when } from './clues.js';
 import {
-  blindRouter,
   capitalised,
-  missingShare,
+  hasOwnIndex,
   partOfWorkers,
   routersNumber,
   sameSize,
+  silence,
   workingRouter,
 } from './routing-clues.js';
 
@@ -31,7 +30,7 @@ export const wrongModelCard: Cause = {
     const isLoud = measurements.signal('block_not_published') !== undefined;
     const cards = isLoud ? [] : measurements.sizes.conflicts.filter(({ between }) => between === 'own');
     const [card] = cards;
-    const silent = silence(measurements);
+    const silent = hasOwnIndex(measurements.seen) ? [] : silence(measurements);
     const byDefault = defaultCard(measurements);
     const findings = measurements.evidence.findings.filter(({ ruleId }) => ruleId === 'worker-card-differs');
     const isBlind = blindness(measurements) !== undefined;
@@ -107,27 +106,6 @@ function defaultCard(
     text,
     engines: engine.tokensPerBlock,
   };
-}
-
-/** Stores without any fault, no hit, and an engine that reuses. */
-function silence(measurements: Measurements): readonly ClueFor[] {
-  const { stores } = measurements;
-  const share = missingShare(measurements);
-  const isSilent =
-    share !== undefined &&
-    share < 0.01 &&
-    measurements.signal('parent_block_not_found') === undefined &&
-    blindness(measurements) !== undefined &&
-    engineReuses(measurements) !== undefined;
-  return when(isSilent && stores, ({ applied, origin }) => [
-    ...blindRouter(measurements, 'signature'),
-    clueFor(
-      'sign',
-      `The router applied ${countOf(applied, 'store')} and missed no parent: events arrive whole.`,
-      origin,
-      'router_blind',
-    ),
-  ]);
 }
 
 function otherSigns(measurements: Measurements): readonly ClueAgainst[] {

@@ -9,7 +9,7 @@ import type { Measurements } from '../measurements/measurements.js';
 import { confirmingTest, findingNumbers, sizeChecks } from './confirm.js';
 import { fixesFrom } from './from-findings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
-import { pickerSizeFix } from './picker.js';
+import { gatewaySizeFix, pickerSizeFix } from './picker.js';
 import { knownEngines, onlyEngine } from './tuning.js';
 
 /** What should be one number, and whose is to change. */
@@ -27,8 +27,10 @@ export interface Alignment {
 /** Brings a router and its workers to one number: first the change that decides in this version, then the others. */
 export function alignFixes(measurements: Measurements, alignment: Alignment): readonly ProposedFix[] {
   const { engines, side, isWorkersOwn, isInert = false } = alignment;
+  const { picker, dynamo, others } = measurements.seen;
+  if (picker && (engines !== undefined || !dynamo)) return [pickerSizeFix(engines)];
+  if (!dynamo && others.some(({ word }) => word === 'aibrix')) return [gatewaySizeFix(engines)];
   if (engines === undefined) return [findingNumbers(measurements), confirmingTest(measurements)];
-  if (measurements.seen.picker) return [pickerSizeFix(engines)];
   if (!measurements.seen.dynamo) return [plainFix(measurements, engines, side), confirmingTest(measurements)];
   if (side === 'router') return [...routerFixes(measurements, engines), confirmingTest(measurements)];
   if (side === 'indexer') return indexerFixes(measurements, engines);

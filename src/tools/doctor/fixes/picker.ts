@@ -23,6 +23,21 @@ export function pickerSizeFix(engines: number | undefined): ProposedFix {
   };
 }
 
+/** Gives AIBrix's gateway the block size of the engines. */
+export function gatewaySizeFix(engines: number | undefined): ProposedFix {
+  const setting = `AIBRIX_PREFIX_CACHE_BLOCK_SIZE=${engines ?? 'N'}`;
+  return {
+    says: `Set ${setting} on AIBrix's gateway plugin, as the engines use it (--block-size)`,
+    why: 'The gateway splits prompts by its own number (16 unless it is set) and never compares it with the events. Only the gateway restarts; its index fills again as prompts come.',
+    disturbs: 'frontend',
+    files: [],
+    commands: [environmentOf("AIBrix's gateway plugin", setting)],
+    verify: [
+      'curl -s http://GATEWAY:8080/metrics | grep aibrix_prefix_cache_routing_decisions_total    # other buckets than 0 grow',
+    ],
+  };
+}
+
 /** What fills an index that lacks blocks. */
 export function indexFixes({ sizes }: Measurements): readonly ProposedFix[] {
   const worker = sizes.rows.find(({ side }) => side === 'worker');

@@ -7,7 +7,12 @@ import {
 } from '../../../edge/platform/streams/byte-source.js';
 import type { EvidencePart } from '../evidence.js';
 import { readLog } from '../logs/read-log.js';
+import { isMetricsText } from '../metrics/metrics-text.js';
+import { MAX_PAGE_BYTES, metricsPart } from './metrics.js';
 import { notRead, outcome } from './outcomes.js';
+
+/** Enough of a text to know whether it is a page of metrics. */
+const PEEKED_BYTES = 4_096;
 
 /** The place that stands for standard input. */
 const STANDARD_INPUT = '-';
@@ -27,10 +32,47 @@ export async function gatherLog(place: string, modules: LogModules): Promise<Evi
   try {
     const source = place === STANDARD_INPUT ? standardInputSource() : await openByteSource(place);
     const name = place === STANDARD_INPUT ? 'standard input' : place;
-    return await logPart(name, source, '', modules);
+    const { isPage, pieces } = await peeked(source.pieces);
+    if (isPage) return await pagePart(name, pieces);
+    return await logPart(name, { ...source, pieces }, '', modules);
   } catch (error) {
     return notRead('log', place, error);
   }
+}
+
+/** Looks at the first piece of a source without taking it away. */
+async function peeked(
+  source: AsyncIterable<Uint8Array>,
+): Promise<{ readonly isPage: boolean; readonly pieces: AsyncIterable<Uint8Array> }> {
+  const iterator = source[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  const rest = async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      for (let next = first; next.done !== true; next = await iterator.next()) yield next.value;
+    } finally {
+      await iterator.return?.();
+    }
+  };
+  const isPage =
+    first.done !== true && isMetricsText(Buffer.from(first.value).toString('latin1', 0, PEEKED_BYTES));
+  return { isPage, pieces: rest() };
+}
+
+/** A page of metrics that was given as a log, read as what it is. */
+async function pagePart(name: string, pieces: AsyncIterable<Uint8Array>): Promise<EvidencePart> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of pieces) {
+    bytes += piece.length;
+    if (bytes > MAX_PAGE_BYTES) return notRead('metrics', name, `has more than ${MAX_PAGE_BYTES} bytes`);
+    parts.push(piece);
+  }
+  const part = metricsPart(name, new TextDecoder().decode(Buffer.concat(parts)));
+  const { source } = part;
+  return {
+    ...part,
+    source: { ...source, detail: `${source.detail}; it is a page of metrics, no log (--metrics)` },
+  };
 }
 
 /** What a log gives. `who` is the pod or worker whose log it is, empty when that is not known. Rejects when it fails before its first byte. */

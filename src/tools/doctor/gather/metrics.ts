@@ -2,7 +2,8 @@ import { countOf } from '../../../core/text/lists.js';
 import type { HttpGet } from '../../../edge/platform/net/http-get.js';
 import { excerpt } from '../../../edge/platform/probe-error.js';
 import type { EvidencePart } from '../evidence.js';
-import { PAGE_OWNERS } from '../metrics/known-pages.js';
+import { KNOWN_PAGES, PAGE_OWNERS } from '../metrics/known-pages.js';
+import { type MetricsPage, sumOf } from '../metrics/metrics-page.js';
 import { readMetricsPage } from '../metrics/read-metrics-page.js';
 import { notRead, outcome } from './outcomes.js';
 import { readText } from './read-text.js';
@@ -44,7 +45,8 @@ export function metricsPart(name: string, text: string, who?: string): EvidenceP
     return notRead('metrics', name, why);
   }
   const suffix = problems.length === 0 ? '' : `; ${problems.join('; ')}`;
-  const detail = `${page.program}: ${countOf(page.samples.size, 'metric')}${suffix}`;
+  const notes = notesOn(page);
+  const detail = `${page.program}: ${countOf(page.samples.size, 'metric')}${notes === '' ? '' : ` (${notes})`}${suffix}`;
   return {
     source: outcome('metrics', name, problems.length === 0 ? 'read' : 'partly_read', detail),
     metrics: [page],
@@ -52,6 +54,19 @@ export function metricsPart(name: string, text: string, who?: string): EvidenceP
     settings,
     gpus,
   };
+}
+
+/** What a page of a router says of its workers, its index and its events: `2 ready pods, 0 blocks found`. */
+function notesOn(page: MetricsPage): string {
+  const told = new Set<string>();
+  return KNOWN_PAGES.flatMap(({ notes = [] }) => notes)
+    .flatMap(({ metric, says }) => {
+      const value = sumOf(page, metric);
+      if (value === undefined || told.has(says)) return [];
+      told.add(says);
+      return [`${value} ${says}`];
+    })
+    .join(', ');
 }
 
 function pageUrl(place: string): string {

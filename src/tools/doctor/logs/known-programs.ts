@@ -28,6 +28,8 @@ export interface KnownProgram {
   readonly events?: string;
   /** What to add to the command for that. */
   readonly ask?: string;
+  /** The same where its metrics were given; absent where they show it once requests have come. */
+  readonly askBesidePage?: string;
 }
 
 interface RecognisedProgram extends KnownProgram {
@@ -68,6 +70,7 @@ const PROGRAMS: readonly RecognisedProgram[] = [
     events:
       'smg_kv_event_subscription_failures_total on its /metrics shows what fails; without --kv-events it guesses by what it sent where',
     ask: 'Add the metrics of the gateway to this command: --metrics http://GATEWAY:29000/metrics',
+    askBesidePage: 'Add the log of the gateway at --log-level debug, under load: --logs GATEWAY.log',
     isOwn: (text) => /\b(?:sglang_router_rs|sgl_model_gateway|smg)::/.test(text),
   },
   {
@@ -84,6 +87,8 @@ const PROGRAMS: readonly RecognisedProgram[] = [
     role: 'router',
     hits: 'its log shows it for --routing-logic kvaware ("found by kvaware router" of each hit, at level info); its /metrics have the hit rates of the engines (vllm:gpu_prefix_cache_hit_rate{server=…})',
     ask: 'Run the router with --routing-logic kvaware --log-level debug and give its log under load, or add its metrics: --metrics http://ROUTER:8001/metrics',
+    askBesidePage:
+      'Run the router with --routing-logic kvaware --log-level debug, and add its log under load: --logs ROUTER.log',
     isOwn: (text) => /\(\w+\.py:\d+:vllm_router\.[\w.]+\)/.test(text),
   },
   {

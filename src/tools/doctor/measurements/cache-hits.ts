@@ -6,6 +6,7 @@ import { type MetricsPage, sumOf, sumOfWanted, wantedText } from '../metrics/met
 import type { EndedHits } from './decision-course.js';
 import type { DecisionSum } from './log-sums.js';
 import { largestBy, originOn, sharesOn, totalOf } from './measure.js';
+import { lookupsOf } from './router-lookups.js';
 
 /** A share, 0 to 1, of how many, and where it was read. */
 export interface Share {
@@ -93,11 +94,12 @@ export function routerHitsOf(
       return [{ share: sum / count, count, origin }];
     }),
   );
-  if (decisions === undefined || decisions.reporting === 0) return onPages;
+  const lookups = lookupsOf(pages);
+  if (decisions === undefined || decisions.reporting === 0) return [...onPages, ...lookups];
   const share = (decisions.reporting - decisions.withoutCache) / decisions.reporting;
   const tokens = tokenShareOf(decisions, routerTokens ?? LARGEST_BLOCK);
   const { reporting: count, origin } = decisions;
-  return [...onPages, { share, count, origin, ...(tokens === undefined ? {} : { tokens }) }];
+  return [...onPages, ...lookups, { share, count, origin, ...(tokens === undefined ? {} : { tokens }) }];
 }
 
 /** A block found is no prompt found: the part of prompt tokens, no less than what it is. */

@@ -32,7 +32,11 @@ const USAGE_GAUGES = KNOWN_PAGES.flatMap(({ cacheUsage = [] }) => cacheUsage);
 /** What routers counted of the events that reached them. */
 export function storesOf(pages: readonly MetricsPage[]): StoreCounts | undefined {
   const counted = pages.flatMap((page): readonly StoreCounts[] => {
-    const events = APPLIED.find(({ metric }) => sumOf(page, metric) !== undefined);
+    const events = APPLIED.find(
+      ({ metric, countedWith }) =>
+        sumOf(page, metric) !== undefined ||
+        (countedWith !== undefined && (sumOf(page, countedWith) ?? 0) > 0),
+    );
     if (events === undefined) return [];
     const { metric } = events;
     const count = (labels: Readonly<Record<string, string>>): number => sumOf(page, metric, labels) ?? 0;
@@ -40,7 +44,10 @@ export function storesOf(pages: readonly MetricsPage[]): StoreCounts | undefined
     const parentMissing = count(events.parentMissing);
     const removed = count(events.removed);
     const removeMissing = count(events.removeMissing);
-    const text = `${metric}: stored ok ${applied}, stored parent_block_not_found ${parentMissing}, removed ok ${removed}, removed block_not_found ${removeMissing}`;
+    const text =
+      events.countedWith === undefined
+        ? `${metric}: stored ok ${applied}, stored parent_block_not_found ${parentMissing}, removed ok ${removed}, removed block_not_found ${removeMissing}`
+        : `${metric} ${applied}`;
     return [{ applied, parentMissing, removed, removeMissing, origin: originOn(page, text) }];
   });
   // The page with the most stores is the one to look at.

@@ -65,6 +65,7 @@ export function seenIn(evidence: Evidence): Seen {
   const routerSizes = sizes.filter(({ side }) => side !== 'worker');
   const hasDecisions = logs.some(({ decisions }) => decisions !== undefined);
   const picker =
+    metrics.some(({ program }) => program === 'llm-d') ||
     hasSignal(['picker_parent_unknown', 'picker_scores_failed']) ||
     logs.some(({ programs: writers }) => writers.has('llm-d')) ||
     sizes.some(({ origin }) => origin.text.includes('NewKVCacheIndexer'));

@@ -2,6 +2,7 @@ import { ENGINES } from '../../../engines/catalogue/engines.js';
 import type { EnginePages } from '../../../engines/descriptor/engine-pages.js';
 import { DCGM_METRICS } from './dcgm.js';
 import { KV_ACCORD_PAGES } from './kv-accord-pages.js';
+import { ROUTER_PAGE_OWNERS, ROUTER_PAGES } from './router-pages.js';
 
 /** First those whose processes run one of the others. */
 const ENGINES_IN_ORDER = [
@@ -9,8 +10,9 @@ const ENGINES_IN_ORDER = [
   ...ENGINES.filter(({ runsOtherEngines }) => runsOtherEngines !== true),
 ];
 
-/** The pages of all engines, first of those whose processes run one of the others, then this product's own. */
+/** The pages of routers, then of all engines, first of those whose processes run one of the others, then this product's own. */
 export const KNOWN_PAGES: readonly EnginePages[] = [
+  ...ROUTER_PAGES,
   ...ENGINES_IN_ORDER.flatMap(({ pages }) => pages ?? []),
   KV_ACCORD_PAGES,
 ];
@@ -36,5 +38,6 @@ export function programOf(names: Iterable<string>): string {
 /** The names of all programs whose pages are known, for messages. */
 export const PAGE_OWNERS: string = [
   ...ENGINES_IN_ORDER.filter(({ pages }) => pages !== undefined).map(({ displayName }) => displayName),
+  ROUTER_PAGE_OWNERS,
   'kv-accord',
 ].join(', ');

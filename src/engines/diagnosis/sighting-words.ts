@@ -17,6 +17,8 @@ export type SettingName =
   /** What a worker of Dynamo puts into its card by default, while its engine's own file was not with the manifests. */
   | 'card_block_size'
   | 'router_mode'
+  /** Tokens or characters of the blocks by which a router guesses what engines have: no number that engines share. */
+  | 'guess_block_size'
   | 'chat_processor'
   | 'router_uses_events'
   | 'router_replica_sync'

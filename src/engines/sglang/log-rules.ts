@@ -33,9 +33,12 @@ export const SGLANG_RULES: readonly LogRule[] = [
     const fresh = numberOf(digitsBehind(text, '#new-token: '));
     const cached = numberOf(digitsBehind(text, '#cached-token: '));
     if (fresh === undefined || cached === undefined) return;
+    // Up to 0.4 the earlier chunks of a prompt count as cached; the rate in the same line knows better.
+    const rate = numberOf(/cache hit rate: (\d{1,3}(?:\.\d{1,4})?)%/.exec(text)?.[1]);
     tally.addEngineReading(line, {
-      promptTokens: fresh + cached,
-      cachedTokens: cached,
+      ...(rate === undefined
+        ? { promptTokens: fresh + cached, cachedTokens: cached }
+        : { prefixHitRate: rate / 100 }),
       kvCacheUsage: usageOf(text),
       runningRequests: numberOf(digitsBehind(text, '#running-req: ')),
       waitingRequests: numberOf(digitsBehind(text, '#queue-req: ')),

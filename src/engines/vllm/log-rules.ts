@@ -53,9 +53,11 @@ export const VLLM_RULES: readonly LogRule[] = [
     const hitRate = percent(/Prefix cache hit rate: (?:GPU: )?(\d+(?:\.\d+)?)%/);
     // While no prompt comes in nothing is looked up, and zero hits say nothing.
     const isIdle = hitRate === 0 && text.includes('Avg prompt throughput: 0.0 tokens/s');
+    // What another engine or a cache behind this one had for it is no prompt that is computed again.
+    const isServed = hitRate === 0 && (percent(/External prefix cache hit rate: (\d+(?:\.\d+)?)%/) ?? 0) > 0;
     tally.addEngineReading(line, {
       kvCacheUsage: percent(/KV cache usage: (\d+(?:\.\d+)?)%/),
-      prefixHitRate: isIdle ? undefined : hitRate,
+      prefixHitRate: isIdle || isServed ? undefined : hitRate,
       runningRequests: numberOf(/Running: (\d+) reqs/.exec(text)?.[1]),
       waitingRequests: numberOf(/Waiting: (\d+) reqs/.exec(text)?.[1]),
     });

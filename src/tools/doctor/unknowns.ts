@@ -52,10 +52,9 @@ function routerWords({ seen, evidence }: Measurements): {
   readonly events: string | undefined;
   readonly ask: string;
 } {
-  const isGiven = (word: string): boolean =>
-    evidence.metrics.some(({ program }) => program === word || program === `${word}-frontend`);
+  const isGiven = (word: string): boolean => evidence.metrics.some(({ program }) => program === word);
   const again = `Run this command again after ${MIN_DECISIONS} and more requests with common prefixes`;
-  if (seen.dynamo && isGiven('dynamo'))
+  if (seen.dynamo && isGiven('dynamo-frontend'))
     return {
       place: '',
       hits: 'the page of the frontend counts none yet (dynamo_component_router_kv_hit_rate)',

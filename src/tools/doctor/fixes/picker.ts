@@ -64,6 +64,31 @@ export function indexFixes({ sizes }: Measurements): readonly ProposedFix[] {
   ];
 }
 
+const SLOW_TOKENS = {
+  says: 'Give what makes tokens of prompts more replicas and CPUs (vllm launch render, or the tokenizer sidecar), or token-producer a longer timeout in the EndpointPickerConfig',
+  why: 'A producer of data ran out of time: the endpoint that renders and tokenizes is overloaded, far away or not there, and the prompt goes by load. Long prompts and images take longest. What later lines say of missing match info follows from it.',
+  commands: [
+    'kubectl top pods | grep -iE "render|token"    # CPU at its limit',
+    'kubectl logs PICKER --since=10m | grep -c "execution timed out"',
+    argumentsOf('EndpointPickerConfig, token-producer', 'vllm: { timeout: 5s, mmTimeout: 15s }'),
+  ],
+} as const;
+
+const OTHER_REQUEST = {
+  says: 'Send /v1/chat/completions or /v1/completions, or run a later version of the picker: this one makes no tokens of other kinds of requests',
+  why: 'Requests of an API that the token-producer does not read (/v1/messages, /v1/responses in some versions) get no tokens, and so no score by prefix: they go by load.',
+  commands: ['kubectl logs PICKER --since=10m | grep -m3 "unsupported request body"'],
+} as const;
+
+const NO_TOKENIZER_YET = {
+  says: "Start the picker's tokenizer before the picker: as a native sidecar (an init container with restartPolicy: Always and a startupProbe), or as a Service of its own (vllm launch render)",
+  why: 'The picker dials the socket or the address of the tokenizer a few times as it starts, and ends or scores nothing where nobody listens yet. After a restart it mostly works, as the tokenizer is there by then; a name or a path that differs between the two stays.',
+  commands: [
+    'kubectl get pods PICKER -o wide    # restarts; all containers ready?',
+    'kubectl logs PICKER -c TOKENIZER --tail=20    # which socket or port it listens at, and since when',
+  ],
+} as const;
+
 /** What lets the picker score prompts, by the errors that it reports. */
 export function scoringFixes(errors: string): readonly ProposedFix[] {
   const said: Pick<ProposedFix, 'disturbs' | 'files' | 'verify'> = {
@@ -71,6 +96,11 @@ export function scoringFixes(errors: string): readonly ProposedFix[] {
     files: [],
     verify: PICKER_CHECKS,
   };
+  // What names its reason, before what follows from it.
+  if (/execution timed out|deadline exceeded/i.test(errors)) return [{ ...said, ...SLOW_TOKENS }];
+  if (/unsupported request body/i.test(errors)) return [{ ...said, ...OTHER_REQUEST }];
+  if (/(?:token|render).{0,300}(?:\bdial (?:unix|tcp)\b|after \d+ attempts|connection refused)/i.test(errors))
+    return [{ ...said, ...NO_TOKENIZER_YET }];
   if (/no match info/.test(errors))
     return [
       {

@@ -2,6 +2,7 @@ import type { ProposedFix } from '../diagnosis.js';
 import { advisedVariable } from '../logs/general/refusals.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
+import { workersForRouter } from './routers.js';
 import { demandedSettings, isSizeOfBlocks, refusedFeatures, type WantedSetting } from './setting-words.js';
 
 const VERIFY = ['kubectl logs POD --since=5m | grep -cE "Error: |error: "    # should be 0'];
@@ -14,6 +15,8 @@ const FOLLOW =
 export function acceptableSettings(measurements: Measurements, sentence: string): ProposedFix {
   const variable = advisedVariable(sentence);
   if (variable !== undefined) return setVariable(variable);
+  const workers = workersForRouter(sentence);
+  if (workers !== undefined) return workers;
   if (/longer than 107 characters/.test(sentence)) return shorterPath();
   if (/prefill target not in allowlist/.test(sentence)) return allowedTargets();
   if (/--durable-kv-events requires/.test(sentence)) return durableEvents();

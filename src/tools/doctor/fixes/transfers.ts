@@ -1,6 +1,7 @@
 import type { ProposedFix } from '../diagnosis.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { argumentsOf, environmentOf } from './lines.js';
+import { reachWorkers } from './routers.js';
 
 /** Where to look whether KV blocks move. */
 const CHECKS: readonly string[] = [
@@ -136,7 +137,9 @@ export function reviveListener({ seen }: Measurements, isPort: boolean): readonl
 }
 
 /** Brings up the role that is missing. */
-export function startRole({ seen }: Measurements, role: string): ProposedFix {
+export function startRole({ seen, signal }: Measurements, role: string): ProposedFix {
+  const said = signal('role_missing')?.first.text ?? '';
+  if (role === 'any' && said.includes('all circuits open')) return reachWorkers();
   if (role === 'any')
     return {
       says: 'Give the router the labels and the port of engines that are ready: kubectl get pods --show-labels',

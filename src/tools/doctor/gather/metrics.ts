@@ -58,12 +58,12 @@ export function metricsPart(name: string, text: string, who?: string): EvidenceP
 
 /** What a page of a router says of its workers, its index and its events: `2 ready pods, 0 blocks found`. */
 function notesOn(page: MetricsPage): string {
-  const told = new Set<string>();
+  const named = new Set<string>();
   return KNOWN_PAGES.flatMap(({ notes = [] }) => notes)
     .flatMap(({ metric, says }) => {
       const value = sumOf(page, metric);
-      if (value === undefined || told.has(says)) return [];
-      told.add(says);
+      if (value === undefined || named.has(says)) return [];
+      named.add(says);
       return [`${value} ${says}`];
     })
     .join(', ');

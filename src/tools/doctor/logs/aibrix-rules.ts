@@ -1,3 +1,4 @@
+import { sizeBehind } from '../../../engines/diagnosis/log-fields.js';
 import { type LogRule, rule } from '../../../engines/diagnosis/log-rule.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
 
@@ -20,11 +21,25 @@ export const AIBRIX_RULES: readonly LogRule[] = [
   failure('Failed to handle event from ', 'events_unreadable'),
   failure('Reconnection failed for ', 'events_unreachable'),
   failure('Failed to request initial replay for ', 'events_unreachable'),
+  // "using default prefix cache block size: 16", "using AIBRIX_PREFIX_CACHE_BLOCK_SIZE env value for prefix cache block size: 32", and prefix_cache_block_size=16.
+  guessSize('prefix cache block size: ', 'prefix cache block size: '),
+  guessSize('"prefix_cache_hash_table_configurations"', 'prefix_cache_block_size='),
   rule(' events for ', (line, found) => {
     const [, worker] = /Missed \d{1,18} events for (\S{1,253}) \(last=/.exec(line.text) ?? [];
     if (worker !== undefined) found.addSignal('events_lost', line, { worker, about: 'Missed events' });
   }),
 ];
+
+/** The block size by which the gateway guesses what pods have, where it reads no events. */
+function guessSize(needle: string, about: string): LogRule {
+  return rule(needle, (line, found) =>
+    found.addSetting(line, 'guess_block_size', {
+      side: 'router',
+      value: sizeBehind(line.text, about),
+      about,
+    }),
+  );
+}
 
 /** An error about the pod behind the needle. */
 function failure(needle: string, name: Signal): LogRule {

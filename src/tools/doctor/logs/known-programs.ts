@@ -37,6 +37,9 @@ interface RecognisedProgram extends KnownProgram {
   readonly isOwn: (text: string, line: CleanLine) => boolean;
 }
 
+const HEAD_CHARS = 400;
+const TAIL_CHARS = 200;
+
 /** In the order in which lines are compared. */
 const PROGRAMS: readonly RecognisedProgram[] = [
   {
@@ -149,7 +152,12 @@ const BY_WORD: ReadonlyMap<string, KnownProgram> = new Map(
 
 /** The program that writes such a line; undefined for engines, Dynamo, and what is not known. */
 export function knownProgramOf(line: CleanLine): ProgramWord | undefined {
-  const { text } = line;
+  const { text: whole } = line;
+  // Programs name themselves and their files at the beginning of a line or at its end.
+  const text =
+    whole.length <= HEAD_CHARS + TAIL_CHARS
+      ? whole
+      : `${whole.slice(0, HEAD_CHARS)} ${whole.slice(-TAIL_CHARS)}`;
   return PROGRAMS.find(({ isOwn }) => isOwn(text, line))?.word;
 }
 

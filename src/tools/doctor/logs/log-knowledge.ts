@@ -14,6 +14,7 @@ import type { LogProgram } from './log-summary.js';
 import { NeedleSearch } from './needle-search.js';
 import { PICKER_RULES } from './picker-rules.js';
 import { PRODUCTION_STACK_RULES } from './production-stack-rules.js';
+import { ROUTER_START_RULES } from './router-start-rules.js';
 import { SMG_RULES } from './smg-rules.js';
 import { SPLIT_ROUTER_RULES } from './split-router-rules.js';
 
@@ -38,6 +39,7 @@ export class LogKnowledge {
       ...LMCACHE_RULES,
       ...CACHE_RULES,
       ...NAME_RULES,
+      ...ROUTER_START_RULES,
       ...GENERAL_RULES,
       ...TRANSFER_LIBRARY_RULES,
       ...PROGRAM_END_RULES,

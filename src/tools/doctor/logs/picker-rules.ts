@@ -103,6 +103,14 @@ export const PICKER_RULES: readonly LogRule[] = [
   withoutTokens('failed to initialize vLLM HTTP renderer'),
   withoutTokens('vLLM render returned status'),
   withoutTokens('tokenization failed: '),
+  // Of kv-cache-manager: "tokenizer initialization failed after 5 attempts: dial unix /tmp/tokenizer/…: no such file or directory".
+  rule('tokenizer initialization failed', (line, found) => {
+    const rest = line.text.slice(line.text.indexOf('tokenizer initialization failed'));
+    const value = `no tokenizer: ${rest}`.slice(0, MAX_ERROR_CHARS);
+    found.addSignal('picker_scores_failed', line, { value, about: 'tokenizer initialization failed' });
+  }),
+  // The producers of what scorers need: tokens of the prompt, and what is cached of them.
+  failure('failed to prepare per request data', 'picker_scores_failed'),
   failure('failed to compute block keys', 'picker_scores_failed'),
   failure('failed to lookup block keys', 'picker_scores_failed'),
   failure('failed to score block keys', 'picker_scores_failed'),
@@ -114,6 +122,15 @@ export const PICKER_RULES: readonly LogRule[] = [
     const about = 'PrefixCacheMatchInfo not found for endpoint';
     const value = 'no match info from precise-prefix-cache-producer';
     found.addSignal('picker_scores_failed', line, { value, about });
+  }),
+  // 0.1: "Environment variable not set, using default value" with "key":"PREFIX_SCORER_BLOCK_SIZE","defaultValue":256, in characters; "value" where it is set.
+  rule('PREFIX_SCORER_BLOCK_SIZE', (line, found) => {
+    const { fields } = line;
+    const value = Number(fields?.['value'] ?? fields?.['defaultValue']);
+    if (!Number.isSafeInteger(value)) return;
+    const about = 'PREFIX_SCORER_BLOCK_SIZE';
+    const isDefault = fields?.['value'] === undefined;
+    found.addSetting(line, 'guess_block_size', { side: 'router', value, isDefault, about });
   }),
   // "NewKVCacheIndexer config" with "blockSize":64.
   rule('NewKVCacheIndexer config', (line, found) => {

@@ -1,4 +1,10 @@
+import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
+import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../engines/diagnosis/log-rule.js';
+
+/** Modes of the router between two of its lines: the decision behind a hit or a miss is counted already. */
+const KV_AWARE = 'kvaware';
+const COUNTED = 'kvaware, counted';
 
 /** Lines of the router of vLLM's production stack in its mode `kvaware` (src/vllm_router/routers/routing_logic.py, 0.1). */
 export const PRODUCTION_STACK_RULES: readonly LogRule[] = [
@@ -7,4 +13,29 @@ export const PRODUCTION_STACK_RULES: readonly LogRule[] = [
     if (!line.text.includes('return ')) return;
     found.addSignal('instance_unknown', line, { about: 'instance_id_to_ip' });
   }),
+  rule('Initializing kvaware routing logic', (_line, found) => {
+    found.routerMode = KV_AWARE;
+  }),
+  // Of each hit: how many blocks it does not say, but that there is one.
+  rule(' found by kvaware router', (line, found) => {
+    const worker = /Routing request to (\S{1,253}) found by/.exec(line.text)?.[1];
+    if (worker !== undefined) addDecision(line, found, worker, 1);
+  }),
+  // At the debug level, of each miss.
+  rule('Matched instance url None', (line, found) => addDecision(line, found, '', 0)),
+  // "Routing request ID with session id None to http://… at …, process time = …" of each request in every mode.
+  rule(', process time = ', (line, found) => {
+    if (!found.routerMode.startsWith(KV_AWARE)) return;
+    const worker = /Routing request \S{1,253} (?:with session id .{1,253} )?to (\S{1,253}) at /.exec(
+      line.text,
+    )?.[1];
+    if (worker === undefined) return;
+    if (found.routerMode === COUNTED) found.routerMode = KV_AWARE;
+    else found.addDecision('selected', line, { worker, cachedBlocks: 0, treeSize: undefined });
+  }),
 ];
+
+function addDecision(line: LogLine, found: LogFindings, worker: string, cachedBlocks: number): void {
+  found.addDecision('selected', line, { worker, cachedBlocks, treeSize: undefined });
+  found.routerMode = COUNTED;
+}

@@ -21,7 +21,32 @@ const WITHOUT: readonly (readonly [needle: string, role: 'prefill' | 'decode' | 
   ['worker received request with no prefill_result', 'prefill'],
 ];
 
-/** Lines of routers that send a prompt to one engine and what follows to another. */
-export const SPLIT_ROUTER_RULES: readonly LogRule[] = WITHOUT.map(([needle, role]) =>
+/** Sentences of routers without a worker to send a request to, whatever its role. */
+const WITHOUT_WORKERS = [
+  'no instances found for endpoint',
+  'no endpoints available for the given request',
+  'no pods available in datastore',
+  'no endpoints available to route work',
+  'failed to find candidate pods',
+  'no ready pods available',
+  'no ready pods for routing',
+  'No available workers (all circuits open',
+  'All workers are unavailable (circuit breaker',
+  'No workers available for endpoint',
+  'No healthy worker pair available',
+  'waiting for workers to become healthy',
+  'No endpoints found for model',
+  // smg, kthena and llm-d's router.
+  'No available workers for model',
+  'No available PD worker pairs',
+  'no available pods for inference pool',
+  'screeners eliminated all endpoint',
+] as const;
+
+/** Lines of routers that have no engine for a request, or none of one role. */
+export const SPLIT_ROUTER_RULES: readonly LogRule[] = [
+  ...WITHOUT,
+  ...WITHOUT_WORKERS.map((needle) => [needle, 'any'] as const),
+].map(([needle, role]) =>
   rule(needle, (line, found) => found.addSignal('role_missing', line, { value: role, about: needle })),
 );

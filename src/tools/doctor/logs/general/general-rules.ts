@@ -86,23 +86,6 @@ const CONTROL_PLANE = [
   ['NoServersError', 'NATS'],
 ] as const;
 
-/** Sentences of routers without a worker to send a request to, whatever its role. */
-const WITHOUT_WORKERS = [
-  'no instances found for endpoint',
-  'no endpoints available for the given request',
-  'no pods available in datastore',
-  'no endpoints available to route work',
-  'failed to find candidate pods',
-  'no ready pods available',
-  'no ready pods for routing',
-  'No available workers (all circuits open',
-  'All workers are unavailable (circuit breaker',
-  'No workers available for endpoint',
-  'No healthy worker pair available',
-  'waiting for workers to become healthy',
-  'No endpoints found for model',
-] as const;
-
 /** Sentences of programs that do not start with the settings that they have. */
 const REFUSED = [
   'Failed to parse configuration',
@@ -214,15 +197,18 @@ export const GENERAL_RULES: readonly LogRule[] = [
       found.addSignal('control_plane_unreachable', line, { value, about: needle }),
     ),
   ),
-  ...WITHOUT_WORKERS.map((needle) =>
-    rule(needle, (line, found) => found.addSignal('role_missing', line, { value: 'any', about: needle })),
-  ),
   ...REFUSED.map((needle) =>
     rule(needle, (line, found) => {
       const error = line.fields?.['error'];
       const behind = line.text.slice(line.text.indexOf(needle) + needle.length);
       const sentence = typeof error === 'string' ? error : behind;
       if (needle.startsWith(': error') && !OF_CACHES.test(behind)) return;
+      // The picker's tokenizer is not there yet: its own rule has it.
+      if (/\bdial (?:unix|tcp)\b/.test(sentence) && /token|render/i.test(sentence)) {
+        const value = `no tokenizer: ${sentence}`.slice(0, 180);
+        found.addSignal('picker_scores_failed', line, { value, about: needle });
+        return;
+      }
       const value = `${needle.replace(/^: error: /, '')}${sentence}`
         .replace(/\s+/g, ' ')
         .trim()

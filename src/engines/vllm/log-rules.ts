@@ -40,6 +40,9 @@ const ENGINE_CONFIG = {
   dtype: 'dtype',
 } as const;
 
+/** Share of what its own cache lacks, from which on an engine computes next to nothing again. */
+const NEARLY_ALL = 0.9;
+
 /** Lines of vLLM, by itself and within Dynamo's workers: 0.6 (V0) to 0.32. */
 export const VLLM_RULES: readonly LogRule[] = [
   // "Engine 000: Avg prompt throughput: …, Running: 3 reqs, Waiting: 0 reqs, Preemptions: 2, GPU KV cache usage: 98.1%, Prefix cache hit rate: 0.0%".
@@ -53,8 +56,9 @@ export const VLLM_RULES: readonly LogRule[] = [
     const hitRate = percent(/Prefix cache hit rate: (?:GPU: )?(\d+(?:\.\d+)?)%/);
     // While no prompt comes in nothing is looked up, and zero hits say nothing.
     const isIdle = hitRate === 0 && text.includes('Avg prompt throughput: 0.0 tokens/s');
-    // What another engine or a cache behind this one had for it is no prompt that is computed again.
-    const isServed = hitRate === 0 && (percent(/External prefix cache hit rate: (\d+(?:\.\d+)?)%/) ?? 0) > 0;
+    // An engine that gets nearly all from another one, or from a cache behind it, looks for little in its own.
+    const external = percent(/External prefix cache hit rate: (\d+(?:\.\d+)?)%/) ?? 0;
+    const isServed = hitRate === 0 && external >= NEARLY_ALL;
     tally.addEngineReading(line, {
       kvCacheUsage: percent(/KV cache usage: (\d+(?:\.\d+)?)%/),
       prefixHitRate: isIdle || isServed ? undefined : hitRate,

@@ -51,7 +51,7 @@ export function isError(line: CleanLine): boolean {
   if (level !== undefined) return ERROR_WORD.test(level);
   const head = line.text.slice(0, HEAD_CHARS);
   const found = ERROR_LEVEL.exec(head);
-  return found !== null && !IS_WORD.test(head.slice(0, found.index + 1)) && !FRAME.test(line.text);
+  return found !== null && !IS_WORD.test(head.slice(0, found.index + 1)) && !FRAME.test(head);
 }
 
 /** The level of a line of JSON; undefined for text, and for JSON without one. */

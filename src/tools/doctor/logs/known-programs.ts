@@ -34,7 +34,7 @@ export interface KnownProgram {
 
 interface RecognisedProgram extends KnownProgram {
   /** The form of its lines that no other program's have. */
-  readonly isOwn: (text: string, line: CleanLine) => boolean;
+  readonly isOwn: (text: string, fields: CleanLine['fields']) => boolean;
 }
 
 const HEAD_CHARS = 400;
@@ -50,7 +50,7 @@ const PROGRAMS: readonly RecognisedProgram[] = [
     events:
       'llm_d_epp_kv_cache_events_messages_received_total and kvcache_index_admissions_total on /metrics of the picker show it',
     ask: 'Add the metrics of the picker to this command (kubectl port-forward POD 9090): --metrics http://localhost:9090/metrics',
-    isOwn: (_text, { fields }) => fields !== undefined && isPickerRecord(fields),
+    isOwn: (_text, fields) => fields !== undefined && isPickerRecord(fields),
   },
   {
     word: 'aibrix',
@@ -137,7 +137,7 @@ const PROGRAMS: readonly RecognisedProgram[] = [
     word: 'controller',
     name: 'a Kubernetes controller',
     role: 'controller',
-    isOwn: (text, { fields }) =>
+    isOwn: (text, fields) =>
       fields === undefined
         ? /^\d{4}-\d\d-\d\dT\S+\s+(?:DEBUG|INFO|ERROR)\s+(?:controller[\w.-]*|setup|envoy-gateway[\w.-]*)\s/.test(
             text,
@@ -152,13 +152,13 @@ const BY_WORD: ReadonlyMap<string, KnownProgram> = new Map(
 
 /** The program that writes such a line; undefined for engines, Dynamo, and what is not known. */
 export function knownProgramOf(line: CleanLine): ProgramWord | undefined {
-  const { text: whole } = line;
+  const { text: whole, fields } = line;
   // Programs name themselves and their files at the beginning of a line or at its end.
   const text =
     whole.length <= HEAD_CHARS + TAIL_CHARS
       ? whole
       : `${whole.slice(0, HEAD_CHARS)} ${whole.slice(-TAIL_CHARS)}`;
-  return PROGRAMS.find(({ isOwn }) => isOwn(text, line))?.word;
+  return PROGRAMS.find(({ isOwn }) => isOwn(text, fields))?.word;
 }
 
 /** What is known of a program by its word; undefined for another word. */

@@ -2,9 +2,12 @@ import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../engines/diagnosis/log-rule.js';
 
-/** Modes of the router between two of its lines: the decision behind a hit or a miss is counted already. */
+/** The mode is known, and lines of all requests are there: a request without a hit is a miss. */
 const KV_AWARE = 'kvaware';
+/** The hit or the miss of the request whose line comes next is counted already. */
 const COUNTED = 'kvaware, counted';
+/** Hits or misses alone were seen, as `grep` leaves them: no share of requests follows from them. */
+const ALONE = 'kvaware, alone';
 
 /** Lines of the router of vLLM's production stack in its mode `kvaware` (src/vllm_router/routers/routing_logic.py, 0.1). */
 export const PRODUCTION_STACK_RULES: readonly LogRule[] = [
@@ -30,12 +33,15 @@ export const PRODUCTION_STACK_RULES: readonly LogRule[] = [
       line.text,
     )?.[1];
     if (worker === undefined) return;
-    if (found.routerMode === COUNTED) found.routerMode = KV_AWARE;
-    else found.addDecision('selected', line, { worker, cachedBlocks: 0, treeSize: undefined });
+    if (found.routerMode === KV_AWARE)
+      found.addDecision('selected', line, { worker, cachedBlocks: 0, treeSize: undefined });
+    else found.routerMode = KV_AWARE;
   }),
 ];
 
 function addDecision(line: LogLine, found: LogFindings, worker: string, cachedBlocks: number): void {
-  found.addDecision('selected', line, { worker, cachedBlocks, treeSize: undefined });
-  found.routerMode = COUNTED;
+  const isAlone = !found.routerMode.startsWith(KV_AWARE) || found.routerMode === ALONE;
+  if (isAlone) found.addDecision('blind', line, { worker, cachedBlocks: undefined, treeSize: undefined });
+  else found.addDecision('selected', line, { worker, cachedBlocks, treeSize: undefined });
+  found.routerMode = isAlone ? ALONE : COUNTED;
 }

@@ -55,8 +55,19 @@ describe("the production stack's router in its mode kvaware", () => {
 
   it('counts misses of the debug level once', async () => {
     const miss = `${at(1)}DEBUG: Matched instance url None (routing_logic.py:262:vllm_router.routers.routing_logic)\n`;
-    const { decisions } = await summaryOf(`${miss}${routed(1)}${miss}${routed(2)}`);
+    const { decisions } = await summaryOf(`${START}${miss}${routed(1)}${miss}${routed(2)}`);
     expect(decisions).toMatchObject({ count: 2, withoutCache: 2 });
+  });
+
+  it('has no share of hits where the other lines are not there', async () => {
+    const hits = Array.from({ length: 30 }, (_, second) => hit(second)).join('');
+    expect((await summaryOf(hits)).decisions).toMatchObject({ count: 30, reporting: 0 });
+    expect((await diagnosisOf(hits)).verdict).toBe('unknown');
+  });
+
+  it('has one from the first request on whose line is there', async () => {
+    const lines = `${hit(1)}${routed(1)}${hit(2)}${routed(2)}${routed(3)}`;
+    expect((await summaryOf(lines)).decisions).toMatchObject({ count: 2, reporting: 2, withoutCache: 1 });
   });
 
   it('has none in another mode', async () => {

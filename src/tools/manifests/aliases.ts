@@ -1,7 +1,7 @@
 import { type Alias, type Document, isAlias, isCollection, isPair, type Node, visit } from 'yaml';
 
 /** So many aliases are never too many, whatever they stand for: each is followed a few times at most. */
-const FEW = 100;
+export const FEW_ALIASES = 100;
 
 /** Pieces of a document, aliases written out, up to which nearly all may come of aliases; and from which on one in ten may. */
 const RANGE = { low: 400_000, high: 4_000_000 } as const;
@@ -34,7 +34,7 @@ export function aliasTargets(document: Document.Parsed): ReadonlyMap<Alias, Node
 export function findAliasExcess(document: Document.Parsed): Alias | undefined {
   const standFor = aliasTargets(document);
   const [first] = standFor.keys();
-  if (standFor.size <= FEW || first === undefined || document.contents === null) return undefined;
+  if (standFor.size <= FEW_ALIASES || first === undefined || document.contents === null) return undefined;
   const sizes = new Map<unknown, Size | undefined>();
   const sizeOf = (node: unknown): Size => {
     if (isPair(node)) return sum(0, [sizeOf(node.key), sizeOf(node.value)]);
@@ -52,7 +52,9 @@ export function findAliasExcess(document: Document.Parsed): Alias | undefined {
     return { all: all + 1, byAliases: all };
   };
   const { all, byAliases } = sizeOf(document.contents);
-  return all > SMALL && byAliases > FEW && !(byAliases / all <= allowedRatio(all)) ? first : undefined;
+  return all > SMALL && byAliases > FEW_ALIASES && !(byAliases / all <= allowedRatio(all))
+    ? first
+    : undefined;
 }
 
 /** Pieces with aliases written out, and how many of them come of aliases. */

@@ -1,6 +1,6 @@
 import { type Document, isMap, isScalar, type Node, type Pair, parseAllDocuments, visit } from 'yaml';
 import { findYamlExcess, YAML_EXCESS } from '../../edge/platform/data/yaml-bounds.js';
-import { findAliasExcess } from './aliases.js';
+import { FEW_ALIASES, findAliasExcess } from './aliases.js';
 import { type TextFault, withJoinedQuotes } from './quoted-lines.js';
 
 /** Kinds that kubectl reads as a kustomization. */
@@ -120,12 +120,13 @@ function faultOf(document: Document.Parsed): TextFault | undefined {
     const isTooDeep = /call stack/.test(error.message);
     return { at: error.pos[0], message: isTooDeep ? 'It is nested too deeply to be read' : error.message };
   }
-  const alias = findAliasExcess(document);
-  if (alias !== undefined)
-    return { at: startOf(alias), message: 'The aliases from here on stand for more than kubectl reads' };
+  let aliases = 0;
   let fault: TextFault | undefined;
   const isLenient = isKustomization(document);
   visit(document, {
+    Alias() {
+      aliases += 1;
+    },
     Map(_key, map) {
       if (isLenient) map.items = lastOfEach(map.items);
       const { items } = map;
@@ -144,7 +145,11 @@ function faultOf(document: Document.Parsed): TextFault | undefined {
       return undefined;
     },
   });
-  return fault;
+  // What they stand for is looked at only where there are many.
+  const alias = fault !== undefined || aliases <= FEW_ALIASES ? undefined : findAliasExcess(document);
+  return alias === undefined
+    ? fault
+    : { at: startOf(alias), message: 'The aliases from here on stand for more than kubectl reads' };
 }
 
 /** Of a key that a kustomization has twice kubectl takes the last (seen with 1.32); it refuses resources that have one. */

@@ -12,6 +12,7 @@ import type { Material } from './material.js';
 import { NO_OVERLAYS, type Overlays } from './overlays.js';
 import { withOwnRouters } from './own-routers.js';
 import { type FrontendFacts, readFrontendFacts } from './router-facts.js';
+import { joinedScripts } from './script-sets.js';
 import { hasRouting, hasWorker, readViews, routerOf, routerOfValues } from './views.js';
 import { hasCache, readWorkerFacts, type WorkerFacts } from './worker-facts.js';
 
@@ -40,7 +41,8 @@ export interface Fleet {
 /**
  * The fleets of what was read. A graph of Dynamo is one fleet, or one for each
  * of its Dynamo namespaces; other workloads of one deployment are together by their Kubernetes and Dynamo
- * namespace (see `readViews`); a script is one fleet. Nothing is ever compared across two.
+ * namespace (see `readViews`); a script is one fleet, and so are
+ * scripts of one folder of which one names the addresses of the others (see `joinedScripts`). Nothing is ever compared across two.
  * What an overlay builds is looked at as it builds it, and its files are left out.
  */
 export function readFleets(
@@ -101,9 +103,12 @@ export function readFleets(
     }
     for (const [index, set] of sets.entries()) for (const launch of set) addOwn(`set ${index}`, launch);
   }
-  scripts.forEach((script, index) => {
-    add(groups, `script ${index}`, readScriptLaunches(script, material));
-  });
+  const started = scripts.map((script) => ({
+    file: script.file,
+    launches: readScriptLaunches(script, material),
+  }));
+  for (const [index, { launches }] of started.entries()) add(groups, `script ${index}`, launches);
+  for (const [index, launches] of joinedScripts(started).entries()) add(groups, `scripts ${index}`, launches);
   return [...groups].flatMap(([key, group]) => {
     const ways = withoutOtherBranches(group);
     return ways.map((launches) => ({

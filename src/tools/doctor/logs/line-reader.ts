@@ -2,7 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import type { LogLine, LogRecord } from '../../../engines/diagnosis/log-line.js';
 import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
 import { type CleaningContext, type CleanLine, cleanLine } from './clean-line.js';
-import { isError, mayBeError } from './error-level.js';
+import { ErrorMarks, isError } from './error-level.js';
 import { isUsualOfStore } from './general/store-faults.js';
 import { MAX_LINE_BYTES } from './line-blocks.js';
 import type { LogKnowledge } from './log-knowledge.js';
@@ -43,6 +43,7 @@ export class LineReader {
     const { needles, rules: known } = this.#knowledge;
     const isText = isUtf8(bytes) && !bytes.includes(0);
     const isPlain = isText && isAscii(bytes);
+    const marks = new ErrorMarks(bytes);
     let hit = needles.next(bytes, 0, bytes.length);
     for (let start = 0; start < bytes.length; ) {
       const found = bytes.indexOf(LINE_FEED, start);
@@ -65,7 +66,7 @@ export class LineReader {
       }
       // What is found behind the beginning of a prompt is the text of a user.
       if (rules !== undefined && PROMPTS.next(bytes, start, firstHit) < firstHit) rules = undefined;
-      const maybeError = this.#tally.countsUnread && mayBeError(bytes, start, end);
+      const maybeError = this.#tally.countsUnread && marks.isIn(start, end);
       if (rules !== undefined || maybeError || this.#tally.isWithinTraceback || this.#isSampled()) {
         this.#look(bytes.toString(isPlain ? 'latin1' : 'utf8', start, end), rules, maybeError);
       }

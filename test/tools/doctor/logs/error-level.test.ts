@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { cleanLine } from '../../../../src/tools/doctor/logs/clean-line.js';
-import { isError, mayBeError } from '../../../../src/tools/doctor/logs/error-level.js';
+import { ErrorMarks, isError } from '../../../../src/tools/doctor/logs/error-level.js';
 
 function isFoundIn(line: string): boolean {
   const bytes = Buffer.from(line);
   const context = { nowMs: 0, gaps: { hasNoZone: false, hasNoYear: false } };
-  return mayBeError(bytes, 0, bytes.length) && isError(cleanLine(line, context));
+  return new ErrorMarks(bytes).isIn(0, bytes.length) && isError(cleanLine(line, context));
 }
 
 describe('a line at error level', () => {

@@ -83,8 +83,11 @@ export const TRANSFER_LIBRARY_RULES: readonly LogRule[] = [
   rule('Please set max locked memory', (line, found) =>
     add(line, found, 'memory_limit', 'max locked memory'),
   ),
-  // The second where a viewer colours the level. No shorter one for both: it costs a tenth of the speed.
-  ...[' UCX  ERROR ', ' UCX  \u001b['].map((needle) =>
+  // The others where a viewer colours the level. No shorter one for all: the shortest needle decides how fast all are looked for.
+  ...[
+    ' UCX  ERROR ',
+    ...['31m', '91m', '1;31m', '0;31m', '01;31m'].map((code) => ` UCX  \u001b[${code}ERROR`),
+  ].map((needle) =>
     rule(needle, (line, found) => {
       if (line.text.includes(' UCX  ERROR '))
         add(line, found, namedPathFault(line.text) ?? 'backend_error', 'UCX  ERROR');

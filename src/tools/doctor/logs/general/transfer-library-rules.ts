@@ -86,7 +86,7 @@ export const TRANSFER_LIBRARY_RULES: readonly LogRule[] = [
   // The others where a viewer colours the level. No shorter one for all: the shortest needle decides how fast all are looked for.
   ...[
     ' UCX  ERROR ',
-    ...['31m', '91m', '1;31m', '0;31m', '01;31m'].map((code) => ` UCX  \u001b[${code}ERROR`),
+    ...['31m', '91m', '33m', '1;31m', '0;31m', '01;31m'].map((code) => ` UCX  \u001b[${code}ERROR`),
   ].map((needle) =>
     rule(needle, (line, found) => {
       if (line.text.includes(' UCX  ERROR '))

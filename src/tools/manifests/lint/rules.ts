@@ -9,6 +9,7 @@ import { eventsIgnored, kvEventsOff, prefixCachingOff } from './rules/kv-events.
 import { kvawareWithoutLmcache, lmcacheChunkSize } from './rules/lmcache.js';
 import { pairSettings } from './rules/pair-settings.js';
 import { pickerIndexEmpty } from './rules/picker-index.js';
+import { pickerModelDiffers } from './rules/picker-model.js';
 import { POOL_RULES } from './rules/pools.js';
 import { indexerBlockSize, routerBlockSizeDefault } from './rules/router-block-size.js';
 import { sideChannelHost, sideChannelPort } from './rules/side-channel.js';
@@ -28,6 +29,7 @@ export const FLEET_RULES: readonly LintRule[] = [
   prefixCachingOff,
   eventsIgnored,
   pickerIndexEmpty,
+  pickerModelDiffers,
   hashSeedDiffers,
   hashAlgorithmDiffers,
   kvawareWithoutLmcache,

@@ -56,6 +56,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'pair-settings-sglang.yaml': ['pair-settings 23:132 error'],
   'pair-settings.yaml': ['pair-settings 32:23 error'],
   'picker-index-empty.yaml': ['picker-index-empty 11:15 error', 'picker-index-empty 39:15 error'],
+  'picker-model-differs.yaml': ['picker-model-differs 37:15 warning', 'picker-model-differs 40:15 warning'],
   'pool-fail-open.yaml': ['pool-fail-open 11:18 warning'],
   'pool-ports.yaml': ['pool-without-gate 4:18 note', 'pool-port-mismatch 8:15 warning'],
   'prefix-caching-off.yaml': ['prefix-caching-off 17:52 error'],

@@ -121,7 +121,7 @@ spec:
 `;
 }
 
-const EVENTS = '--kv-events-config, \'{"enable_kv_cache_events":true,"publisher":"zmq"}\'';
+const EVENTS = '--kv-events-config, \'{"enable_kv_cache_events":true,"publisher":"zmq","topic":"kv@pod@m"}\'';
 
 describe("llm-d's endpoint picker", () => {
   it('is compared with the block size of the workers beside it', () => {
@@ -179,7 +179,7 @@ ${indent(PICKER, 10)}  template:
     - name: main
       env:
       - name: VLLM_ADDITIONAL_ARGS
-        value: "--block-size 64 --kv-events-config '{\\"enable_kv_cache_events\\":true}'"
+        value: "--block-size 64 --kv-events-config '{\\"enable_kv_cache_events\\":true,\\"topic\\":\\"kv@pod@m\\"}'"
 `;
     expect(lint(text).found).toEqual(['block-size-mismatch 15 warning']);
   });
@@ -273,7 +273,10 @@ describe("vLLM's production stack", () => {
     const text = STACK.replace('kvaware', 'roundrobin').replace('48', '64');
     expect(lint(text)).toMatchObject({
       found: [],
-      seen: ['1 × vllm, no router is beside it in these files'],
+      seen: [
+        '1 × production-stack router, its routing logic (roundrobin) looks at no blocks',
+        '1 × vllm, the router beside it asks nothing of it: it guesses, or goes by load',
+      ],
     });
   });
 });

@@ -17,6 +17,7 @@ describe('the rules', () => {
       'prefix-caching-off',
       'events-ignored',
       'picker-index-empty',
+      'picker-model-differs',
       'hash-seed-differs',
       'hash-algorithm-differs',
       'kvaware-without-lmcache',

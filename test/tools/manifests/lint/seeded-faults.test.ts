@@ -62,7 +62,7 @@ spec:
     containers:
       - name: main
         command: [vllm, serve, m]
-        args: [--block-size, "64", --kv-events-config, '{"enable_kv_cache_events":true,"publisher":"zmq"}']
+        args: [--block-size, "64", --kv-events-config, '{"enable_kv_cache_events":true,"publisher":"zmq","topic":"kv@pod@m"}']
   router:
     scheduler:
       config:
@@ -207,7 +207,7 @@ describe('a guide without a picker beside another one', () => {
       'guides/precise/modelserver/kustomization.yaml': kustomization,
       'guides/precise/modelserver/worker.yaml': deployment(
         'engine',
-        `command: [vllm, serve, m, --block-size, "64", --kv-events-config, '{"enable_kv_cache_events":true,"publisher":"zmq"}']\nenv: [{name: PYTHONHASHSEED, value: "42"}]`,
+        `command: [vllm, serve, m, --block-size, "64", --kv-events-config, '{"enable_kv_cache_events":true,"publisher":"zmq","topic":"kv@pod@m"}']\nenv: [{name: PYTHONHASHSEED, value: "42"}]`,
       ),
     };
     expect(found({ ...other, 'guides/baseline/worker.yaml': worker })).toEqual([]);

@@ -1,5 +1,7 @@
+import { YamlAccess } from '../../yaml-access.js';
 import type { Place } from '../findings/finding.js';
 import type { Launch } from '../launches/launch.js';
+import { NO_RULE } from '../launches/unchecked-programs.js';
 import type { Fleet } from './fleet.js';
 import { eventsOff } from './router-facts.js';
 
@@ -18,6 +20,8 @@ const MAX_PLACES = 100;
 
 /** Why a worker is compared with nothing. */
 const ALONE = 'no router is beside it in these files';
+const UNASKED = 'the router beside it asks nothing of it: it guesses, or goes by load';
+const IN_CLUSTER = 'the configuration of its picker is not in these files';
 const IDLE = 'no worker is beside it in these files';
 const IN_BRANCH = 'it stands in a branch of a script, which is compared with no other branch';
 const SIZELESS = 'its block size is not written in these files';
@@ -51,11 +55,16 @@ export function findNotChecked(fleets: readonly Fleet[]): readonly NotChecked[] 
     if (fleet.workers.length === 0)
       for (const launch of routersOf(fleet))
         if (!joined.has(whereOf(launch))) add(launch, launch.branch === undefined ? IDLE : IN_BRANCH);
-    for (const launch of fleet.unchecked) add(launch, launch.unchecked ?? '');
+    const read = new Set(configuredIn(fleet).map(({ program }) => program));
+    // The container of a picker whose configuration was read.
+    for (const launch of fleet.unchecked)
+      if (launch.site === undefined || launch.unchecked !== NO_RULE || !read.has(launch.program))
+        add(launch, launch.unchecked ?? '');
     const isCompared = hasRouter(fleet);
     for (const { launch, size, unseen } of fleet.workers) {
       if (!isCompared) {
-        if (!compared.has(whereOf(launch))) add(launch, launch.branch === undefined ? ALONE : IN_BRANCH);
+        if (!compared.has(whereOf(launch)))
+          add(launch, launch.branch === undefined ? whyAlone(launch, fleet) : IN_BRANCH);
       } else if (size === undefined && needsSizes(fleet))
         add(launch, unseen?.path === undefined ? SIZELESS : IN_FILE);
     }
@@ -73,6 +82,23 @@ function routersOf({ gateways, routers, indexers, pickers, frontends }: Fleet): 
       (launch) => eventsOff(launch) === undefined,
     ),
   ];
+}
+
+/** Routers of others that a fleet shows by their configuration. */
+function configuredIn({ gateways, unchecked }: Fleet): readonly Launch[] {
+  return [...gateways, ...unchecked.filter(({ isGuessing }) => isGuessing === true)];
+}
+
+/** Why nothing is compared with a worker that no router of its fleet asks. */
+function whyAlone(launch: Launch, fleet: Fleet): string {
+  if (configuredIn(fleet).length > 0) return UNASKED;
+  return hasScheduler(launch) ? IN_CLUSTER : ALONE;
+}
+
+/** Whether an LLMInferenceService has a picker: by default, or from another object. */
+function hasScheduler({ site }: Launch): boolean {
+  if (site?.kind.startsWith('LLMInferenceService') !== true) return false;
+  return new YamlAccess(site.document).map(site.object, 'spec', 'router', 'scheduler') !== undefined;
 }
 
 /** Whether a router of others could be compared with workers: one with blocks of its own is named already, and TensorRT-LLM's names its own. */

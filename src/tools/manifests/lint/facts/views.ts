@@ -191,9 +191,11 @@ export function hasWorker({ launches }: Pick<FilePrograms, 'launches'>): boolean
   return launches.some(({ role }) => role === 'worker');
 }
 
-/** Whether some of them route to others. */
+/** Whether some of them route to others, a picker that guesses among them. */
 export function hasRouting({ launches }: Pick<FilePrograms, 'launches'>): boolean {
-  return launches.some(({ role }) => role !== 'worker' && role !== 'unchecked');
+  return launches.some(
+    ({ role, isGuessing }) => role !== 'worker' && (role !== 'unchecked' || isGuessing === true),
+  );
 }
 
 /** Whether two files have an object of the same kind and name. */

@@ -1,4 +1,4 @@
-import { textOfWord, type Word } from '../shell/words.js';
+import { cutParts, textOfWord, type Word } from '../shell/words.js';
 
 /** Programs that start a container from a command line with the options of `docker run`. */
 const ENGINES: readonly string[] = ['docker', 'podman', 'nerdctl', 'finch'];
@@ -90,10 +90,7 @@ function readOption(
 
 function cut(word: Word | undefined, from: number): Word | undefined {
   if (word === undefined) return undefined;
-  if (word.value === undefined) {
-    const { prefix = '', suffix = '' } = word.known ?? {};
-    return { ...word, known: { prefix: prefix.slice(from), suffix } };
-  }
+  if (word.value === undefined) return { ...word, known: cutParts(word.known, from) };
   const { span } = word;
   return {
     ...word,

@@ -1,5 +1,5 @@
 import type { PlacedText } from '../../pod-site.js';
-import type { Word } from '../shell/words.js';
+import { UNKNOWN, type Word, wordOfText } from '../shell/words.js';
 import { locateScalar } from '../text/scalar-text.js';
 import type { Located, TextSource } from '../text/span.js';
 
@@ -10,9 +10,9 @@ export function wordOf(
   env: ReadonlyMap<string, Located | undefined>,
 ): Word {
   const { value, span } = locateScalar(source, text);
-  const expanded = expand(value, env);
+  const expanded = fill(value, env);
   if (expanded === value) return { value, span, mayBeMore: false };
-  if (expanded !== undefined) return { value: expanded, span: { ...span, isExact: false }, mayBeMore: false };
+  if (expanded !== undefined) return wordOfText(expanded, { ...span, isExact: false }, false);
   const unknown = value.indexOf('$(');
   const known = { prefix: value.slice(0, unknown), suffix: value.slice(value.lastIndexOf(')') + 1) };
   return { value: undefined, span: { ...span, isExact: false }, mayBeMore: false, known };
@@ -23,7 +23,12 @@ const MAX_EXPANDED_LENGTH = 128 * 1024;
 
 /** Undefined when a variable is named whose value is not in the manifest, and for what no process could be given. */
 export function expand(text: string, env: ReadonlyMap<string, Located | undefined>): string | undefined {
-  let isKnown = true;
+  const filled = fill(text, env);
+  return filled?.includes(UNKNOWN) === true ? undefined : filled;
+}
+
+/** The same with `UNKNOWN` for such a variable; undefined for what no process could be given. */
+function fill(text: string, env: ReadonlyMap<string, Located | undefined>): string | undefined {
   let length = text.length;
   const result = text.replace(/\$\$|\$\(([A-Za-z_][\w.-]*)\)/g, (whole, name: string | undefined) => {
     if (name === undefined || !env.has(name)) {
@@ -31,8 +36,7 @@ export function expand(text: string, env: ReadonlyMap<string, Located | undefine
     }
     const value = env.get(name)?.value;
     length += value?.length ?? 0;
-    isKnown &&= value !== undefined && length <= MAX_EXPANDED_LENGTH;
-    return isKnown ? (value ?? '') : '';
+    return length > MAX_EXPANDED_LENGTH ? '' : (value ?? UNKNOWN);
   });
-  return isKnown ? result : undefined;
+  return length > MAX_EXPANDED_LENGTH ? undefined : result;
 }

@@ -1,5 +1,6 @@
 import type { YAMLMap } from 'yaml';
 import type { EngineWord } from '../../../../core/contract/engine-kinds.js';
+import type { Release } from '../../../../engines/descriptor/default-size.js';
 import type { ContainerSite, PodSite } from '../../pod-site.js';
 import type { Word } from '../shell/words.js';
 import type { InnerText } from '../text/scalar-text.js';
@@ -58,6 +59,8 @@ export interface Launch {
   readonly argsAre: 'items' | 'script';
   /** Why nothing is compared with it, of a program with the role `unchecked`. */
   readonly unchecked?: string;
+  /** Whether such a program is known to route by what it guesses itself: what stands beside it has its router. */
+  readonly isGuessing?: boolean;
   /**
    * The text of a file that the process reads at a path: of a ConfigMap, of a
    * document that the script wrote before, or of a file beside it. Undefined when it is not in these files.
@@ -131,6 +134,10 @@ export interface Gateway {
   readonly ignoredMode?: SettingValue & { readonly version: string };
   /** How topics begin that it subscribes to. */
   readonly topicFilter?: SettingValue;
+  /** The release of llm-d's picker, where its image stands beside the configuration. */
+  readonly release?: Release & { readonly text: string };
+  /** The model by whose tokenizer it makes tokens of prompts. */
+  readonly tokenizerModel?: SettingValue;
   readonly context?: DisaggregatedServers;
   readonly generation?: DisaggregatedServers;
 }

@@ -1,5 +1,5 @@
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
-import type { Word } from '../shell/words.js';
+import { cutParts, type Word } from '../shell/words.js';
 import type { Span } from '../text/span.js';
 import type { Launch } from './launch.js';
 import type { SettingValue } from './setting-value.js';
@@ -104,7 +104,7 @@ function splitFlag({ value: text, known, span }: Word): {
     return { name };
   }
   if (text === undefined) {
-    return { name, rest: { value: undefined, known: { prefix: value, suffix: known?.suffix ?? '' }, span } };
+    return { name, rest: { value: undefined, known: cutParts(known, flag.length + 1), span } };
   }
   return {
     name,

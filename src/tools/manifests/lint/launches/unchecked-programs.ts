@@ -73,7 +73,8 @@ export interface UncheckedProgram {
   readonly reason: string;
 }
 
-const NO_RULE = 'no rule knows it';
+/** Said of a program that serves, and that no rule knows. */
+export const NO_RULE = 'no rule knows it';
 
 /** What a command line starts that no rule knows; undefined for every other command. */
 export function uncheckedCommand(words: readonly Word[]): UncheckedProgram | undefined {

@@ -182,6 +182,7 @@ function readConfig(access: YamlAccess, config: YAMLMap, { spanOf, at, version }
       {
         role: 'unchecked',
         program: PICKER,
+        isGuessing: true,
         unchecked: isGuessing
           ? 'it guesses from its own decisions, with blocks of its own'
           : 'it has no plugin that reads KV events',
@@ -221,6 +222,7 @@ function readConfig(access: YamlAccess, config: YAMLMap, { spanOf, at, version }
           at: type === undefined ? at : spanOf(type),
         };
   const unasked = isUnasked(access, config, precise) ? type : undefined;
+  const tokenizer = tokenizerModel(access, plugins, parameters);
   const filter =
     access.text(access.map(parameters, 'kvEventsConfig'), 'topicFilter') ??
     access.text(access.map(parameters, 'indexerConfig', 'kvEventsConfig'), 'topicFilter');
@@ -235,6 +237,17 @@ function readConfig(access: YamlAccess, config: YAMLMap, { spanOf, at, version }
         hashSeed: setting('hashSeed'),
         usesEvents: true,
         ...(reception === undefined ? {} : { reception }),
+        ...(version === undefined ? {} : { release: version }),
+        ...(tokenizer === undefined
+          ? {}
+          : {
+              tokenizerModel: {
+                value: tokenizer.value,
+                span: spanOf(tokenizer),
+                how: 'engine-yaml' as const,
+                name: 'modelName',
+              },
+            }),
         ...(unasked === undefined
           ? {}
           : {
@@ -258,6 +271,23 @@ function readConfig(access: YamlAccess, config: YAMLMap, { spanOf, at, version }
       },
     },
     type === undefined ? at : spanOf(type),
+  );
+}
+
+/** Plugins that make tokens of a prompt before the one that looks them up. */
+const TOKENIZING: readonly string[] = ['tokenizer', 'token-producer'];
+
+/** The model whose tokenizer a picker loads: of a plugin of its own, or of the index (read from 0.5 on: `pkg/tokenization` of llm-d-kv-cache). */
+function tokenizerModel(
+  access: YamlAccess,
+  plugins: readonly YAMLMap[],
+  parameters: YAMLMap | undefined,
+): PlacedText | undefined {
+  const own = plugins.find((one) => TOKENIZING.includes(access.text(one, 'type')?.value ?? ''));
+  return (
+    access.text(access.map(own, 'parameters'), 'modelName') ??
+    access.text(access.map(parameters, 'indexerConfig', 'tokenizersPoolConfig'), 'modelName') ??
+    access.text(access.map(parameters, 'tokenizersPoolConfig'), 'modelName')
   );
 }
 

@@ -1,10 +1,11 @@
 import type { YAMLMap } from 'yaml';
 import { findPodSpecs } from '../../find-pod-specs.js';
 import type { PlacedText } from '../../pod-site.js';
-import type { YamlAccess } from '../../yaml-access.js';
+import { placeOfNode, type YamlAccess } from '../../yaml-access.js';
 import { bareLaunch } from '../launches/bare-launch.js';
 import type { Launch } from '../launches/launch.js';
 import { readContainer } from '../launches/read-launches.js';
+import type { SettingValue } from '../launches/setting-value.js';
 import type { Word } from '../shell/words.js';
 import { locateScalar } from '../text/scalar-text.js';
 import type { TextSource } from '../text/span.js';
@@ -66,9 +67,13 @@ function readStack(
     );
     return launches.map((launch) => ({ ...launch, reportsToLmcache: reports }));
   });
-  const logic = access.get(access.map(root, 'routerSpec'), 'routingLogic');
+  const router = access.map(root, 'routerSpec');
+  const logic = access.get(router, 'routingLogic');
   const routing = settingAt(source, logic, 'routingLogic');
-  if (routing === undefined || !['kvaware', 'prefixaware'].includes(routing.value ?? '')) return workers;
+  if (routing === undefined || !['kvaware', 'prefixaware'].includes(routing.value ?? ''))
+    return router === undefined || access.text(router, 'enableRouter')?.value === 'false'
+      ? workers
+      : [...workers, routerByLoad(source, router, routing)];
   return [
     ...workers,
     bareLaunch(
@@ -86,6 +91,20 @@ function readStack(
       routing.span,
     ),
   ];
+}
+
+/** The stack's router with a logic that looks at no blocks: by default it takes one after the other. */
+function routerByLoad(source: TextSource, router: YAMLMap, routing: SettingValue | undefined): Launch {
+  const { start, end } = placeOfNode(router);
+  return bareLaunch(
+    {
+      role: 'unchecked',
+      program: 'production-stack router',
+      isGuessing: true,
+      unchecked: `its routing logic (${routing?.value ?? 'roundrobin by default'}) looks at no blocks`,
+    },
+    routing?.span ?? { source, start, end, isExact: false },
+  );
 }
 
 /** A value of the chart that becomes a flag. */

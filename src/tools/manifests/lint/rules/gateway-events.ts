@@ -1,16 +1,18 @@
 import type { Fleet } from '../facts/fleet.js';
-import type { Finding, Fix, Rule } from '../findings/finding.js';
+import { DEFAULT_TOPIC } from '../facts/picker-sockets.js';
+import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt } from '../findings/lint-rule.js';
 import { type Launch, nameOf } from '../launches/launch.js';
 import { flagOf, isFalse } from '../launches/settings.js';
 import { textOfWord, UNKNOWN } from '../shell/words.js';
 import type { Span } from '../text/span.js';
+import { type Cure, cureBeforePicker } from './picker-cure.js';
 
 /** Workers that publish nothing before a router of others that knows only what events say. */
 export function silentBeforeGateways(
   rule: Rule,
   fleet: Fleet,
-  cureOf: (launch: Launch) => { readonly advice: string; readonly fix: Fix | undefined },
+  cureOf: (launch: Launch) => Cure,
 ): readonly Finding[] {
   const listeners = fleet.gateways.filter(({ gateway }) => gateway?.usesEvents === true);
   const [listener] = listeners;
@@ -25,7 +27,7 @@ export function silentBeforeGateways(
         : [
             findingAt(rule, silenceAt(launch), {
               message: `${nameOf(launch)} publishes no KV events, and ${listener.program} knows only what they say`,
-              ...cureOf(launch),
+              ...(cureBeforePicker(launch, listener) ?? cureOf(launch)),
               related: [{ span: listener.at, says: `${listener.program} reads KV events` }],
             }),
           ],
@@ -70,17 +72,26 @@ export function cacheless(
 
 /** A worker whose topic does not begin as the picker's subscription does: ZeroMQ hands such messages to nobody. */
 function otherTopic(rule: Rule, worker: Launch, listener: Launch): readonly Finding[] {
-  const filter = listener.gateway?.topicFilter;
+  const { gateway } = listener;
+  const filter = gateway?.topicFilter;
+  const wanted = filter === undefined ? DEFAULT_TOPIC : filter.value;
   const topic = topicOf(worker);
-  if (filter?.value === undefined || topic === undefined) return [];
-  const common = topic.isWhole ? filter.value.length : Math.min(filter.value.length, topic.text.length);
-  if (topic.text.slice(0, common) === filter.value.slice(0, common)) return [];
+  if (gateway?.kind.startsWith('llm-d') !== true || wanted === undefined || topic === undefined) return [];
+  const common = topic.isWhole ? wanted.length : Math.min(wanted.length, topic.text.length);
+  if (topic.text.slice(0, common) === wanted.slice(0, common)) return [];
+  const under =
+    topic.isWhole && topic.text === ''
+      ? 'without a topic'
+      : `under the topic ${JSON.stringify(topic.text)}${topic.isWhole ? '' : '…'}`;
   return [
     findingAt(rule, topic.span, {
-      message: `${nameOf(worker)} publishes its KV events under the topic ${JSON.stringify(topic.text)}${topic.isWhole ? '' : '…'}, and ${listener.program} subscribes to those that begin with ${JSON.stringify(filter.value)}`,
+      message: `${nameOf(worker)} publishes its KV events ${under}, and ${listener.program} subscribes to those that begin with ${JSON.stringify(wanted)}${filter === undefined ? ' by default' : ''}`,
       consequence: 'No KV event of this worker reaches the picker, and neither of them reports it.',
-      advice: `Let the topic of --kv-events-config begin with ${filter.value}, as kv@POD@MODEL does.`,
-      related: [{ span: filter.span, says: `topicFilter is ${filter.value}` }],
+      advice: `Let the topic of --kv-events-config begin with ${wanted}, as kv@POD@MODEL does.`,
+      related:
+        filter === undefined
+          ? [{ span: listener.at, says: `${listener.program} has no topicFilter` }]
+          : [{ span: filter.span, says: `topicFilter is ${wanted}` }],
     }),
   ];
 }

@@ -6,6 +6,7 @@ import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { nameOf } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { flagOf, hasHashSeed, variableOf } from '../launches/settings.js';
+import { gatewayHashes } from './gateway-hashes.js';
 import { gatewaySeeds } from './gateway-seeds.js';
 
 const seedRule: Rule = {
@@ -69,8 +70,9 @@ const algorithmRule: Rule = {
 /** `--prefix-caching-hash-algo` of engines that others compare. */
 export const hashAlgorithmDiffers: LintRule = {
   rule: algorithmRule,
-  check: (fleet) =>
-    byModel(fleet).flatMap((members) => {
+  check: (fleet) => [
+    ...gatewayHashes(algorithmRule, fleet),
+    ...byModel(fleet).flatMap((members) => {
       const all = members.map((worker) => ({
         worker,
         setting: flagOf(worker.launch, '--prefix-caching-hash-algo'),
@@ -92,6 +94,7 @@ export const hashAlgorithmDiffers: LintRule = {
             ],
       );
     }),
+  ],
 };
 
 /** vLLM engines without a wrapper that hashes again, by their model. */

@@ -1,7 +1,8 @@
 import type { Fleet } from '../facts/fleet.js';
+import { socketsOf, usesEngineKeys } from '../facts/picker-sockets.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
-import { type EventReception, type Launch, nameOf } from '../launches/launch.js';
+import { type Gateway, type Launch, nameOf } from '../launches/launch.js';
 import { flagOf } from '../launches/settings.js';
 import { textOfWord } from '../shell/words.js';
 import type { Span } from '../text/span.js';
@@ -57,11 +58,12 @@ function unaskedPlugin({ program, gateway }: Launch): readonly Finding[] {
 }
 
 function reception(picker: Launch, fleet: Fleet): readonly Finding[] {
-  const events = picker.gateway?.reception;
-  if (events === undefined) return [];
-  if (events.discoversPods === false && events.endpoint === undefined)
+  const { gateway } = picker;
+  if (gateway === undefined || (gateway.reception === undefined && gateway.release === undefined)) return [];
+  const { connects, endpoint } = socketsOf(gateway);
+  if (connects === false && endpoint === undefined && gateway.reception?.endpoint === undefined)
     return [
-      findingAt(rule, events.at, {
+      findingAt(rule, gateway.reception?.at ?? picker.at, {
         message: `${picker.program} has kvEventsConfig with discoverPods: false and no zmqEndpoint: it listens to no worker`,
         advice:
           'Set discoverPods: true with podDiscoveryConfig.socketPort as the workers publish, or zmqEndpoint: tcp://*:5557 for workers that connect to it.',
@@ -69,28 +71,34 @@ function reception(picker: Launch, fleet: Fleet): readonly Finding[] {
     ];
   return fleet.workers
     .filter(({ launch, phase }) => !launch.isDynamo && launch.backend === 'vllm' && phase !== 'prefill')
-    .flatMap(({ launch }) => unreached(picker, events, launch));
+    .flatMap(({ launch }) => unreached(picker, gateway, launch));
 }
 
 /** A worker whose socket and the picker's never meet. */
-function unreached(picker: Launch, events: EventReception, worker: Launch): readonly Finding[] {
-  const endpoint = endpointOf(worker);
-  if (endpoint === undefined) return [];
-  const { text, span, isBound, port } = endpoint;
-  const connects =
-    events.discoversPods === true || (events.discoversPods === undefined && events.podPort !== undefined);
-  const listens = events.endpoint !== undefined;
-  const related = [{ span: events.at, says: `${picker.program} has kvEventsConfig` }];
-  if (isBound && !connects && listens && events.discoversPods === false)
+function unreached(picker: Launch, gateway: Gateway, worker: Launch): readonly Finding[] {
+  const published = endpointOf(worker);
+  if (published === undefined) return [];
+  const { text, span, isBound, port } = published;
+  const { reception, release } = gateway;
+  const { connects, endpoint, podPort: wanted } = socketsOf(gateway);
+  // One that is written and not known waits somewhere, too.
+  const listens = endpoint !== undefined || reception?.endpoint !== undefined;
+  const by = release === undefined ? picker.program : `${picker.program} ${release.text}`;
+  const related = [
+    {
+      span: reception?.at ?? picker.at,
+      says: reception === undefined ? `${by} has no kvEventsConfig` : `${picker.program} has kvEventsConfig`,
+    },
+  ];
+  if (isBound && connects === false && listens)
     return [
       findingAt(rule, span, {
-        message: `${nameOf(worker)} waits for subscribers at ${text}, and ${picker.program} waits for workers at ${events.endpoint?.value ?? ''}: none of them connects`,
-        advice:
-          "Name the picker's Service in the worker's endpoint (tcp://PICKER:5557), or set discoverPods: true.",
+        message: `${nameOf(worker)} waits for subscribers at ${text}, and ${by} waits for workers at ${endpoint ?? ''}${reception?.endpoint === undefined ? ' by default' : ''}: none of them connects`,
+        advice: `Name the picker's Service in the worker's endpoint (tcp://PICKER:${/:(\d+)$/.exec(endpoint ?? '')?.[1] ?? '5557'})${usesEngineKeys(gateway) === true ? '' : ', or set discoverPods: true'}.`,
         related,
       }),
     ];
-  if (!isBound && connects && !listens)
+  if (!isBound && connects === true && !listens)
     return [
       findingAt(rule, span, {
         message: `${nameOf(worker)} connects to ${text}, and ${picker.program} listens nowhere (discoverPods, no zmqEndpoint): it connects to the pods`,
@@ -99,16 +107,22 @@ function unreached(picker: Launch, events: EventReception, worker: Launch): read
         related,
       }),
     ];
-  const wanted = events.podPort?.value;
-  if (isBound && connects && !listens && wanted !== undefined && port !== undefined && port !== wanted)
+  if (
+    isBound &&
+    connects === true &&
+    !listens &&
+    wanted !== undefined &&
+    port !== undefined &&
+    port !== wanted
+  )
     return [
       findingAt(rule, span, {
-        message: `${nameOf(worker)} publishes KV events at port ${port}, and ${picker.program} connects to port ${wanted} of the pods`,
+        message: `${nameOf(worker)} publishes KV events at port ${port}, and ${by} connects to port ${wanted} of the pods${reception?.podPort === undefined ? ' by default' : ''}`,
         advice: `Set podDiscoveryConfig.socketPort to ${port}, or the port of --kv-events-config to ${wanted}.`,
         related:
-          events.podPort === undefined
+          reception?.podPort === undefined
             ? related
-            : [{ span: events.podPort.span, says: `socketPort is ${wanted}` }],
+            : [{ span: reception.podPort.span, says: `socketPort is ${wanted}` }],
       }),
     ];
   return [];
@@ -116,7 +130,7 @@ function unreached(picker: Launch, events: EventReception, worker: Launch): read
 
 /**
  * Where a vLLM worker publishes, as far as it is written whole. vLLM binds an endpoint that names
- * no host (`*`, `::`), and connects to any other (`vllm/distributed/kv_events.py`). Port 0 is any.
+ * no host (`*`, `::`, and by default `tcp://*:5557`), and connects to any other (`vllm/distributed/kv_events.py`). Port 0 is any.
  */
 function endpointOf(launch: Launch):
   | {
@@ -128,7 +142,9 @@ function endpointOf(launch: Launch):
   | undefined {
   const config = flagOf(launch, '--kv-events-config');
   const text = config === undefined ? '' : textOfWord(config);
-  const [, endpoint] = /"endpoint"\s*:\s*"(tcp:\/\/[^"\\]*)"/.exec(text) ?? [];
+  const [, written] = /"endpoint"\s*:\s*"(tcp:\/\/[^"\\]*)"/.exec(text) ?? [];
+  const isLeftOut = config?.value !== undefined && !text.includes('"endpoint"');
+  const endpoint = isLeftOut ? 'tcp://*:5557' : written;
   if (
     config === undefined ||
     endpoint === undefined ||

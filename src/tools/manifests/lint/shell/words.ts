@@ -1,5 +1,13 @@
 import type { Span } from '../text/span.js';
 
+/** What is known of a text that depends on something known only at run time. */
+export interface KnownParts {
+  readonly prefix: string;
+  readonly suffix: string;
+  /** All of it, with `UNKNOWN` in each place that is not known; absent where there is one such place. */
+  readonly text?: string;
+}
+
 /** A word of a command as its program gets it. */
 export interface Word {
   /** Undefined when it depends on something that is known only at run time. */
@@ -8,9 +16,7 @@ export interface Word {
   /** Whether it may stand for any number of further arguments: `$EXTRA_ARGS`, `"$@"`. */
   readonly mayBeMore: boolean;
   /** What is known of a word without a value: `--block-size=` of `--block-size=$SIZE`, `/agg.yaml` of `$DIR/agg.yaml`. */
-  readonly known?: { readonly prefix: string; readonly suffix: string };
-  /** All of such a text, with `UNKNOWN` in it, where it is long enough to be a script. */
-  readonly text?: string;
+  readonly known?: KnownParts;
 }
 
 /** Stands in texts for what is known only at run time. No manifest has it: it is for private use. */
@@ -23,27 +29,32 @@ const MAX_WORD_LENGTH = 128 * 1024;
 export function wordOfText(text: string, span: Span, mayBeMore: boolean): Word {
   const first = text.indexOf(UNKNOWN);
   if (first === -1) return { value: text, span, mayBeMore: false };
-  const known = { prefix: text.slice(0, first), suffix: text.slice(text.lastIndexOf(UNKNOWN) + 1) };
-  return {
-    value: undefined,
-    span: { ...span, isExact: false },
-    mayBeMore,
-    known,
-    ...(/\S\s+\S/.test(text) ? { text } : {}),
-  };
+  return { value: undefined, span: { ...span, isExact: false }, mayBeMore, known: knownParts(text) };
+}
+
+/** The parts of a text that has `UNKNOWN` in it. */
+function knownParts(text: string): KnownParts {
+  const first = text.indexOf(UNKNOWN);
+  const last = text.lastIndexOf(UNKNOWN);
+  const ends = { prefix: text.slice(0, first), suffix: text.slice(last + 1) };
+  return first === last ? ends : { ...ends, text };
+}
+
+/** Those behind its first characters, which are known. */
+export function cutParts(parts: KnownParts | undefined, from: number): KnownParts {
+  const { prefix = '', suffix = '', text } = parts ?? {};
+  return { prefix: prefix.slice(from), suffix, ...(text === undefined ? {} : { text: text.slice(from) }) };
 }
 
 /** The text of a word, with `UNKNOWN` for what is not known of it. */
 export function textOfWord({
   value,
   known,
-  text,
 }: {
   readonly value: string | undefined;
   readonly known?: Word['known'] | undefined;
-  readonly text?: string | undefined;
 }): string {
-  return value ?? text ?? `${known?.prefix ?? ''}${UNKNOWN}${known?.suffix ?? ''}`;
+  return value ?? known?.text ?? `${known?.prefix ?? ''}${UNKNOWN}${known?.suffix ?? ''}`;
 }
 
 /** `UNKNOWN` for what no program could be given: variables in variables grow beyond any measure. */

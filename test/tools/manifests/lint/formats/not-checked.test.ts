@@ -109,6 +109,38 @@ schedulingProfiles: [{name: default, plugins: [{pluginRef: precise-prefix-cache-
     ]);
   });
 
+  it.each([
+    ['{}', 'the configuration of its picker is not in these files'],
+    ['{template: {containers: []}}', 'the configuration of its picker is not in these files'],
+  ])('a service of KServe with a picker of the cluster: %s', (scheduler, reason) => {
+    const text = `kind: LLMInferenceService
+metadata: {name: x}
+spec:
+  router: {scheduler: ${scheduler}}
+  template: {containers: [{name: main, image: "vllm/vllm-openai:v0.19.0", args: [--block-size, "16"]}]}
+`;
+    expect(seen({ file: 'x.yaml', text })).toEqual([`1 × vllm, ${reason}`]);
+    expect(seen({ file: 'x.yaml', text: text.replace(/ {2}router.*\n/, '') })).toEqual([
+      '1 × vllm, no router is beside it in these files',
+    ]);
+  });
+
+  it.each([
+    ['{routingLogic: session}', 'session'],
+    ['{enableRouter: true}', 'roundrobin by default'],
+  ])('models of a production stack whose router goes by load: %s', (router, logic) => {
+    const text = `servingEngineSpec: {modelSpec: [{name: a, repository: vllm/vllm-openai, modelURL: m}]}
+routerSpec: ${router}
+`;
+    expect(seen({ file: 'values.yaml', text })).toEqual([
+      `1 × production-stack router, its routing logic (${logic}) looks at no blocks`,
+      '1 × vllm, the router beside it asks nothing of it: it guesses, or goes by load',
+    ]);
+    expect(seen({ file: 'values.yaml', text: text.replace(router, '{enableRouter: false}') })).toEqual([
+      '1 × vllm, no router is beside it in these files',
+    ]);
+  });
+
   it('a worker whose size is not written, beside a router that needs one', () => {
     const text = 'python3 -m dynamo.vllm --model m &\npython3 -m dynamo.frontend --router-mode kv\n';
     expect(seen({ file: 'x.sh', text })).toEqual([

@@ -187,7 +187,7 @@ plugins:
 
   it.each([
     ['kv-events', 'publishes its KV events under the topic "kv-events", and'],
-    ['', 'publishes its KV events under the topic "", and'],
+    ['', 'publishes its KV events without a topic, and'],
     ['events@$(POD_IP)@m', 'publishes its KV events under the topic "events@"…, and'],
   ])('reaches it only where it begins as its subscription: %s', (topic, words) => {
     const { findings } = inspect({ 'x.yaml': picker('kv@') + worker(events(topic)) });
@@ -203,11 +203,14 @@ plugins:
     },
   );
 
-  it('is not compared without a subscription, and an empty one takes all', () => {
+  it('has to begin with kv@ where no subscription is written, and an empty one takes all', () => {
+    const unwritten = picker('kv@').replace(/ {4}kvEvents.*\n/, '');
     expect(found({ 'x.yaml': picker('') + worker(events('x')) })).toEqual([]);
-    expect(found({ 'x.yaml': picker('kv@').replace(/ {4}kvEvents.*\n/, '') + worker(events('x')) })).toEqual(
-      [],
-    );
+    expect(found({ 'x.yaml': unwritten + worker(events('kv@pod@m')) })).toEqual([]);
+    const { findings } = inspect({ 'x.yaml': unwritten + worker(events('x')) });
+    expect(findings).toMatchObject([
+      { ruleId: 'kv-events-off', line: 17, message: expect.stringContaining('begin with "kv@" by default') },
+    ]);
   });
 });
 

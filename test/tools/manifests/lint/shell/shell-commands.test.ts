@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readShellCommands } from '../../../../../src/tools/manifests/lint/shell/shell-commands.js';
+import { textOfWord } from '../../../../../src/tools/manifests/lint/shell/words.js';
 import type { InnerText } from '../../../../../src/tools/manifests/lint/text/scalar-text.js';
 import type { Located } from '../../../../../src/tools/manifests/lint/text/span.js';
 
@@ -111,8 +112,8 @@ describe('the commands of a script', () => {
   it('knows the beginning of a text that a branch may have made longer', () => {
     const script = 'C="a --b 1"\nif x; then C="$C --c"; fi\n';
     expect(read(`${script}$C`).at(-1)).toEqual(['a', '--b', '1', undefined]);
-    const words = readShellCommands(inner(`${script}eval "$C"`), new Map()).at(-1)?.words;
-    expect(words?.[1]?.text).toMatch(/^a --b 1 ./);
+    const [, word] = readShellCommands(inner(`${script}eval "$C"`), new Map()).at(-1)?.words ?? [];
+    expect(word === undefined ? '' : textOfWord(word)).toMatch(/^a --b 1 ./);
     expect(read('C="a --b 1"\nif x; then C="--c $C"; fi\n$C').at(-1)).toEqual([undefined]);
   });
 

@@ -1,0 +1,265 @@
+import { describe, expect, it } from 'vitest';
+import { found, inspect } from '../support.js';
+
+interface Picker {
+  readonly tag?: string;
+  readonly parameters?: string;
+}
+
+/** llm-d's picker in a Deployment, with its configuration in a ConfigMap. */
+function picker({ tag = 'v0.3.2', parameters = '' }: Picker = {}, name = 'epp'): string {
+  return `kind: ConfigMap
+metadata: {name: ${name}}
+data:
+  c.yaml: |
+    apiVersion: inference.networking.x-k8s.io/v1alpha1
+    kind: EndpointPickerConfig
+    plugins:
+    - type: precise-prefix-cache-scorer
+      parameters:
+        tokenProcessorConfig: {blockSize: 16, hashSeed: "42"}
+${parameters === '' ? '' : `        ${parameters}\n`}---
+kind: Deployment
+metadata: {name: ${name}}
+spec:
+  template:
+    spec:
+      containers:
+      - {name: epp, image: "ghcr.io/llm-d/llm-d-inference-scheduler:${tag}", args: [--configFile, /config/c.yaml]}
+---
+`;
+}
+
+const HASH = ', --prefix-caching-hash-algo, sha256_cbor';
+
+function worker(events: string, more = HASH, model = 'Qwen/Qwen3-8B', env = ''): string {
+  const config = events === '' ? '' : `, --kv-events-config, '${events}'`;
+  return `kind: Deployment
+metadata: {name: vllm}
+spec:
+  template:
+    spec:
+      containers:
+      - name: vllm
+        image: vllm/vllm-openai:v0.19.0
+        command: [vllm, serve, ${model}]
+        args: [--block-size, "16"${more}${config}]
+        env: [{name: PYTHONHASHSEED, value: "42"}${env}]
+---
+`;
+}
+
+const events = (endpoint: string, topic = 'kv@pod@Qwen/Qwen3-8B'): string =>
+  JSON.stringify({
+    enable_kv_cache_events: true,
+    publisher: 'zmq',
+    endpoint,
+    ...(topic === '' ? {} : { topic }),
+  });
+
+const advice = (files: Readonly<Record<string, string>>): string | undefined =>
+  inspect(files).findings[0]?.advice;
+
+describe("the sockets of llm-d's picker", () => {
+  it.each(['v0.2.1', 'v0.3.2', 'v0.4.0'])('wait at tcp://*:5557 by default in %s', (tag) => {
+    const precise =
+      tag === 'v0.2.1'
+        ? picker({ tag }).replace('precise-', '').replace('tokenP', 'mode: cache_tracking\n        tokenP')
+        : picker({ tag });
+    expect(found({ 'a.yaml': precise + worker(events('tcp://epp:5557')) })).toEqual([]);
+    const { findings } = inspect({ 'a.yaml': precise + worker(events('tcp://*:5557')) });
+    expect(findings).toMatchObject([
+      {
+        ruleId: 'picker-index-empty',
+        message: expect.stringContaining(`${tag} waits for workers at tcp://*:5557 by default`),
+      },
+    ]);
+    expect(findings[0]?.advice).not.toContain('discoverPods');
+  });
+
+  it.each(['v0.5.0', 'v0.8.0-rc.1'])('connect to port 5557 of the pods by default in %s', (tag) => {
+    expect(found({ 'a.yaml': picker({ tag }) + worker(events('tcp://*:5557'), '') })).toEqual([]);
+    expect(found({ 'a.yaml': picker({ tag }) + worker(events('tcp://*:5556'), '') })).toEqual([
+      'picker-index-empty a.yaml:29 error',
+    ]);
+    expect(found({ 'a.yaml': picker({ tag }) + worker(events('tcp://epp:5557'), '') })).toEqual([
+      'picker-index-empty a.yaml:29 error',
+    ]);
+  });
+
+  it('are not known without a release', () => {
+    for (const endpoint of ['tcp://*:5556', 'tcp://epp:5557'])
+      expect(found({ 'a.yaml': picker({ tag: 'latest' }) + worker(events(endpoint), '') })).toEqual([]);
+  });
+
+  it('meet the port of a worker whose topic has unknown parts', () => {
+    const parameters = 'kvEventsConfig: {discoverPods: true, podDiscoveryConfig: {socketPort: 5558}}';
+    const env =
+      ', {name: EP, value: "tcp://*:5557"}, {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}, {name: P, valueFrom: {}}';
+    const at = (topic: string): readonly string[] =>
+      found({
+        'a.yaml':
+          picker({ tag: 'v0.8.0', parameters }) + worker(events('$(EP)', topic), '', 'Qwen/Qwen3-8B', env),
+      });
+    expect(at('kw@$(POD_IP):$(P)@Qwen/Qwen3-8B')).toEqual([
+      'kv-events-off a.yaml:30 error',
+      'picker-index-empty a.yaml:30 error',
+    ]);
+    expect(at('kv@$(POD_IP):$(P)@Qwen/Qwen3-8B')).toEqual(['picker-index-empty a.yaml:30 error']);
+  });
+});
+
+describe("a worker that publishes nothing before llm-d's picker", () => {
+  it('learns the address at which this picker listens, and gets no fix that would not work', () => {
+    const files = { 'a.yaml': picker({ tag: 'v0.3.2' }) + worker('') };
+    expect(found(files)).toEqual(['kv-events-off a.yaml:28 error']);
+    expect(inspect(files).findings[0]?.fix).toBeUndefined();
+    expect(advice(files)).toContain('"endpoint":"tcp://PICKER:5557","topic":"kv@$(POD_IP)@MODEL"');
+    expect(advice(files)).toContain('the picker waits at tcp://*:5557');
+  });
+
+  it('learns the port to which this picker connects, and who has it', () => {
+    const parameters = 'kvEventsConfig: {discoverPods: true, podDiscoveryConfig: {socketPort: 5600}}';
+    const of = (env: string): string | undefined =>
+      advice({ 'a.yaml': picker({ tag: 'v0.7.0', parameters }) + worker('', '', 'm', env) });
+    expect(of('')).toContain('"endpoint":"tcp://*:5600"');
+    expect(of('')).not.toContain('has port');
+    expect(of(', {name: VLLM_NIXL_SIDE_CHANNEL_PORT, value: "5600"}')).toContain(
+      'VLLM_NIXL_SIDE_CHANNEL_PORT has port 5600 in this pod',
+    );
+  });
+
+  it('learns both where the release is not known', () => {
+    expect(advice({ 'a.yaml': picker({ tag: 'latest' }) + worker('') })).toContain(
+      'where it connects to pods',
+    );
+  });
+});
+
+describe("the hashes of workers before llm-d's picker", () => {
+  const front = 'tcp://epp:5557';
+  it.each(['builtin', 'sha256', 'xxhash'])('are not found by 0.2 to 0.4: %s', (algorithm) => {
+    const more = `, --prefix-caching-hash-algo, ${algorithm}`;
+    expect(found({ 'a.yaml': picker() + worker(events(front), more) })).toEqual([
+      'hash-algorithm-differs a.yaml:29 error',
+    ]);
+  });
+
+  it('are not found by default', () => {
+    expect(found({ 'a.yaml': picker() + worker(events(front), '') })).toEqual([
+      'hash-algorithm-differs a.yaml:28 error',
+    ]);
+  });
+
+  it.each([
+    ', --prefix-caching-hash-algo, sha256_cbor',
+    ', --prefix-caching-hash-algo=sha256_cbor_64bit',
+    ', $(MORE)',
+  ])('are found, or may be: %s', (more) => {
+    const env = ', {name: MORE, valueFrom: {}}';
+    expect(found({ 'a.yaml': picker() + worker(events(front), more, 'Qwen/Qwen3-8B', env) })).toEqual([]);
+  });
+
+  it('are nothing to a picker with keys of its own, nor is the seed', () => {
+    const other = (tag: string): readonly string[] =>
+      found({ 'a.yaml': picker({ tag }).replace('"42"', '"7"') + worker(events('tcp://*:5557'), '') });
+    expect(other('v0.6.1')).toEqual([]);
+    expect(other('latest')).toEqual(['hash-seed-differs a.yaml:10 warning']);
+  });
+
+  it('have the seed of a picker that makes them itself', () => {
+    expect(found({ 'a.yaml': picker().replace('"42"', '"7"') + worker(events(front)) })).toEqual([
+      'hash-seed-differs a.yaml:10 error',
+    ]);
+  });
+});
+
+describe("the model of llm-d's picker", () => {
+  const parameters = (model: string): string =>
+    `indexerConfig: {tokenizersPoolConfig: {modelName: ${model}}}`;
+  const of = (tokenizer: string, model: string, tag = 'v0.7.0', more = ''): readonly string[] =>
+    found({
+      'a.yaml':
+        picker({ tag, parameters: parameters(tokenizer) }) +
+        worker(events('tcp://*:5557', `kv@pod@${model}`), more, model),
+    });
+
+  it.each([
+    ['Qwen/Qwen3-32B', 'meta-llama/Llama-3.2-3B-Instruct'],
+    ['meta-llama/Llama-2-7b-chat-hf', 'meta-llama/Meta-Llama-3.1-8B-Instruct'],
+    ['deepseek-ai/DeepSeek-V3', 'openai/gpt-oss-120b'],
+  ])('is of another family: %s before %s', (tokenizer, model) => {
+    expect(of(tokenizer, model)).toEqual(['picker-model-differs a.yaml:29 warning']);
+    expect(of(tokenizer, model, 'latest')).toEqual(['picker-model-differs a.yaml:29 warning']);
+    // Those releases take the tokenizer of the request's model.
+    expect(of(tokenizer, model, 'v0.3.2', HASH)).not.toContain('picker-model-differs a.yaml:29 warning');
+  });
+
+  it.each([
+    ['Qwen/Qwen3-32B', 'Qwen/Qwen3-32B'],
+    ['Qwen/Qwen3-32B', 'RedHatAI/Qwen3-8B-FP8-dynamic'],
+    ['Qwen/Qwen3-32B', 'Qwen/Qwen3-0.6B'],
+    ['meta-llama/Llama-3.1-70B-Instruct', 'RedHatAI/Meta-Llama-3.3-70B-Instruct-FP8'],
+    ['meta-llama/Llama-3.1-8B', 'deepseek-ai/DeepSeek-R1-Distill-Llama-8B'],
+    ['Qwen/Qwen3-32B', '/models/llama'],
+    ['Qwen/Qwen3-32B', 'llama'],
+    ['$MODEL', 'meta-llama/Llama-3.2-3B-Instruct'],
+  ])('may be the same: %s before %s', (tokenizer, model) => {
+    expect(of(tokenizer, model)).toEqual([]);
+  });
+
+  it('is that of a tokenizer that the worker is given', () => {
+    expect(of('Qwen/Qwen3-32B', 'own/llama-tune', 'v0.7.0', ', --tokenizer, Qwen/Qwen3-8B')).toEqual([]);
+  });
+
+  const named = (topic: string, more: string): readonly string[] =>
+    found({ 'a.yaml': picker({ tag: 'v0.7.0' }) + worker(events('tcp://*:5557', topic), more) });
+
+  it('of events is a name that the worker serves', () => {
+    expect(named('kv@pod@Qwen/Qwen3-8B', ', --served-model-name, chat')).toEqual([
+      'picker-model-differs a.yaml:29 warning',
+    ]);
+    expect(named('kv@pod@Qwen/Qwen3-32B', '')).toEqual(['picker-model-differs a.yaml:29 warning']);
+  });
+
+  it.each([
+    ['kv@pod@chat', ', --served-model-name, chat'],
+    ['kv@pod@Qwen/Qwen3-8B', ', --served-model-name, chat, Qwen/Qwen3-8B'],
+    ['kv@pod@Qwen/Qwen3-8B', ', --served-model-name, $(NAME)'],
+    ['kv@pod@$MODEL', ''],
+    ['kv@', ''],
+  ])('of events is not doubted: %s with %s', (topic, more) => {
+    expect(named(topic, more).filter((one) => one.startsWith('picker-model'))).toEqual([]);
+  });
+});
+
+describe('a picker that guesses', () => {
+  const guess = picker({ tag: 'v0.2.1' }, 'guess').replace('precise-', '');
+  const tracking = picker({ tag: 'v0.2.1' })
+    .replace('precise-', '')
+    .replace('tokenP', 'mode: cache_tracking\n        tokenP');
+  const silent = worker('');
+
+  it('is the router of its own file, and of its own kustomization', () => {
+    expect(found({ 'x/model.yaml': guess + silent, 'x/epp.yaml': tracking })).toEqual([]);
+    const kustomization = 'kind: Kustomization\nresources: [model.yaml]\n';
+    expect(
+      found({
+        'x/model.yaml': guess + silent,
+        'x/epp.yaml': tracking,
+        'x/kustomization.yaml': kustomization,
+      }),
+    ).toEqual([]);
+    expect(found({ 'x/model.yaml': silent, 'x/epp.yaml': tracking })).toEqual([
+      'kv-events-off x/model.yaml:9 error',
+    ]);
+  });
+
+  it('is said to be the reason why nothing is compared', () => {
+    const { notChecked } = inspect({ 'x/model.yaml': guess + silent });
+    expect(notChecked.map(({ program, reason }) => `${program}: ${reason}`)).toEqual([
+      'llm-d endpoint picker: it guesses from its own decisions, with blocks of its own',
+      'vllm: the router beside it asks nothing of it: it guesses, or goes by load',
+    ]);
+  });
+});

@@ -9,6 +9,7 @@ import { readPoolFacts } from './facts/pools.js';
 import type { Finding } from './findings/finding.js';
 import { MAX_RELATED } from './findings/lint-rule.js';
 import type { NamedText } from './fixes/apply-fixes.js';
+import { SharedPlaces } from './fixes/shared-places.js';
 import { POOL_RULES } from './rules/pools.js';
 import { findClosedSideChannels } from './rules/side-channel-closed.js';
 import { findUnreadable, type LeftOut } from './rules/unreadable.js';
@@ -62,8 +63,18 @@ export function inspectFiles(
     shellFiles.map(({ file, text }) => ({ file, text, placeOf: placesIn(text) })),
     overlays,
   );
-  for (const { check } of FLEET_RULES)
-    findings.push(...fleets.flatMap((fleet) => check(fleet, fleets).map((finding) => asOf(fleet, finding))));
+  const found = FLEET_RULES.flatMap(({ check }) =>
+    fleets.flatMap((fleet) =>
+      check(fleet, fleets).map((finding) => ({ fleet, finding: asOf(fleet, finding) })),
+    ),
+  );
+  const shellTexts = new Map(shellFiles.map(({ file, text }) => [file, text]));
+  findings.push(
+    ...new SharedPlaces(fleets).withOwnFixes(
+      found,
+      (file) => shellTexts.get(file) ?? material.tree.textAt(file)?.value,
+    ),
+  );
   const alone = <T extends { readonly source: TextSource }>(all: readonly T[]): readonly T[] =>
     all.filter(({ source }) => !overlays.files.has(posix.normalize(source.file)));
   const pools = [...alone(material.pools), ...overlays.programs.flatMap((one) => one.pools)];

@@ -4,10 +4,10 @@ import { addTo } from '../../../../core/data/group-by.js';
 import type { PodSite } from '../../pod-site.js';
 import type { DynamoVersion } from '../launches/dynamo-version.js';
 import { type Launch, nameOf } from '../launches/launch.js';
-import { readLaunches, readScriptLaunches } from '../launches/read-launches.js';
-import { variableOf } from '../launches/settings.js';
+import { readLaunches, readScriptSets } from '../launches/read-launches.js';
 import type { TextSource } from '../text/span.js';
 import { withoutOtherBranches } from './branches.js';
+import { withDiscovery } from './discovery.js';
 import type { Material } from './material.js';
 import { NO_OVERLAYS, type Overlays } from './overlays.js';
 import { withOwnRouters } from './own-routers.js';
@@ -40,9 +40,10 @@ export interface Fleet {
 
 /**
  * The fleets of what was read. A graph of Dynamo is one fleet, or one for each
- * of its Dynamo namespaces; other workloads of one deployment are together by their Kubernetes and Dynamo
- * namespace (see `readViews`); a script is one fleet, and so are
- * scripts of one folder of which one names the addresses of the others (see `joinedScripts`). Nothing is ever compared across two.
+ * of its Dynamo namespaces; other workloads of one deployment are together by their Kubernetes
+ * namespace (see `readViews`); a script is one, and so are scripts of one folder of which one names the
+ * addresses of the others (see `joinedScripts`); and all of them are apart where Dynamo keeps them apart
+ * (see `withDiscovery`). Nothing is ever compared across two.
  * What an overlay builds is looked at as it builds it, and its files are left out.
  */
 export function readFleets(
@@ -103,20 +104,25 @@ export function readFleets(
     }
     for (const [index, set] of sets.entries()) for (const launch of set) addOwn(`set ${index}`, launch);
   }
-  const started = scripts.map((script) => ({
-    file: script.file,
-    launches: readScriptLaunches(script, material),
+  const started = scripts.map((script) => ({ file: script.file, sets: readScriptSets(script, material) }));
+  for (const [index, { sets }] of started.entries())
+    for (const [part, set] of sets.entries()) add(groups, `script ${index}/${part}`, set);
+  // Of programs that run one after the other it is not known which of them another script means.
+  const whole = started.map(({ file, sets: [set = [], ...more] }) => ({
+    file,
+    launches: more.length === 0 ? set : [],
   }));
-  for (const [index, { launches }] of started.entries()) add(groups, `script ${index}`, launches);
-  for (const [index, launches] of joinedScripts(started).entries()) add(groups, `scripts ${index}`, launches);
-  return [...groups].flatMap(([key, group]) => {
-    const ways = withoutOtherBranches(group);
-    return ways.map((launches) => ({
-      ...toFleet(launches, material.platformVersion),
-      overlay: overlayOf.get(key),
-      isOneWay: ways.length > 1,
-    }));
-  });
+  for (const [index, launches] of joinedScripts(whole).entries()) add(groups, `scripts ${index}`, launches);
+  return [...groups].flatMap(([key, group]) =>
+    withDiscovery(group).flatMap((together) => {
+      const ways = withoutOtherBranches(together);
+      return ways.map((launches) => ({
+        ...toFleet(launches, material.platformVersion),
+        overlay: overlayOf.get(key),
+        isOneWay: ways.length > 1,
+      }));
+    }),
+  );
 }
 
 /** Whether what routes in a file is of a chart's values: a manifest has its own workers beside it. */
@@ -133,9 +139,8 @@ function graphOf(site: PodSite, graphs: Map<YAMLMap, number>): string {
 
 function namespaceOf(launch: Launch): string {
   const { site } = launch;
-  const dynamo = site?.dynamoNamespace ?? variableOf(launch, 'DYN_NAMESPACE')?.value ?? '';
   const graph = site?.labels.get('nvidia.com/dynamo-graph-deployment-name') ?? '';
-  return `${site?.namespace ?? launch.namespace ?? ''}/${graph}/${dynamo}`;
+  return `${site?.namespace ?? launch.namespace ?? ''}/${graph}`;
 }
 
 function toFleet(launches: readonly Launch[], platformVersion: DynamoVersion | undefined): Fleet {

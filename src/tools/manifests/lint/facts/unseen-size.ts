@@ -58,7 +58,10 @@ function inValue({ name, span }: SettingValue): UnseenSize {
 
 function inFile(setting: SettingValue): UnseenSize {
   const { name, span } = setting;
-  const path = textOfWord(setting).replaceAll(UNKNOWN, '…').slice(0, MAX_PATH_LENGTH);
+  const path = textOfWord(setting)
+    .replaceAll(UNKNOWN, '…')
+    .replace(/^\.\/\.\//, './')
+    .slice(0, MAX_PATH_LENGTH);
   if (path === '' || path === '…')
     return { says: `takes its block size from the file of ${name}, which is not among these`, span };
   const says = `takes its block size from ${path} (${name}), which is not among these files`;

@@ -1,5 +1,6 @@
 import { isSeq, type YAMLMap } from 'yaml';
 import type { TextEdit } from '../../text-edit.js';
+import { YamlAccess } from '../../yaml-access.js';
 import type { Fix } from '../findings/finding.js';
 import type { Launch } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
@@ -60,12 +61,22 @@ export function addVariable(
     return undefined;
   }
   const { node, isThere } = ownValue(chosen.map, chosen.key);
+  if (isMerged(launch, chosen.map, chosen.key)) return undefined;
   const edit = isThere
     ? isSeq(node)
       ? appendItems(source.text, node, [item])
       : undefined
     : addList(source.text, chosen.map, chosen.key, [item]);
   return fixOf(launch, says, edit);
+}
+
+/** Whether a mapping has a list by a merge key alone: one of its own would hide all that is in it. */
+function isMerged({ site }: Launch, map: YAMLMap, key: string): boolean {
+  return (
+    site !== undefined &&
+    !ownValue(map, key).isThere &&
+    new YamlAccess(site.document).get(map, key) !== undefined
+  );
 }
 
 function listNames(map: YAMLMap, key: string): readonly string[] {
@@ -96,6 +107,7 @@ export function addArguments(launch: Launch, args: readonly string[], says: stri
   }
   const key = container.args.length > 0 ? 'args' : 'command';
   const { node, isThere } = ownValue(container.node, key);
+  if (isMerged(launch, container.node, key)) return undefined;
   const items = args.map((arg): ListItem => ({ lines: [scalarOf(arg)], flow: JSON.stringify(arg) }));
   const edit = isThere
     ? isSeq(node)

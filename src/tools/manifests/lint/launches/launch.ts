@@ -146,6 +146,8 @@ export interface Gateway {
 export interface PathSetting {
   readonly value: string | undefined;
   readonly known?: Word['known'] | undefined;
+  /** Where it is written. */
+  readonly span?: Span;
 }
 
 /** How a process is called in messages: with its place in the deployment. */

@@ -1,6 +1,7 @@
 import { ENGINES } from '../../../../engines/catalogue/engines.js';
 import type { EngineDescriptor } from '../../../../engines/descriptor/engine-descriptor.js';
 import type { Word } from '../shell/words.js';
+import { type EnvInFront, envInFront } from './env-in-front.js';
 import type { Backend, Launch } from './launch.js';
 
 /** What a program is, before its arguments are looked at. */
@@ -12,8 +13,8 @@ export interface FoundProgram {
   /** Its words: `python3`, `-m`, `dynamo.frontend`. */
   readonly at: readonly Word[];
   readonly args: readonly Word[];
-  /** Variables that `env` in front of it gives. */
-  readonly env: ReadonlyMap<string, Word>;
+  /** What the words in front of it do to its variables. */
+  readonly inFront: EnvInFront;
   readonly isGated: boolean;
   /** The command that `kv-accord exec` starts. */
   readonly child: readonly Word[] | undefined;
@@ -116,7 +117,7 @@ export function findProgram(words: readonly Word[]): FoundProgram | undefined {
   for (let index = 0; index < Math.min(words.length, MAX_WORDS_IN_FRONT); index += 1) {
     const found = programAt(words, index);
     if (found !== undefined) {
-      return { ...found, env: envInFront(words.slice(0, index)), isGated: false };
+      return { ...found, inFront: envInFront(words.slice(0, index)), isGated: false };
     }
   }
   return undefined;
@@ -208,23 +209,6 @@ function ownCommand(
 function moduleProgram(module: string): Program | undefined {
   const name = module.replace(/\.(?:__main__|main|unified_main)$/, '');
   return Object.hasOwn(MODULES, name) ? MODULES[name] : undefined;
-}
-
-/** The assignments of `env A=b program`. */
-function envInFront(words: readonly Word[]): ReadonlyMap<string, Word> {
-  const env = new Map<string, Word>();
-  if (!words.some((word) => baseName(word) === 'env')) {
-    return env;
-  }
-  for (const word of words) {
-    const match = /^([A-Za-z_]\w*)=(.*)$/s.exec(word.value ?? '');
-    if (match?.[1] !== undefined) {
-      const { span } = word;
-      const start = span.start + match[1].length + 1;
-      env.set(match[1], { ...word, value: match[2], span: span.isExact ? { ...span, start } : span });
-    }
-  }
-  return env;
 }
 
 function baseName(word: Word | undefined): string {

@@ -1,20 +1,27 @@
-import type { YAMLMap } from 'yaml';
 import { ENGINES } from '../../../../engines/catalogue/engines.js';
 import type { ContainerSite, PlacedText, PodSite } from '../../pod-site.js';
 import { YamlAccess } from '../../yaml-access.js';
-import { readShellCommands } from '../shell/shell-commands.js';
+import { readShellCommands, type ShellCommand } from '../shell/shell-commands.js';
 import { textOfWord, type Word } from '../shell/words.js';
 import { type InnerText, locateScalar, scalarText, textOf, wholeText } from '../text/scalar-text.js';
 import type { Located, Span, TextSource } from '../text/span.js';
+import { componentDefault, variableWord } from './component-default.js';
 import { withConfigFile } from './config-file.js';
 import { readContainerRun } from './container-run.js';
 import { dynamoVersionOf } from './dynamo-version.js';
 import { expand, wordOf } from './expand-variables.js';
 import type { Launch } from './launch.js';
 import { presetWords } from './preset-words.js';
-import { findProgram, type Program } from './programs.js';
+import { findProgram } from './programs.js';
 import { shellScript } from './shell-script.js';
-import { type Library, type Surroundings, treeFileAt, withWritten } from './surroundings.js';
+import {
+  fileInContainer,
+  type Library,
+  pathOf,
+  type Surroundings,
+  treeFileAt,
+  withWritten,
+} from './surroundings.js';
 import { unchecked, uncheckedContainer } from './unchecked-launches.js';
 import { uncheckedCommand, uncheckedImage } from './unchecked-programs.js';
 import { mayHideArgs } from './unseen-args.js';
@@ -36,8 +43,8 @@ export function readLaunches(file: TextSource, site: PodSite, library: Library):
     : found;
 }
 
-/** The programs of a shell script. */
-export function readScriptLaunches(source: TextSource, { tree }: Library): readonly Launch[] {
+/** The programs of a shell script: those that run at one time, as far as it ends them itself. */
+export function readScriptSets(source: TextSource, { tree }: Library): readonly (readonly Launch[])[] {
   const surroundings: Surroundings = {
     source,
     site: undefined,
@@ -46,8 +53,18 @@ export function readScriptLaunches(source: TextSource, { tree }: Library): reado
     hasUnseenEnv: false,
     image: undefined,
     fileAt: treeFileAt(tree, source.file, true),
+    imageFileAt: treeFileAt(tree, source.file, false),
+    givenAt: (path) => tree.givenFor(path),
   };
-  return scriptLaunches(wholeText(source), surroundings, 0);
+  const runs = scriptRuns(wholeText(source), surroundings, 0);
+  const sets: (readonly Launch[])[] = [];
+  let running: typeof runs = [];
+  for (const run of runs) {
+    const alive = running.filter(({ number }) => !run.ended.has(number));
+    if (alive.length < running.length) sets.push(running.flatMap(({ launches }) => launches));
+    running = [...alive, run];
+  }
+  return [...sets, running.flatMap(({ launches }) => launches)];
 }
 
 /** A container that no pod spec describes: of a compose file, or one that a chart makes. */
@@ -159,17 +176,6 @@ function isMain({ list, name }: ContainerSite): boolean {
   return list === 'mainContainer' || name === 'main';
 }
 
-/** A variable of a container; its value is undefined where the manifest does not have it. */
-function variableWord(
-  source: TextSource,
-  { range }: YAMLMap,
-  located: Pick<Word, 'value' | 'span'> | undefined,
-): Word {
-  const [start = 0, end = 0] = range ?? [];
-  const unseen = { value: undefined, span: { source, start, end, isExact: false } };
-  return { ...(located ?? unseen), mayBeMore: false };
-}
-
 function isCommand(words: readonly Word[], surroundings: Surroundings): boolean {
   return (
     commandLaunches(words, surroundings, 'items', MAX_SHELL_DEPTH, () => undefined).length > 0 ||
@@ -194,66 +200,37 @@ function entrypointOf(image: string | undefined): readonly string[] | undefined 
   return engine?.launch?.images[name];
 }
 
-/** Components whose program the operator knows by their type. */
-const DEFAULT_PROGRAMS: Readonly<Record<string, Program | undefined>> = {
-  frontend: { role: 'frontend', program: 'dynamo.frontend', backend: undefined, isDynamo: true },
-  epp: { role: 'picker', program: 'endpoint picker', backend: undefined, isDynamo: true },
-};
-
-/** What Dynamo's operator starts for a component that names no program. */
-function componentDefault(
-  source: TextSource,
-  site: PodSite,
-  container: ContainerSite | undefined,
-  containerEnv: ReadonlyMap<string, Word>,
-  hasUnseenEnv: boolean,
-  args: readonly Word[] = [],
-): readonly Launch[] {
-  const program = DEFAULT_PROGRAMS[site.componentType?.value ?? ''];
-  if (program === undefined) {
-    return [];
-  }
-  const env = new Map(containerEnv);
-  for (const { name, value, node } of container === undefined ? site.componentEnv : []) {
-    env.set(name, variableWord(source, node, value && locateScalar(source, value)));
-  }
-  const { start, end } = site.at;
-  return [
-    {
-      ...program,
-      args,
-      env,
-      hasUnseenArgs: false,
-      hasUnseenEnv,
-      at: { source, start, end, isExact: false },
-      source,
-      site,
-      container,
-      version: dynamoVersionOf(container?.image?.value),
-      isGated: false,
-      argsAre: 'items',
-      fileAt: () => undefined,
-    },
-  ];
+/** What one command of a script starts. */
+interface ScriptRun extends Pick<ShellCommand, 'number' | 'ended'> {
+  readonly launches: readonly Launch[];
 }
 
-function scriptLaunches(script: InnerText, surroundings: Surroundings, depth: number): readonly Launch[] {
+function scriptLaunches(...asked: Parameters<typeof scriptRuns>): readonly Launch[] {
+  return scriptRuns(...asked).flatMap(({ launches }) => launches);
+}
+
+function scriptRuns(script: InnerText, surroundings: Surroundings, depth: number): readonly ScriptRun[] {
   const env = new Map(
     [...surroundings.env].map(([name, { value, span }]) => [
       name,
       value === undefined ? undefined : { value, span },
     ]),
   );
-  return readShellCommands(script, env).flatMap((command) => {
+  const library = { fileAt: (path: string) => surroundings.fileAt(pathOf(path)) };
+  return readShellCommands(script, env, library).flatMap((command) => {
     const all = new Map([...surroundings.env, ...command.env]);
-    const around = withWritten({ ...surroundings, env: all }, command.files);
+    const hasUnseenEnv = surroundings.hasUnseenEnv || command.hasUnseenEnv;
+    const around = withWritten({ ...surroundings, env: all, hasUnseenEnv }, command);
     const launches = commandLaunches(command.words, around, 'script', depth, (word) =>
       textOf({ value: textOfWord(word), span: word.span }),
     );
+    const { number, ended, branch } = command;
     // Of two branches one is taken, and which is not known: their programs never meet.
-    return command.branch.length === 0
-      ? launches
-      : launches.map((one) => ({ ...one, branch: [...command.branch, ...(one.branch ?? [])] }));
+    const placed =
+      branch.length === 0
+        ? launches
+        : launches.map((one) => ({ ...one, branch: [...branch, ...(one.branch ?? [])] }));
+    return launches.length === 0 ? [] : [{ launches: placed, number, ended }];
   });
 }
 
@@ -290,7 +267,8 @@ function commandLaunches(
   const run = readContainerRun(words);
   if (run !== undefined) {
     const { image, entrypoint, command, env, hasUnseenEnv } = run;
-    const inside = { ...surroundings, env, hasUnseenEnv, image: image?.value };
+    const fileAt = fileInContainer(surroundings, run);
+    const inside = { ...surroundings, env, hasUnseenEnv, image: image?.value, fileAt };
     return startedLaunches(entrypoint === undefined ? [] : [entrypoint], command, inside, (inner) =>
       commandLaunches(inner, inside, argsAre, depth + 1, innerText),
     );
@@ -310,7 +288,7 @@ function commandLaunches(
       ? []
       : [unchecked(other, at.span, surroundings.site, surroundings.container)];
   }
-  const { program, isGated, env, args, at } = found;
+  const { program, isGated, inFront, args, at } = found;
   const first = at[0]?.span;
   const last = at.at(-1)?.span;
   if (first === undefined || last === undefined) {
@@ -319,9 +297,9 @@ function commandLaunches(
   const launch: Launch = {
     ...program,
     args,
-    env: new Map([...surroundings.env, ...env]),
+    env: new Map([...(inFront.isCleared ? [] : surroundings.env), ...inFront.env]),
     hasUnseenArgs: args.some((word, at) => mayHideArgs(word, args[at - 1], argsAre)),
-    hasUnseenEnv: surroundings.hasUnseenEnv,
+    hasUnseenEnv: surroundings.hasUnseenEnv || inFront.hasUnseen,
     at: argsAre === 'items' || last.end < first.start ? last : { ...first, end: last.end },
     source: surroundings.source,
     site: surroundings.site,

@@ -1,10 +1,13 @@
+import { posix } from 'node:path';
 import type { ContainerSite, PodSite } from '../../pod-site.js';
 import type { ConfigMaps } from '../config/config-maps.js';
 import type { TreeFiles } from '../config/tree-files.js';
-import { textOfWord, type Word } from '../shell/words.js';
-import type { WrittenFiles } from '../shell/written-files.js';
+import { textOfWord, UNKNOWN, type Word } from '../shell/words.js';
+import { pathIn } from '../shell/working-folder.js';
+import { asWritten, type WrittenFiles } from '../shell/written-files.js';
 import type { InnerText } from '../text/scalar-text.js';
-import type { TextSource } from '../text/span.js';
+import { type TextSource, textAt } from '../text/span.js';
+import type { ContainerRun } from './container-run.js';
 import type { PathSetting } from './launch.js';
 
 /** What the reading of programs may look up. */
@@ -23,6 +26,10 @@ export interface Surroundings {
   readonly image: string | undefined;
   /** The files of the container or beside the script. */
   readonly fileAt: (path: PathSetting) => InnerText | undefined;
+  /** The files of an image that a script starts. */
+  readonly imageFileAt?: (path: PathSetting) => InnerText | undefined;
+  /** Files that the operator names for a path. */
+  readonly givenAt?: (path: string) => InnerText | undefined;
 }
 
 /** Names that a path in an image and one in a repository have to share at their ends to mean one file. */
@@ -45,14 +52,50 @@ export function treeFileAt(
   };
 }
 
-/** The same behind the files that the script has written itself. */
-export function withWritten(surroundings: Surroundings, files: WrittenFiles): Surroundings {
-  if (files.size === 0) return surroundings;
+/** The same for a command of a script: from the folder that it runs in, and behind the files that the script has written itself. */
+export function withWritten(
+  surroundings: Surroundings,
+  { files, folder }: { readonly files: WrittenFiles; readonly folder: string },
+): Surroundings {
+  if (files.size === 0 && folder === '.') return surroundings;
   return {
     ...surroundings,
     fileAt: (path) => {
-      const name = textOfWord(path);
-      return files.has(name) ? files.get(name) : surroundings.fileAt(path);
+      const name = pathIn(folder, textOfWord(path));
+      const written = files.get(name);
+      if (written === undefined) return surroundings.fileAt(folder === '.' ? path : pathOf(name));
+      const isSame =
+        !name.includes(UNKNOWN) ||
+        path.span === undefined ||
+        asWritten(textAt(path.span)).includes(written.written);
+      return isSame ? written.text : undefined;
     },
   };
+}
+
+/** The files of a container that a script starts: what it mounts, with the deepest path first, and else those of its image. */
+export function fileInContainer(
+  { fileAt, imageFileAt, givenAt }: Surroundings,
+  { mounts, hasUnseenMounts }: Pick<ContainerRun, 'mounts' | 'hasUnseenMounts'>,
+): Surroundings['fileAt'] {
+  const deepest = mounts
+    .map(({ inside, host }) => ({ host, inside: inside.replace(/\/+$/, '') }))
+    .sort((a, b) => b.inside.length - a.inside.length);
+  return (path) => {
+    const wanted = posix.normalize(textOfWord(path));
+    const mount = deepest.find(({ inside }) => wanted === inside || wanted.startsWith(`${inside}/`));
+    if (mount?.host !== undefined) {
+      const found = fileAt(pathOf(`${textOfWord(mount.host)}${wanted.slice(mount.inside.length)}`));
+      return found ?? givenAt?.(wanted);
+    }
+    return mount === undefined && !hasUnseenMounts ? imageFileAt?.(path) : givenAt?.(wanted);
+  };
+}
+
+/** A path as a text, in which parts may not be known. */
+export function pathOf(text: string): PathSetting {
+  const first = text.indexOf(UNKNOWN);
+  if (first === -1) return { value: text };
+  const suffix = text.slice(text.lastIndexOf(UNKNOWN) + 1);
+  return { value: undefined, known: { prefix: text.slice(0, first), suffix } };
 }

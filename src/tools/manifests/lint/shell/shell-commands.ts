@@ -4,15 +4,20 @@ import {
   forEachChild,
   type Pipeline,
   parse,
+  type Function as ShellFunction,
   type Word as ShellWord,
   type SyntaxNode,
 } from 'unbash';
 import type { InnerText } from '../text/scalar-text.js';
 import type { Located } from '../text/span.js';
+import { changedBy, countedIn } from './changed-names.js';
 import { type Choice, choiceOf } from './choices.js';
+import { RunningJobs } from './running-jobs.js';
 import { ShellVariables } from './shell-variables.js';
-import type { Word } from './words.js';
-import { passedOn, type Written, type WrittenFiles, writtenBy } from './written-files.js';
+import { VariableStore } from './variable-store.js';
+import { textOfWord, UNKNOWN, type Word } from './words.js';
+import { pathIn, WorkingFolder } from './working-folder.js';
+import { passedOn, redirectedBy, type Written, type WrittenFiles, writtenBy } from './written-files.js';
 
 /** Longest script that is read: those in manifests are some lines, launch scripts some hundred. */
 const MAX_SCRIPT_LENGTH = 256 * 1024;
@@ -21,13 +26,13 @@ const MAX_SCRIPT_LENGTH = 256 * 1024;
 const MAX_COMMANDS = 2_000;
 
 /** Statements in which an assignment does not hold for all that follows. */
-const UNCERTAIN: readonly string[] = ['Function', 'For', 'ArithmeticFor', 'While', 'Select', 'Subshell'];
+const UNCERTAIN: readonly string[] = ['Function', 'For', 'ArithmeticFor', 'While', 'Select'];
+
+/** Functions that call each other: more than this is a circle. */
+const MAX_CALLS = 8;
 
 /** Commands whose arguments are assignments. */
 const DECLARING: readonly string[] = ['export', 'declare', 'local', 'readonly', 'typeset'];
-
-/** Commands that give values to the variables that they name. */
-const FILLING: readonly string[] = ['read', 'mapfile', 'readarray', 'unset', 'getopts'];
 
 /** A command of a script, with the variables that it is given beside those of its process. */
 export interface ShellCommand {
@@ -35,81 +40,183 @@ export interface ShellCommand {
   readonly env: ReadonlyMap<string, Word>;
   /** The branches of `if` and `case`, or behind a test, in which it stands, from the outermost; empty for what runs in any case. */
   readonly branch: readonly string[];
+  /** Whether its shell may hand on variables that are not seen here. */
+  readonly hasUnseenEnv: boolean;
   /** The files that the script has written before it. */
   readonly files: WrittenFiles;
+  /** The folder that it runs in, from where the script began. */
+  readonly folder: string;
+  /** Its place among the commands that have run, and those that had ended when it began. */
+  readonly number: number;
+  readonly ended: ReadonlySet<number>;
+}
+
+/** What the reading of a script may look up. */
+export interface ShellLibrary {
+  /** A file that the script reads into itself. */
+  readonly fileAt?: (path: string) => InnerText | undefined;
 }
 
 /** The commands of a script, in its order, whatever conditions and loops they are in. */
 export function readShellCommands(
   script: InnerText,
   env: ReadonlyMap<string, Located | undefined>,
+  library: ShellLibrary = {},
 ): readonly ShellCommand[] {
   if (script.value.length > MAX_SCRIPT_LENGTH) return [];
-  return new ScriptReader(script, env).read();
+  return new ScriptReader(script, env, library).read();
 }
 
 class ScriptReader {
   readonly #script: InnerText;
+  readonly #library: ShellLibrary;
   readonly #commands: ShellCommand[] = [];
+  readonly #store: VariableStore;
   readonly #variables: ShellVariables;
+  readonly #folder = new WorkingFolder();
+  readonly #jobs = new RunningJobs();
+  readonly #functions = new Map<string, ShellFunction>();
+  readonly #called = new Set<string>();
+  /** The functions that are being called, each with the variables that it declares for itself. */
+  readonly #calls: { readonly name: string; readonly restore: (() => void)[] }[] = [];
   #files: WrittenFiles = new Map();
   #branch: readonly string[] = [];
   #uncertain = 0;
 
-  constructor(script: InnerText, env: ReadonlyMap<string, Located | undefined>) {
+  constructor(script: InnerText, env: ReadonlyMap<string, Located | undefined>, library: ShellLibrary) {
     this.#script = script;
-    this.#variables = new ShellVariables(script, env);
+    this.#library = library;
+    this.#store = new VariableStore(script, env);
+    this.#variables = new ShellVariables(script, this.#store);
   }
 
   read(): readonly ShellCommand[] {
-    this.#visit(parse(this.#script.value));
+    const script = parse(this.#script.value);
+    this.#findCalls(script);
+    this.#visit(script);
     return this.#commands;
+  }
+
+  /** The names that commands have: a function with such a name runs where it is called. */
+  #findCalls(node: SyntaxNode): void {
+    if (node.type === 'Word') return;
+    if (node.type === 'Command' && node.name !== undefined) this.#called.add(node.name.value);
+    forEachChild(node, (child) => {
+      this.#findCalls(child);
+    });
   }
 
   #visit(node: SyntaxNode): void {
     if (this.#commands.length >= MAX_COMMANDS) return;
-    if (node.type === 'Command') {
-      this.#command(node);
-      return;
-    }
-    // A substitution's own commands are tools that make values, and its places are not always those of the script.
-    if (node.type === 'Word') return;
     const choice = choiceOf(node);
     if (choice !== undefined) {
       this.#choose(node, choice);
       return;
     }
-    const isUncertain = UNCERTAIN.includes(node.type) ? 1 : 0;
-    this.#uncertain += isUncertain;
-    this.#variables.isCertain = this.#uncertain === 0;
+    switch (node.type) {
+      case 'Command':
+        this.#command(node);
+        return;
+      // A substitution's own commands are tools that make values, and its places are not always those of the script.
+      case 'Word':
+        return;
+      case 'Subshell':
+        this.#apart(node);
+        return;
+      case 'Statement': {
+        const first = this.#commands.length;
+        if (node.background === true && node.command.type === 'BraceGroup') this.#apart(node);
+        else this.#children(node);
+        if (node.background === true)
+          this.#jobs.sent(Array.from({ length: this.#commands.length - first }, (_, index) => first + index));
+        return;
+      }
+      case 'Function':
+        this.#functions.set(node.name.value, node);
+        // Of functions that nothing here calls, one may run, or none.
+        if (!this.#called.has(node.name.value)) this.#chooseFrom('functions', node.name.value, [[node.body]]);
+        return;
+      case 'ArithmeticCommand':
+        this.#store.forget({ names: countedIn(node.body), exported: [], all: false }, node);
+        return;
+      case 'For':
+      case 'Select':
+        this.#store.forget({ names: [node.name.value], exported: [], all: false }, node);
+        this.#within(1, node);
+        return;
+      case 'Redirected':
+        this.#children(node);
+        this.#write(redirectedBy(node.redirects, this.#variables));
+        return;
+      default:
+        this.#within(UNCERTAIN.includes(node.type) ? 1 : 0, node);
+        if (node.type === 'Pipeline') this.#pipe(node);
+    }
+  }
+
+  #children(node: SyntaxNode): void {
     forEachChild(node, (child) => {
       this.#visit(child);
     });
-    if (node.type === 'Pipeline') this.#pipe(node);
-    this.#uncertain -= isUncertain;
-    this.#variables.isCertain = this.#uncertain === 0;
   }
 
-  /** Each branch is read as if it ran; behind all of them it is not known what any of them set and wrote. */
+  /** Reads statements of which it is not known how often they run. */
+  #within(uncertain: number, node: SyntaxNode): void {
+    this.#uncertain += uncertain;
+    this.#store.isCertain = this.#uncertain === 0;
+    this.#children(node);
+    this.#uncertain -= uncertain;
+    this.#store.isCertain = this.#uncertain === 0;
+  }
+
+  /** Each branch is read as if it ran; behind all of them it is not known what any of them set and wrote, and where it went. */
   #choose(node: SyntaxNode, { before, arms }: Choice): void {
     for (const one of before) this.#visit(one);
+    const { start } = this.#script.spanOf(node.pos, node.end);
+    this.#chooseFrom(`${start}.${node.pos}`, '', arms);
+  }
+
+  #chooseFrom(choice: string, name: string, arms: readonly (readonly SyntaxNode[])[]): void {
     const outside = this.#branch;
     const files = this.#files;
-    const written = new Set<string>();
-    const { start } = this.#script.spanOf(node.pos, node.end);
-    this.#variables.choose(
+    const folder = this.#folder.at;
+    const ended = this.#jobs.ended;
+    const written = new Map<string, string>();
+    let isMoved = false;
+    const begin = (at: string): void => {
+      this.#folder.return(at);
+      this.#variables.folder = at;
+      this.#jobs.return(ended);
+    };
+    this.#store.choose(
       arms.map((nodes, index) => () => {
-        this.#branch = [...outside, `${start}.${node.pos}/${index}`];
+        this.#branch = [...outside, `${choice}/${name}${index}`];
         this.#files = files;
+        begin(folder);
         for (const one of nodes) this.#visit(one);
-        for (const [path, text] of this.#files) if (files.get(path) !== text) written.add(path);
+        isMoved ||= this.#folder.at !== folder;
+        for (const [path, file] of this.#files) if (files.get(path) !== file) written.set(path, file.written);
       }),
     );
+    begin(isMoved ? UNKNOWN : folder);
     this.#branch = outside;
     this.#files =
       written.size === 0
         ? files
-        : new Map([...files, ...[...written].map((path) => [path, undefined] as const)]);
+        : new Map([
+            ...files,
+            ...[...written].map(([path, one]) => [path, { text: undefined, written: one }] as const),
+          ]);
+  }
+
+  /** Reads a subshell: what it sets, and where it goes, holds in it alone. */
+  #apart(node: SyntaxNode): void {
+    const restore = this.#store.save();
+    const folder = this.#folder.at;
+    this.#within(restore === undefined ? 1 : 0, node);
+    restore?.();
+    this.#folder.return(folder);
+    this.#variables.folder = folder;
   }
 
   #command(command: Command): void {
@@ -117,18 +224,20 @@ class ScriptReader {
     const prefix = new Map<string, Word>();
     const assignments = command.prefix.filter((one): one is Assignment => one.type === 'Assignment');
     if (command.name === undefined) {
-      for (const one of assignments) variables.assign(one);
+      for (const one of assignments) {
+        variables.assign(one);
+        if (/=["']?\(?["']?\$!/.test(one.text)) this.#jobs.keep(one.name);
+      }
       return;
     }
     for (const one of assignments) prefix.set(one.name, variables.valueOf(one));
     const [name, ...restOfName] = variables.wordsOf(command.name);
     const tool = name?.value ?? '';
     if (DECLARING.includes(tool)) {
+      if (tool !== 'export') this.#keepLocals(command.args);
       variables.declare(command.args, tool === 'export' || tool === 'declare');
       return;
     }
-    if (tool === 'set') variables.setOptions(command.args.map(plainText));
-    if (FILLING.includes(tool)) variables.forget(command.args.map(plainText));
     const words = [
       ...(name === undefined ? [] : [name]),
       ...restOfName,
@@ -136,9 +245,69 @@ class ScriptReader {
         one.type === 'Word' ? variables.wordsOf(one) : [variables.literal(one)],
       ),
     ];
-    const env = new Map([...variables.exported, ...prefix]);
-    this.#commands.push({ words, env, branch: this.#branch, files: this.#files });
+    const args = words.slice(1);
+    const body = this.#functions.get(tool);
+    if (body !== undefined) {
+      this.#call(tool, body, args, command);
+      return;
+    }
+    const env = new Map([...this.#store.exported, ...prefix]);
+    const number = this.#commands.length;
+    this.#jobs.follow(
+      tool,
+      command.args.map(({ text }) => text),
+      number,
+    );
+    this.#commands.push({
+      words,
+      env,
+      branch: this.#branch,
+      hasUnseenEnv: this.#store.hasUnseen,
+      files: this.#files,
+      folder: this.#folder.at,
+      number,
+      ended: this.#jobs.ended,
+    });
+    this.#change(tool, command, args);
     this.#write(writtenBy(command, this.#script, this.#variables));
+  }
+
+  /** What a command changes in its shell itself. */
+  #change(tool: string, command: Command, args: readonly Word[]): void {
+    const variables = this.#variables;
+    const texts = command.args.map(plainText);
+    if (tool === 'set') this.#store.setOptions(texts);
+    if (tool === 'shift' || (tool === 'set' && texts.includes('--'))) this.#store.forgetArguments(command);
+    if (tool === 'unset')
+      this.#store.unset(
+        texts.filter((one) => !one.startsWith('-')),
+        command,
+      );
+    const changed = changedBy(tool, args.map(textOfWord), (path) =>
+      this.#library.fileAt?.(pathIn(this.#folder.at, path)),
+    );
+    if (changed.all || changed.names.length > 0) this.#store.forget(changed, command);
+    this.#folder.follow(tool, args.map(textOfWord), this.#uncertain === 0);
+    variables.folder = this.#folder.at;
+  }
+
+  /** A function runs where it is called, with the arguments of the call. */
+  #call(name: string, { body }: ShellFunction, args: readonly Word[], at: Command): void {
+    if (this.#calls.length >= MAX_CALLS || this.#calls.some((one) => one.name === name)) return;
+    const given = args.some(({ mayBeMore }) => mayBeMore) ? undefined : args.map(textOfWord);
+    const restore = [this.#store.withArguments(given, at)];
+    this.#calls.push({ name, restore });
+    this.#visit(body);
+    this.#calls.pop();
+    for (const one of restore.reverse()) one();
+  }
+
+  /** What a function declares is its own. */
+  #keepLocals(args: Command['args']): void {
+    const names = args.flatMap((one) =>
+      one.type === 'Assignment' || !one.value.startsWith('-') ? plainText(one) : [],
+    );
+    this.#calls.at(-1)?.restore.push(this.#store.saveNames(names));
   }
 
   /** `cat <<EOF | tee FILE`: the document reaches the file by a pipe. */
@@ -152,7 +321,11 @@ class ScriptReader {
   #write(written: readonly Written[]): void {
     if (written.length === 0) return;
     const files = new Map(this.#files);
-    for (const { path, text } of written) files.set(path, this.#uncertain > 0 ? undefined : text);
+    for (const { path, written: name, text } of written)
+      files.set(pathIn(this.#folder.at, path), {
+        text: this.#uncertain > 0 ? undefined : text,
+        written: name,
+      });
     this.#files = files;
   }
 }

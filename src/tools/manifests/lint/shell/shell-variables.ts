@@ -1,7 +1,9 @@
 import type { Assignment, Word as ShellWord, WordPart } from 'unbash';
 import type { InnerText } from '../text/scalar-text.js';
-import type { Located, Span } from '../text/span.js';
+import type { Span } from '../text/span.js';
+import type { VariableStore } from './variable-store.js';
 import { joinTexts, textOfWord, UNKNOWN, type Word, wordOfText } from './words.js';
+import { ownFolder, pathFromStart } from './working-folder.js';
 import type { Expansions } from './written-files.js';
 
 type Parameter = Extract<WordPart, { type: 'ParameterExpansion' }>;
@@ -9,148 +11,90 @@ type Parameter = Extract<WordPart, { type: 'ParameterExpansion' }>;
 /** Operators of `${NAME:-default}` that give the default for a variable which is not set. */
 const DEFAULTS: readonly string[] = ['-', ':-', '=', ':='];
 
-/** `$(dirname "$0")` and its kin: the folder of the script itself. */
-const OWN_FOLDER = /\bdirname\b.*(?:\$\{?0|BASH_SOURCE)/s;
-
 /** The variables of a shell while it runs a script: texts and arrays, and which of them its commands get. */
 export class ShellVariables implements Expansions {
   readonly #script: InnerText;
-  /** Variables of the shell, exported or not; parts that are not known are `UNKNOWN`. */
-  #texts: Map<string, string>;
-  #arrays = new Map<string, readonly Word[]>();
-  #exported = new Map<string, Word>();
-  #assigned = new Map<string, Word>();
-  #exportsAll = false;
-  /** What changed variables in the branch that is read. */
-  #changes: (() => void)[] | undefined;
-  /** Whether what is read now certainly runs. */
-  isCertain = true;
+  readonly #store: VariableStore;
+  /** `declare -n A=B`: what is given to `A` is given to `B`. */
+  readonly #references = new Map<string, string>();
+  /** Where the script is: `$PWD`. */
+  folder = '.';
 
-  constructor(script: InnerText, env: ReadonlyMap<string, Located | undefined>) {
+  constructor(script: InnerText, store: VariableStore) {
     this.#script = script;
-    this.#texts = new Map([...env].map(([name, located]) => [name, located?.value ?? UNKNOWN]));
-  }
-
-  /** Those that programs get. */
-  get exported(): ReadonlyMap<string, Word> {
-    return this.#exported;
-  }
-
-  /**
-   * Reads branches of which one runs, or none: each begins with what is known before all of them, and behind them nothing is known of
-   * what any of them sets.
-   */
-  choose(branches: readonly (() => void)[]): void {
-    const outer = this.#changes;
-    const changes: (() => void)[] = [];
-    const [texts, arrays, exported, assigned] = [this.#texts, this.#arrays, this.#exported, this.#assigned];
-    const restore = (): void => {
-      this.#texts = new Map(texts);
-      this.#arrays = new Map(arrays);
-      this.#exported = new Map(exported);
-      this.#assigned = new Map(assigned);
-    };
-    for (const read of branches) {
-      restore();
-      this.#changes = [];
-      read();
-      changes.push(...this.#changes);
-    }
-    restore();
-    this.#changes = outer;
-    if (changes.length > 0)
-      this.#change(() => {
-        const { isCertain } = this;
-        this.isCertain = false;
-        for (const change of changes) change();
-        this.isCertain = isCertain;
-      });
-  }
-
-  #change(change: () => void): void {
-    const outer = this.#changes;
-    this.#changes = undefined;
-    change();
-    this.#changes = outer;
-    outer?.push(change);
-  }
-
-  /** `set -a` and its kin. */
-  setOptions(options: readonly string[]): void {
-    this.#exportsAll ||= options.some((option) => /^-\w*a/.test(option) || option === 'allexport');
-  }
-
-  /** Variables that get values which are not known. */
-  forget(names: readonly string[]): void {
-    this.#change(() => {
-      for (const name of names) {
-        this.#arrays.delete(name);
-        if (this.#texts.has(name)) this.#texts.set(name, UNKNOWN);
-      }
-    });
+    this.#store = store;
   }
 
   /** `export A=b C`, `declare -a A=(b)`, `local A=b`. */
   declare(args: readonly (ShellWord | Assignment)[], isExport: boolean): void {
-    this.#change(() => {
+    this.#store.change(() => {
       this.#declare(args, isExport);
     });
   }
 
   #declare(args: readonly (ShellWord | Assignment)[], isExport: boolean): void {
+    const isReference = args.some((one) => one.type === 'Word' && /^-\w*n/.test(one.value));
     for (const one of args) {
       if (one.type === 'Assignment') {
+        if (isReference && one.value.type !== 'ArrayValue')
+          this.#references.set(one.name, this.textOf(one.value));
         this.#assign(one);
-        const word = this.#assigned.get(one.name);
+        const word = this.#store.assigned.get(one.name);
         if (isExport && word !== undefined && one.value.type !== 'ArrayValue')
-          this.#exported.set(one.name, word);
+          this.#store.exported.set(one.name, word);
       } else if (isExport) {
-        const word = this.#assigned.get(one.value);
-        if (word !== undefined) this.#exported.set(one.value, word);
+        const word = this.#store.assigned.get(one.value);
+        if (word !== undefined) this.#store.exported.set(one.value, word);
       }
     }
   }
 
   /** `A=b`, `A+=b`, `A=(b c)`, `A+=(d)`, `A[1]=b`. */
   assign(assignment: Assignment): void {
-    this.#change(() => {
+    this.#store.change(() => {
       this.#assign(assignment);
     });
   }
 
   #assign(assignment: Assignment): void {
     const { name, value, append, index } = assignment;
-    if (value.type === 'ArrayValue' || index !== undefined || (append === true && this.#arrays.has(name))) {
+    const target = this.#references.get(name);
+    if (target !== undefined) this.#store.forget({ names: [target], exported: [], all: false }, assignment);
+    if (
+      value.type === 'ArrayValue' ||
+      index !== undefined ||
+      (append === true && this.#store.arrays.has(name))
+    ) {
       const before = append === true || index !== undefined ? this.#arrayOf(name) : [];
       const words =
         value.type === 'ArrayValue'
           ? value.elements.flatMap((one) => this.wordsOf(one))
           : this.wordsOf(value);
-      const isKnown = this.isCertain && index === undefined;
-      this.#texts.delete(name);
-      const open = { ...this.#unknown(assignment), mayBeMore: true };
-      this.#arrays.set(
+      const isKnown = this.#store.isCertain && index === undefined;
+      this.#store.texts.delete(name);
+      const open = { ...this.#store.unknown(assignment), mayBeMore: true };
+      this.#store.arrays.set(
         name,
         isKnown ? [...before, ...words] : [...(append === true || index !== undefined ? before : []), open],
       );
       return;
     }
-    const word = this.valueOf(assignment, this.isCertain);
+    const word = this.valueOf(assignment, this.#store.isCertain);
     // A variable that is already there from outside stays one of the environment.
-    const isOfEnvironment = this.#texts.has(name) && !this.#assigned.has(name);
-    this.#arrays.delete(name);
-    this.#texts.set(name, textOfWord(word));
-    this.#assigned.set(name, word);
-    if (this.#exportsAll || isOfEnvironment || this.#exported.has(name)) this.#exported.set(name, word);
+    const isHandedOn = this.#store.exportsAll || this.#store.isExported(name);
+    this.#store.arrays.delete(name);
+    this.#store.texts.set(name, textOfWord(word));
+    this.#store.assigned.set(name, word);
+    if (isHandedOn) this.#store.exported.set(name, word);
   }
 
   /** What an assignment gives: to the command that it stands before, or, where it may not run, to what follows. */
   valueOf(assignment: Assignment, isCertain = true): Word {
     const { name, value, append } = assignment;
-    if (value.type === 'ArrayValue') return { ...this.#unknown(assignment), mayBeMore: true };
+    if (value.type === 'ArrayValue') return { ...this.#store.unknown(assignment), mayBeMore: true };
     const span = this.#script.spanOf(assignment.pos, assignment.end);
     if (append === true) {
-      const before = this.#texts.get(name) ?? UNKNOWN;
+      const before = this.#store.texts.get(name) ?? UNKNOWN;
       return wordOfText(
         joinTexts([before, isCertain ? this.textOf(value) : UNKNOWN]),
         { ...span, isExact: false },
@@ -166,9 +110,9 @@ export class ShellVariables implements Expansions {
 
   /** What a variable may have become: of `CMD="$CMD --flag"` what it was stays known. */
   #mayBeLonger(assignment: Assignment, text: string, span: Span): Word {
-    const before = this.#texts.get(assignment.name) ?? '';
+    const before = this.#store.texts.get(assignment.name) ?? '';
     if (before.replaceAll(UNKNOWN, '').trim() === '' || !text.startsWith(before))
-      return this.#unknown(assignment);
+      return this.#store.unknown(assignment);
     const gap = /^\s/.test(text.slice(before.length)) ? ' ' : '';
     return wordOfText(joinTexts([before, gap, UNKNOWN]), span, true);
   }
@@ -197,7 +141,12 @@ export class ShellVariables implements Expansions {
         .map((one) => wordOfText(one, span, true));
     }
     const mayBeMore = hasBare || parts.some((one) => isMany(one));
-    return [wordOfText(text, this.#exact(word, text), mayBeMore)];
+    const span = this.#exact(word, text);
+    // The default of a variable is no value that could be changed in its place.
+    const isWritten =
+      !parts.some(isBare) &&
+      !parts.some((one) => one.type === 'DoubleQuoted' && one.parts.some((inner) => isBare(inner)));
+    return [wordOfText(text, isWritten ? span : { ...span, isExact: false }, mayBeMore)];
   }
 
   /** A word as one text. */
@@ -219,11 +168,13 @@ export class ShellVariables implements Expansions {
       case 'DoubleQuoted':
         return joinTexts(part.parts.map((one) => this.textOfPart(one)));
       case 'SimpleExpansion':
-        return this.#texts.get(part.text.slice(1)) ?? this.#joined(part.text.slice(1)) ?? UNKNOWN;
+        return this.#textNamed(part.text.slice(1)) ?? this.#joined(part.text.slice(1)) ?? UNKNOWN;
       case 'ParameterExpansion':
         return this.#expansion(part);
       case 'CommandExpansion':
-        return ownFolder(part.text) ?? UNKNOWN;
+        return /^(?:\$\(\s*pwd\s*\)|`pwd`)$/.test(part.text)
+          ? pathFromStart(this.folder)
+          : (ownFolder(part.text) ?? UNKNOWN);
       default:
         return UNKNOWN;
     }
@@ -233,14 +184,16 @@ export class ShellVariables implements Expansions {
     const { operation, parameter, prefix, index } = part;
     if (prefix !== undefined) return UNKNOWN;
     if (index !== undefined) {
-      const item = /^\d+$/.test(index.value) ? this.#arrays.get(parameter)?.[Number(index.value)] : undefined;
+      const item = /^\d+$/.test(index.value)
+        ? this.#store.arrays.get(parameter)?.[Number(index.value)]
+        : undefined;
       return index.value === '*' && operation === undefined
         ? (this.#joined(parameter) ?? UNKNOWN)
         : item === undefined
           ? UNKNOWN
           : textOfWord(item);
     }
-    const known = this.#texts.get(parameter);
+    const known = this.#textNamed(parameter);
     if (operation === undefined) return known ?? UNKNOWN;
     if (operation.type !== 'Default') return UNKNOWN;
     if (['+', ':+'].includes(operation.operator)) {
@@ -248,11 +201,17 @@ export class ShellVariables implements Expansions {
       return known === '' ? '' : this.textOf(operation.operand);
     }
     if (!DEFAULTS.includes(operation.operator)) return known ?? UNKNOWN;
-    return known ?? this.textOf(operation.operand);
+    // An empty variable has the default, too, behind a colon.
+    if (known !== undefined && (known !== '' || !operation.operator.startsWith(':'))) return known;
+    return this.#store.hasUnseen && known === undefined ? UNKNOWN : this.textOf(operation.operand);
+  }
+
+  #textNamed(name: string): string | undefined {
+    return this.#store.texts.get(name) ?? (name === 'PWD' ? pathFromStart(this.folder) : undefined);
   }
 
   #joined(name: string): string | undefined {
-    const words = this.#arrays.get(name);
+    const words = this.#store.arrays.get(name);
     return words === undefined
       ? undefined
       : joinTexts(words.flatMap((word, at) => [at === 0 ? '' : ' ', textOfWord(word)]));
@@ -265,22 +224,21 @@ export class ShellVariables implements Expansions {
     const { parameter, index, operation } = inner;
     if (index?.value !== '@' && !(index?.value === '*' && part.type !== 'DoubleQuoted')) return undefined;
     if (operation !== undefined && operation.type !== 'Default') return undefined;
-    return this.#arrays.get(parameter) ?? (this.#texts.has(parameter) ? this.#arrayOf(parameter) : undefined);
+    return (
+      this.#store.arrays.get(parameter) ??
+      (this.#store.texts.has(parameter) ? this.#arrayOf(parameter) : undefined)
+    );
   }
 
   #arrayOf(name: string): readonly Word[] {
-    const text = this.#texts.get(name);
-    const word = this.#assigned.get(name);
+    const text = this.#store.texts.get(name);
+    const word = this.#store.assigned.get(name);
     return (
-      this.#arrays.get(name) ??
+      this.#store.arrays.get(name) ??
       (text === undefined || word === undefined
         ? [{ value: undefined, span: this.#script.spanOf(0, 0), mayBeMore: true }]
         : [word])
     );
-  }
-
-  #unknown({ pos, end }: { readonly pos: number; readonly end: number }): Word {
-    return { value: undefined, span: { ...this.#script.spanOf(pos, end), isExact: false }, mayBeMore: false };
   }
 
   /** The place of a word's value, inside its quotes when it is all quoted. */
@@ -300,12 +258,4 @@ function isBare({ type }: WordPart): boolean {
 /** Whether a part in quotes stands for any number of words: `"$@"`, `"${A[@]}"`. */
 function isMany(part: WordPart): boolean {
   return part.type === 'DoubleQuoted' && part.parts.some(({ text }) => /^\$(?:@|\{[^}]*@\]?\})/.test(text));
-}
-
-/** The folder of the script as a path from itself: `.`, or `./..` for the one above. */
-function ownFolder(text: string): string | undefined {
-  if (!OWN_FOLDER.test(text)) return undefined;
-  const count = (pattern: RegExp): number => text.match(pattern)?.length ?? 0;
-  const ups = count(/\bdirname\b/g) - 1 + count(/\/\.\.(?=[/"')\s])/g);
-  return ['.', ...Array.from({ length: Math.min(ups, 8) }, () => '..')].join('/');
 }

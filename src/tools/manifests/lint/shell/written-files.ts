@@ -4,8 +4,16 @@ import { type InnerText, partOf } from '../text/scalar-text.js';
 import type { Span } from '../text/span.js';
 import { UNKNOWN } from './words.js';
 
-/** The files that a script has written so far, by their paths; undefined for a text that is not known. */
-export type WrittenFiles = ReadonlyMap<string, InnerText | undefined>;
+/** The files that a script has written so far, by their paths from where it began. */
+export type WrittenFiles = ReadonlyMap<string, WrittenFile>;
+
+/** One of them. */
+export interface WrittenFile {
+  /** Undefined where it is not known. */
+  readonly text: InnerText | undefined;
+  /** The path as it is written: of two that are not known as a whole, only those that are written alike are one. */
+  readonly written: string;
+}
 
 /** What the reading of a script knows of its words. */
 export interface Expansions {
@@ -15,10 +23,17 @@ export interface Expansions {
 }
 
 /** A file that a command writes. */
-export interface Written {
+export interface Written extends WrittenFile {
   readonly path: string;
-  readonly text: InnerText | undefined;
 }
+
+/** A path without quotes and braces, as it stands in a script. */
+export function asWritten(path: string): string {
+  return path.replace(/["'{}]/g, '').replace(/^(?:\.\/)+/, '');
+}
+
+/** Flags behind which programs name what they write. */
+const OUTPUT = /^--?(?:[oO]|out\w*|output[\w-]*|dest\w*|save[\w-]*|write[\w-]*|target)$/;
 
 /** Tools that change files which they name, or make them of others. */
 const CHANGING: readonly string[] = [
@@ -42,7 +57,8 @@ export function writtenBy(
   input?: InnerText,
 ): readonly Written[] {
   const name = command.name === undefined ? '' : posix.basename(expansions.textOf(command.name));
-  const args = command.args.flatMap((one) => (one.type === 'Word' ? [expansions.textOf(one)] : []));
+  const words = command.args.flatMap((one) => (one.type === 'Word' ? [one] : []));
+  const args = words.map((one) => expansions.textOf(one));
   const given = input ?? documentOf(command.redirects, script, expansions);
   const output =
     name === 'cat' && args.every((arg) => arg === '-')
@@ -50,26 +66,29 @@ export function writtenBy(
       : name === 'echo' || name === 'printf'
         ? spokenBy(command, script, expansions)
         : undefined;
-  const redirected = command.redirects.flatMap((one): readonly Written[] => {
-    if (
-      one.type !== 'Redirect' ||
-      one.target === undefined ||
-      !one.operator.startsWith('>') ||
-      isNumbered(one)
-    )
-      return [];
-    const path = expansions.textOf(one.target);
-    return [{ path, text: one.operator === '>>' ? undefined : output }];
+  const redirected = redirectedBy(command.redirects, expansions, output);
+  const named = words.flatMap((one, at): readonly Written[] => {
+    const path = args[at] ?? '';
+    const isWritten = name === 'tee' || CHANGING.includes(name) || OUTPUT.test(args[at - 1] ?? '');
+    if (!isWritten || path.startsWith('-')) return [];
+    const isWhole = name === 'tee' && !args.includes('-a') && !args.includes('--append');
+    return [{ path, written: asWritten(one.text), text: isWhole ? given : undefined }];
   });
-  const files = args.filter((arg) => !arg.startsWith('-'));
-  if (name === 'tee')
-    return files.map((path) => ({
-      path,
-      text: args.includes('-a') || args.includes('--append') ? undefined : given,
-    }));
-  return CHANGING.includes(name)
-    ? [...redirected, ...files.map((path) => ({ path, text: undefined }))]
-    : redirected;
+  return name === 'tee' ? named : [...redirected, ...named];
+}
+
+/** The files that standard output goes to, of a command or of a group of them. */
+export function redirectedBy(
+  redirects: readonly Redirection[],
+  expansions: Expansions,
+  output?: InnerText,
+): readonly Written[] {
+  return redirects.flatMap((one): readonly Written[] => {
+    const isOutput = one.type === 'Redirect' && /^&?>/.test(one.operator) && !isNumbered(one);
+    if (!isOutput || one.target === undefined) return [];
+    const path = expansions.textOf(one.target);
+    return [{ path, written: asWritten(one.target.text), text: one.operator === '>>' ? undefined : output }];
+  });
 }
 
 /** The document that a command without a file of its own passes on: `cat <<EOF | …`. */

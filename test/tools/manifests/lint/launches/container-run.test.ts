@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { Material } from '../../../../../src/tools/manifests/lint/facts/material.js';
 import type { Launch } from '../../../../../src/tools/manifests/lint/launches/launch.js';
-import { readScriptLaunches } from '../../../../../src/tools/manifests/lint/launches/read-launches.js';
+import { readScriptSets } from '../../../../../src/tools/manifests/lint/launches/read-launches.js';
 import { flagOf, variableOf } from '../../../../../src/tools/manifests/lint/launches/settings.js';
 import { placesIn } from '../../../../../src/tools/manifests/source-file.js';
 
 function launches(text: string): readonly Launch[] {
-  return readScriptLaunches({ file: 'x.sh', text, placeOf: placesIn(text) }, new Material());
+  return readScriptSets({ file: 'x.sh', text, placeOf: placesIn(text) }, new Material()).flat();
 }
 
 /** Program, its block size and its variables. */
@@ -36,6 +36,9 @@ describe('docker run in a script', () => {
     ['B=128; docker run vllm/vllm-openai --model m --block-size $B', ['vllm', '128', {}]],
     ['docker run $OPTIONS --rm vllm/vllm-openai --model m', ['vllm', undefined, {}]],
     ['docker run --rm ollama/ollama', ['Ollama', undefined, {}]],
+    ['docker --context gpu-a run -e A=1 vllm/vllm-openai --block-size 32', ['vllm', '32', { A: '1' }]],
+    ['docker exec -d -e A=1 dyn python3 -m dynamo.vllm --block-size 16', ['dynamo.vllm', '16', { A: '1' }]],
+    ['docker compose -f c.yaml run -e A=1 svc vllm serve m', ['vllm', undefined, { A: '1' }]],
     ...[
       '-e HF_TOKEN=$TOKEN -e A=1',
       '-e HF_TOKEN="$TOKEN" -e A=1',
@@ -60,6 +63,11 @@ describe('docker run in a script', () => {
     expect(named && variableOf(named, 'A')?.value).toBe('1');
     const [token] = launches('docker run -e T=$T x python3 -m dynamo.frontend\n');
     expect(token?.hasUnseenEnv).toBe(false);
+  });
+
+  it('may have what is not seen where it is there already', () => {
+    const [entered] = launches('docker exec dyn python3 -m dynamo.frontend\n');
+    expect([entered?.hasUnseenEnv, entered?.version]).toEqual([true, undefined]);
   });
 
   it.each(['docker pull vllm/vllm-openai', 'docker run', 'docker run -it', 'docker run ubuntu sleep 1'])(

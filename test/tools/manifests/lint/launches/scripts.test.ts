@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { Material } from '../../../../../src/tools/manifests/lint/facts/material.js';
-import { readScriptLaunches } from '../../../../../src/tools/manifests/lint/launches/read-launches.js';
+import { readScriptSets } from '../../../../../src/tools/manifests/lint/launches/read-launches.js';
 import { flagOf } from '../../../../../src/tools/manifests/lint/launches/settings.js';
 import { placesIn } from '../../../../../src/tools/manifests/source-file.js';
 
 /** Programs of a script with their block size. */
 function launches(text: string): readonly string[] {
-  return readScriptLaunches({ file: 'x.sh', text, placeOf: placesIn(text) }, new Material()).map((launch) =>
-    `${launch.program} ${flagOf(launch, '--block-size')?.value ?? ''}`.trim(),
-  );
+  return readScriptSets({ file: 'x.sh', text, placeOf: placesIn(text) }, new Material())
+    .flat()
+    .map((launch) => `${launch.program} ${flagOf(launch, '--block-size')?.value ?? ''}`.trim());
 }
 
 describe('the programs of a script', () => {

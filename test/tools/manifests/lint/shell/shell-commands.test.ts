@@ -84,6 +84,7 @@ describe('the commands of a script', () => {
     // The first of a list runs in any case.
     expect(conditional('[ -n "$X" ] && a')).toEqual([false, true]);
     expect(conditional('a || b')).toEqual([false, true]);
+    expect(conditional('a || { b; exit 1; }')).toEqual([false, true, true]);
   });
 
   it('knows which commands stand in one branch', () => {
@@ -130,13 +131,121 @@ describe('the commands of a script', () => {
   });
 });
 
+describe('variables that the shell changes by itself', () => {
+  it.each([
+    ['N=1\nread -r N', undefined],
+    ['N=1\nread -p "how many: " N', undefined],
+    ['N=1\nmapfile -t N < x', undefined],
+    ["N=1\nprintf -v N '%d' 7", undefined],
+    ["N=1\nprintf '%d' N", '1'],
+    ['N=1\nlet N=N*4', undefined],
+    ['N=1\nlet M=N*4', '1'],
+    ['N=1\n(( N *= 4 ))', undefined],
+    ['N=1\n((N++))', undefined],
+    ['N=1\n(( N == 4 ))', '1'],
+    ['N=1\nfor N in 2 3; do b; done', undefined],
+    ['N=1\nsource ./x.env', undefined],
+    ['N=1\n. ./x.env', undefined],
+    ['N=1\nsource .venv/bin/activate', '1'],
+    [`N=1\neval "N=\\$\{P}_N"`, undefined],
+    ['N=1\neval "M=2"', '1'],
+    ['N=1\neval "$COMMAND"', undefined],
+    ['N=1\ndeclare -n M=N\nM=4', undefined],
+    ['N=1\nunset N', undefined],
+    ['N=1\n(N=2; export N)', '1'],
+    ['N=1\n{ N=2; }', '2'],
+    ['N=1\n{ N=2; } &', '1'],
+  ])('%j', (script, value) => {
+    expect(read(`${script}\na $N`).at(-1)).toEqual([
+      'a',
+      ...(script.endsWith('unset N') ? [undefined] : [value]),
+    ]);
+  });
+
+  it('have their defaults only where nothing may have set them', () => {
+    expect(read(`a \${N:-7}`).at(-1)).toEqual(['a', '7']);
+    expect(read(`N=\na \${N:-7} \${N-8}`).at(-1)).toEqual(['a', '7']);
+    expect(read(`source ./x.env\na \${N:-7}`).at(-1)).toEqual(['a', undefined]);
+    expect(read(`read N\na \${N:-7}`).at(-1)).toEqual(['a', undefined]);
+    expect(read(`unset N\na \${N:-7}`, { N: '1' }).at(-1)).toEqual(['a', '7']);
+  });
+
+  it('are those that a file sets which is there, and no others', () => {
+    const commands = readShellCommands(inner(`N=1\nM=2\nexport M\nsource x.env\na $N $M`), new Map(), {
+      fileAt: (path) => (path === 'x.env' ? inner('export N=4\nK=5\n') : undefined),
+    });
+    expect(commands.at(-1)?.words.map(({ value }) => value)).toEqual(['a', undefined, '2']);
+    expect([...(commands.at(-1)?.env ?? [])].map(([name, { value }]) => [name, value])).toEqual([
+      ['M', '2'],
+      ['N', undefined],
+    ]);
+    expect(commands.at(-1)?.hasUnseenEnv).toBe(false);
+  });
+
+  it('reach programs as they are now', () => {
+    const env = (script: string): unknown => {
+      const last = readShellCommands(inner(`${script}\nb`), new Map()).at(-1);
+      return [last?.env.get('A')?.value, last?.hasUnseenEnv];
+    };
+    expect(env('export A=1')).toEqual(['1', false]);
+    expect(env('export A=1\nunset A')).toEqual(['', false]);
+    expect(env('export A=1\nif x; then unset A; fi')).toEqual([undefined, false]);
+    expect(env('export A=1\nread A')).toEqual([undefined, false]);
+    expect(env('export A=1\nsource x')).toEqual([undefined, true]);
+  });
+});
+
+describe('functions of a script', () => {
+  it('run where they are called, with the arguments of the call', () => {
+    expect(read('f() { a "$1"; }\nb\nf 1\nf 2')).toEqual([['b'], ['a', '1'], ['a', '2']]);
+    expect(read(`f() { a "\${1:-7}"; }\nf\nf 2`)).toEqual([
+      ['a', '7'],
+      ['a', '2'],
+    ]);
+    expect(read('f() { shift; a "$1"; }\nf 1 2').at(-1)).toEqual(['a', undefined]);
+    expect(read('f() { N=2; }\nN=1\nf\na $N').at(-1)).toEqual(['a', '2']);
+    expect(read('f() { local N=2; }\nN=1\nf\na $N').at(-1)).toEqual(['a', '1']);
+    expect(read('f() { f; a; }\nf')).toEqual([['a']]);
+  });
+
+  it('run under the condition of their call, and may not run where nothing calls them', () => {
+    const conditional = (script: string): readonly boolean[] =>
+      readShellCommands(inner(script), new Map()).map(({ branch }) => branch.length > 0);
+    expect(conditional('f() { a; }\ncase $1 in x) f ;; esac')).toEqual([true]);
+    expect(conditional('f() { a; }\nf')).toEqual([false]);
+    expect(conditional('f() { a; }\n"$1"')).toEqual([true, false]);
+  });
+});
+
+describe('what a script ends', () => {
+  const ended = (script: string): readonly number[] => [
+    ...(readShellCommands(inner(script), new Map()).at(-1)?.ended ?? []),
+  ];
+
+  it.each([
+    ['a & A=$!\nb & B=$!\nkill $A\nc', [0]],
+    ['a & A=$!\nb & B=$!\nkill -9 "$A" "$B"\nc', [0, 1]],
+    [`a & PIDS+=($!)\nb & PIDS+=($!)\nkill "\${PIDS[@]}"\nc`, [0, 1]],
+    ['a &\nb &\nwait\nc', [0, 1]],
+    ['a &\npkill -f a\nc', [0]],
+    ['docker run -d --name a b\ndocker rm -f a\nc', [0]],
+    ['a & A=$!\nb & wait $!\nc', [1]],
+    ['a & A=$!\nkill -0 $A\nc', []],
+    ['a & A=$!\nwait -n\nc', []],
+    ['a & A=$!\nif x; then kill $A; fi\nc', []],
+    ['f() { kill $A; }\ntrap f EXIT\na & A=$!\nc', []],
+  ])('%j', (script, numbers) => {
+    expect(ended(script)).toEqual(numbers);
+  });
+});
+
 describe('arrays of the shell', () => {
   it.each([
     [`A=(--b 1)\na "\${A[@]}" c`, ['a', '--b', '1', 'c']],
     [`A=(--b 1)\na \${A[@]}`, ['a', '--b', '1']],
     [`A=(--b)\nA+=("x y")\na "\${A[@]}"`, ['a', '--b', 'x y']],
     [`declare -a A=(--b 1)\na "\${A[@]}"`, ['a', '--b', '1']],
-    [`f() { local A=(--b); a "\${A[@]}"; }`, ['a', undefined]],
+    [`f() { local A=(--b); a "\${A[@]}"; }`, ['a', '--b']],
     [`A=(--b 1)\na "\${A[@]:-}"`, ['a', '--b', '1']],
     [`A=(--b 1)\na \${A[@]+"\${A[@]}"}`, ['a', '--b', '1']],
     [`A=(python3 -m b)\n"\${A[@]}" --c`, ['python3', '-m', 'b', '--c']],

@@ -1,0 +1,62 @@
+import type { YAMLMap } from 'yaml';
+import type { ContainerSite, PodSite } from '../../pod-site.js';
+import type { Word } from '../shell/words.js';
+import { locateScalar } from '../text/scalar-text.js';
+import type { TextSource } from '../text/span.js';
+import { dynamoVersionOf } from './dynamo-version.js';
+import type { Launch } from './launch.js';
+import type { Program } from './programs.js';
+
+/** Components whose program the operator knows by their type. */
+const DEFAULT_PROGRAMS: Readonly<Record<string, Program | undefined>> = {
+  frontend: { role: 'frontend', program: 'dynamo.frontend', backend: undefined, isDynamo: true },
+  epp: { role: 'picker', program: 'endpoint picker', backend: undefined, isDynamo: true },
+};
+
+/** What Dynamo's operator starts for a component that names no program. */
+export function componentDefault(
+  source: TextSource,
+  site: PodSite,
+  container: ContainerSite | undefined,
+  containerEnv: ReadonlyMap<string, Word>,
+  hasUnseenEnv: boolean,
+  args: readonly Word[] = [],
+): readonly Launch[] {
+  const program = DEFAULT_PROGRAMS[site.componentType?.value ?? ''];
+  if (program === undefined) {
+    return [];
+  }
+  const env = new Map(containerEnv);
+  for (const { name, value, node } of container === undefined ? site.componentEnv : []) {
+    env.set(name, variableWord(source, node, value && locateScalar(source, value)));
+  }
+  const { start, end } = site.at;
+  return [
+    {
+      ...program,
+      args,
+      env,
+      hasUnseenArgs: false,
+      hasUnseenEnv,
+      at: { source, start, end, isExact: false },
+      source,
+      site,
+      container,
+      version: dynamoVersionOf(container?.image?.value),
+      isGated: false,
+      argsAre: 'items',
+      fileAt: () => undefined,
+    },
+  ];
+}
+
+/** A variable of a container; its value is undefined where the manifest does not have it. */
+export function variableWord(
+  source: TextSource,
+  { range }: YAMLMap,
+  located: Pick<Word, 'value' | 'span'> | undefined,
+): Word {
+  const [start = 0, end = 0] = range ?? [];
+  const unseen = { value: undefined, span: { source, start, end, isExact: false } };
+  return { ...(located ?? unseen), mayBeMore: false };
+}

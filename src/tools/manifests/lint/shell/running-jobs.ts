@@ -1,0 +1,56 @@
+/** Commands that end other processes, or wait for their ends. */
+const ENDING: readonly string[] = ['wait', 'kill', 'pkill', 'killall'];
+
+/** `docker stop NAME`, `docker compose down`: whose containers these are is not looked at. */
+const CONTAINERS =
+  /^(?:docker|podman|nerdctl)(?:-compose)?(?: compose)?(?: -\S+)*(?: container)? (?:stop|kill|rm|down)\b/;
+
+/** Which commands of a script still run, as far as the script itself ends them. */
+export class RunningJobs {
+  readonly #ended = new Set<number>();
+  readonly #byVariable = new Map<string, readonly number[]>();
+  #last: readonly number[] = [];
+
+  /** The commands that have ended so far, by their numbers. */
+  get ended(): ReadonlySet<number> {
+    return new Set(this.#ended);
+  }
+
+  /** Goes back to what had ended before: what a branch ends has ended in it alone. */
+  return(ended: ReadonlySet<number>): void {
+    this.#ended.clear();
+    for (const number of ended) this.#ended.add(number);
+  }
+
+  /** The commands that one `&` has sent to the background. */
+  sent(numbers: readonly number[]): void {
+    this.#last = numbers;
+  }
+
+  /** `PID=$!`. */
+  keep(variable: string): void {
+    this.#byVariable.set(variable, [...(this.#byVariable.get(variable) ?? []), ...this.#last]);
+  }
+
+  /** Follows a command that ends others: those that it names by their variables, else all until now. */
+  follow(tool: string, args: readonly string[], count: number): void {
+    const endsContainers = CONTAINERS.test(`${tool} ${args.slice(0, 8).join(' ')}`);
+    if (!ENDING.includes(tool) && !endsContainers) return;
+    // `kill -0` asks whether a process is there, `wait -n` for the first that ends.
+    if (args.some((arg) => /^-(?:0|n|l|L)$/.test(arg))) return;
+    const targets = args.filter((arg, at) => !arg.startsWith('-') && args[at - 1] !== '-s');
+    const named = targets.map((arg) => this.#namedBy(arg));
+    const isKnown = (tool === 'wait' || tool === 'kill') && targets.length > 0;
+    if (isKnown && named.every((one) => one !== undefined)) {
+      for (const number of named.flatMap((one) => one ?? [])) this.#ended.add(number);
+      return;
+    }
+    for (let number = 0; number < count; number += 1) this.#ended.add(number);
+  }
+
+  /** The commands whose process a word names: `$PID`, `"${PIDS[@]}"`. */
+  #namedBy(word: string): readonly number[] | undefined {
+    const [, name] = /^["']?\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?["']?$/.exec(word) ?? [];
+    return word === '$!' ? this.#last : name === undefined ? undefined : this.#byVariable.get(name);
+  }
+}

@@ -2,6 +2,7 @@ import type { Rule } from './findings/finding.js';
 import type { LintRule } from './findings/lint-rule.js';
 import { blockSizeMismatch } from './rules/block-size-mismatch.js';
 import { blockSizeUnset } from './rules/block-size-unset.js';
+import { eventPlaneDiffers } from './rules/event-plane.js';
 import { gateWithoutWorkers, missingLabels } from './rules/gates.js';
 import { hashAlgorithmDiffers, hashSeedDiffers } from './rules/hashes.js';
 import { kvBothDeprecated } from './rules/kv-both.js';
@@ -28,6 +29,7 @@ export const FLEET_RULES: readonly LintRule[] = [
   kvEventsOff,
   prefixCachingOff,
   eventsIgnored,
+  eventPlaneDiffers,
   pickerIndexEmpty,
   pickerModelDiffers,
   hashSeedDiffers,

@@ -71,6 +71,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
     'sidecar-deadlock 33:32 error',
   ],
   'unreadable-helm.yaml': ['unreadable 4:10 note'],
+  'event-plane-differs.sh': ['event-plane-differs 4:17 error'],
   'unreadable.yaml': ['unreadable 8:9 error'],
   'worker-card-differs.yaml': ['block-size-mismatch 24:19 note', 'worker-card-differs 9:25 error'],
 };

@@ -16,6 +16,7 @@ describe('the rules', () => {
       'kv-events-off',
       'prefix-caching-off',
       'events-ignored',
+      'event-plane-differs',
       'picker-index-empty',
       'picker-model-differs',
       'hash-seed-differs',

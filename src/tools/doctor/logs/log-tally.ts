@@ -43,6 +43,12 @@ class SignalCount {
   }
 }
 
+/** A sighting with its line: an excerpt is made of what is left at the end, as each start of an engine repeats them all. */
+type Seen<Sighting extends { readonly origin: Origin }> = Omit<Sighting, 'origin'> & {
+  readonly line: LogLine;
+  readonly about: string;
+};
+
 /** What rules found so far. All of it is bounded, whatever the log has. */
 export class LogTally implements LogFindings {
   /** The worker that a process says itself to be; empty before it does. */
@@ -56,8 +62,8 @@ export class LogTally implements LogFindings {
   readonly #who: string;
   readonly #signals = new Map<Signal, SignalCount>();
   readonly #decisions = new Decisions();
-  readonly #sizes = new Map<string, SizeSighting>();
-  readonly #settings = new Map<string, SettingSighting>();
+  readonly #sizes = new Map<string, Seen<SizeSighting>>();
+  readonly #settings = new Map<string, Seen<SettingSighting>>();
   /** The last setting of each worker: busy lines repeat it. */
   readonly #latest = new Map<
     string,
@@ -177,8 +183,7 @@ export class LogTally implements LogFindings {
     this.found += 1;
     const key = `${side}\n${who}\n${tokensPerBlock}\n${basis}`;
     if (this.#sizes.has(key) || this.#sizes.size >= MAX_SIGHTINGS) return;
-    const origin = this.#originOf(line, about);
-    this.#sizes.set(key, { side, who, tokensPerBlock, basis, origin });
+    this.#sizes.set(key, { side, who, tokensPerBlock, basis, line, about });
   }
 
   addSetting(line: LogLine, name: SettingName, details: SettingDetails): void {
@@ -194,8 +199,7 @@ export class LogTally implements LogFindings {
     if (this.#settings.has(key)) return;
     if (keepsLargest && !this.#isLargest(side, who, name, Number(value))) return;
     if (this.#settings.size >= MAX_SIGHTINGS) return;
-    const origin = this.#originOf(line, about);
-    this.#settings.set(key, { side, who, name, value, isDefault, origin });
+    this.#settings.set(key, { side, who, name, value, isDefault, line, about });
   }
 
   /** Whether a number is larger than what is kept, which is then dropped. */
@@ -268,8 +272,14 @@ export class LogTally implements LogFindings {
       decisions: this.#decisions.finish(originOf),
       costs: this.#costs === undefined ? undefined : costTally(this.#costs, this.#weights),
       engine: this.#engine?.finish(originOf),
-      sizes: [...this.#sizes.values()],
-      settings: [...this.#settings.values()],
+      sizes: [...this.#sizes.values()].map(({ line, about, ...one }) => ({
+        ...one,
+        origin: originOf(line, about),
+      })),
+      settings: [...this.#settings.values()].map(({ line, about, ...one }) => ({
+        ...one,
+        origin: originOf(line, about),
+      })),
     };
   }
 

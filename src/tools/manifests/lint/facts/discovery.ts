@@ -43,6 +43,9 @@ function byStore(
       return textOfSetting(setting)
         .replace(/^[a-z]+:\/\//, '')
         .replace('127.0.0.1', 'localhost');
+    // With events by ZMQ it needs no NATS, and says nothing of where others have theirs.
+    if (variable === 'NATS_SERVER' && settingOf(launch, ['--event-plane'], ['DYN_EVENT_PLANE']) !== undefined)
+      return undefined;
     // A pod may be given one by its cluster, and an image may have one.
     return launch.argsAre === 'script' && launch.site === undefined && !launch.hasUnseenEnv
       ? byDefault

@@ -23,7 +23,7 @@ const LEVELS = ['ERROR', 'rror', '[E]', 'FATAL', 'CRITICAL', 'xception: ', 'pani
 const SOURCES = ['.cpp:', '.cc:', '.go:'].map((word) => Buffer.from(word));
 
 /**
- * Where a block of lines may have one at error level. Each word is looked for in the whole block at once, by
+ * Where a block of lines may have one at error level. Each word is looked for in the whole block, by
  * Node's own search: a look at the bytes of each line costs several times as much.
  */
 export class ErrorMarks {

@@ -47,7 +47,7 @@ const BLINDING: readonly Signal[] = [
 ];
 
 /** Counts of a series in the buckets that begin at a time or later. */
-export function countFrom({ startMs, bucketMs, counts }: RateSeries, ms: number): number {
+function countFrom({ startMs, bucketMs, counts }: RateSeries, ms: number): number {
   if (startMs === undefined) return 0;
   return counts.reduce((sum, count, index) => (startMs + index * bucketMs >= ms ? sum + count : sum), 0);
 }

@@ -49,6 +49,26 @@ export interface ErrorDetails {
   readonly isNamed?: boolean;
 }
 
+/** What lines beside that of a lack of room say of it: numbers of the same message, and what an engine did before. */
+export interface RoomFacts {
+  /** Tokens that a batch asks for, and those that are free and that count as evictable, of all layers and of those with a window. */
+  readonly needed?: number | undefined;
+  readonly free?: number | undefined;
+  readonly evictable?: number | undefined;
+  readonly windowFree?: number | undefined;
+  readonly windowEvictable?: number | undefined;
+  readonly isDecode?: boolean | undefined;
+  /** TensorRT-LLM: the part that got no memory, with the GiB that were free and those of the GPU. */
+  readonly component?: string | undefined;
+  readonly freeGib?: string | undefined;
+  readonly totalGib?: string | undefined;
+  /** vLLM: what is left for the cache where that is less than nothing. */
+  readonly missingGib?: string | undefined;
+  readonly isOnCpu?: boolean | undefined;
+  /** What an engine takes memory for, by the place of a traceback. */
+  readonly taking?: 'graphs' | 'cache' | undefined;
+}
+
 /** What an engine reports in one line; undefined for what it does not. */
 export interface EngineReading {
   readonly promptTokens?: number | undefined;
@@ -88,6 +108,10 @@ export interface LogFindings {
   addSignal(signal: Signal, line: LogLine, details: SignalDetails): void;
   /** A line of a traceback, of a file that moves or keeps KV blocks: what follows is read to its last line. */
   addFrame(line: LogLine): void;
+  /** The line has facts of a lack of room that a line nearby reports. */
+  addRoomFacts(line: LogLine, facts: RoomFacts): void;
+  /** What an engine takes memory for, by a traceback that ends in this line. */
+  takenFor(line: LogLine): RoomFacts['taking'];
   /** What an error says of itself in the line above such a traceback. */
   addReason(line: LogLine, sentence: string): void;
   /** The line says that what a sign was of a worker has passed. */

@@ -1,7 +1,7 @@
 import { countOf } from '../../../core/text/lists.js';
 import { hostMemoryForCache } from '../fixes/host-memory.js';
-import { roomForCache } from '../fixes/programs.js';
-import { isOfHost } from '../logs/general/fault-classes.js';
+import { roomForCache } from '../fixes/room.js';
+import { isOfHost, ROOM } from '../logs/general/room-faults.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -18,10 +18,8 @@ export const cacheMemoryMissing: Cause = {
     if (full === undefined) return undefined;
     const [fault = 'nothing is left for the cache'] = full.values.keys();
     return {
-      headline: `An engine has no room for its KV cache: ${fault}`,
-      explanation: isOfHost(fault)
-        ? 'A cache behind the GPU takes memory of the host as the engine starts, for each rank, and pins it. Where the host or the pod has less, or may not pin as much, the engine does not start; an error of CUDA there is of the host, and of no kernel.'
-        : 'What weights, activations and other processes leave of a GPU is the KV cache. Where that is less than one longest sequence, an engine does not start, or ends as soon as such a batch comes.',
+      headline: `${beginningFor(fault)}: ${fault}`,
+      explanation: explanationFor(fault),
       cluesFor: [
         clueFor(
           'signature',
@@ -35,3 +33,22 @@ export const cacheMemoryMissing: Cause = {
     };
   },
 };
+
+/** Faults of a cache that has its room, at the cost of what comes after it. */
+const TOO_FULL = [ROOM.warmUp, ROOM.graphs, ROOM.graphsOfSglang, ROOM.cacheItself];
+
+function beginningFor(fault: string): string {
+  if (TOO_FULL.some((one) => fault.startsWith(one)))
+    return 'An engine does not start, because its KV cache leaves no room';
+  if (fault.startsWith(ROOM.freed) || fault.startsWith(ROOM.executor)) return 'An engine does not start';
+  if (fault.startsWith(ROOM.locked)) return 'An engine drops a batch though its KV cache has room';
+  return 'An engine has no room for its KV cache';
+}
+
+function explanationFor(fault: string): string {
+  if (isOfHost(fault))
+    return 'A cache behind the GPU takes memory of the host as the engine starts, for each rank, and pins it. Where the host or the pod has less, or may not pin as much, the engine does not start; an error of CUDA there is of the host, and of no kernel.';
+  if (TOO_FULL.some((one) => fault.startsWith(one)))
+    return 'The KV cache gets its part of the GPU before the engine warms up and captures CUDA graphs. What these need has to be left: the cache has to be smaller, and not larger.';
+  return 'What weights, activations and other processes leave of a GPU is the KV cache. Where that is less than one longest sequence, an engine does not start, or ends as soon as such a batch comes.';
+}

@@ -69,6 +69,8 @@ function endingError(
   const [sentence] = (ended ?? fatal)?.values.keys() ?? [];
   const kind = sentence === undefined ? undefined : errorKindOf(sentence);
   if (ended === undefined && !FATAL.includes(kind)) return undefined;
+  // What a cache takes is in the sentence of a lack of room, with its numbers.
+  if (kind === 'gpu_memory' && measurements.signal('cache_memory_missing') !== undefined) return undefined;
   const isInner = INNER.includes(kind) || (kind === 'versions' && isOfCrash(measurements, sentence));
   return isInner && BETTER.some((sign) => measurements.signal(sign) !== undefined)
     ? undefined

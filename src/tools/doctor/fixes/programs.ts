@@ -1,8 +1,6 @@
 import type { ProposedFix } from '../diagnosis.js';
-import type { Measurements } from '../measurements/measurements.js';
 import { environmentOf } from './lines.js';
 import { findNixlPlugin } from './nixl-plugin.js';
-import { lineOf, onlyEngine } from './tuning.js';
 
 /** Makes NATS or etcd reachable. */
 export function reachControlPlane(names: readonly string[]): ProposedFix {
@@ -98,43 +96,5 @@ function oneUcx(): ProposedFix {
       'kubectl exec POD -- sh -c "echo $LD_LIBRARY_PATH; ldconfig -p | grep -E \'libuc[pst]\'; pip list | grep -i nixl"    # which UCX is found first',
     ],
     verify: ['kubectl logs POD --since=5m | grep -c "version is incompatible"    # should be 0'],
-  };
-}
-
-/** Gives the KV cache room, or asks less of it. */
-export function roomForCache({ seen }: Measurements, fault: string): ProposedFix {
-  const engine = onlyEngine(seen);
-  const verify = [
-    'kubectl logs WORKER --since=10m | grep -m2 -iE "KV cache size|#tokens|max_total_num_tokens"    # tokens of the cache',
-  ];
-  if (/other processes/.test(fault))
-    return {
-      says: 'Move other processes off the GPU (nvidia-smi shows them), or give the engine a smaller part of it: gpu_memory_utilization below the free part',
-      why: 'The part is of the whole GPU. What another engine, or a process that has not ended, holds of it is missing at the start.',
-      disturbs: 'nothing',
-      files: [],
-      commands: ['nvidia-smi --query-compute-apps=pid,used_memory --format=csv    # who has it'],
-      verify,
-    };
-  if (/mamba cache/.test(fault))
-    return {
-      says: 'Start the engine with a larger --max-mamba-cache-size (3 times --max-running-requests, 4 times and 4 more with speculative decoding), or with fewer --max-running-requests',
-      why: 'States of mamba layers have a pool of their own, and cached prefixes hold slots of it beside running requests. More memory for the KV cache gives it none; --mamba-full-memory-ratio divides the two. Without --enable-hierarchical-cache fewer slots are locked.',
-      disturbs: 'one_worker_at_a_time',
-      files: [],
-      commands: [],
-      verify: ['kubectl logs WORKER --since=10m | grep -c "alloc mamba cache"    # should be 0'],
-    };
-  const more =
-    engine === undefined
-      ? []
-      : [lineOf(engine, engine.tuning.memory.more), lineOf(engine, engine.tuning.retention)];
-  return {
-    says: 'Give the cache a larger part of the GPU (gpu_memory_utilization, mem-fraction-static, free_gpu_memory_fraction), or ask less of it: a shorter max-model-len, more GPUs per worker, fewer sequences',
-    why: 'Length of the longest sequence by bytes per token has to fit into what weights leave. A shorter longest sequence costs nothing where none comes near it; more GPUs for one engine divide weights and cache; a cache of 8 bits needs half.',
-    disturbs: 'one_worker_at_a_time',
-    files: [],
-    commands: more,
-    verify,
   };
 }

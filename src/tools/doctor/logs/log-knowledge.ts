@@ -7,6 +7,7 @@ import { GENERAL_RULES } from './general/general-rules.js';
 import { LMCACHE_RULES } from './general/lmcache-rules.js';
 import { NAME_RULES } from './general/name-rules.js';
 import { PROGRAM_END_RULES } from './general/program-ends.js';
+import { ROOM_RULES } from './general/room-rules.js';
 import { TRANSFER_LIBRARY_RULES } from './general/transfer-library-rules.js';
 import { knownProgramOf } from './known-programs.js';
 import { isOwnRecord, KV_ACCORD_RULES } from './kv-accord-rules.js';
@@ -40,6 +41,7 @@ export class LogKnowledge {
       ...CACHE_RULES,
       ...NAME_RULES,
       ...ROUTER_START_RULES,
+      ...ROOM_RULES,
       ...GENERAL_RULES,
       ...TRANSFER_LIBRARY_RULES,
       ...PROGRAM_END_RULES,

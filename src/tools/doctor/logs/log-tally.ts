@@ -5,6 +5,7 @@ import type {
   ErrorDetails,
   LogFindings,
   PoolDetails,
+  RoomFacts,
   SettingDetails,
   SignalDetails,
   SizeDetails,
@@ -16,11 +17,12 @@ import type { Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { BoundedCounts } from './bounded-counts.js';
 import { CrashTally } from './crashes.js';
 import { Decisions } from './decisions.js';
+import { EngineCount } from './engine-count.js';
 import { type Failure, FailureTally } from './failures.js';
-import type { CostTally, EngineTally, LogSummary, SignalTally } from './log-summary.js';
+import type { CostTally, LogSummary, SignalTally } from './log-summary.js';
 import { excerptOf } from './masking.js';
 import { RateBuckets } from './rate-buckets.js';
-import { GaugeTally } from './spreads.js';
+import { RoomTally } from './room-tally.js';
 import { Starts } from './starts.js';
 import { UnreadErrorTally } from './unread-errors.js';
 
@@ -77,6 +79,7 @@ export class LogTally implements LogFindings {
   #engine: EngineCount | undefined;
   readonly #failures = new FailureTally();
   readonly #crashes = new CrashTally(this);
+  readonly #room = new RoomTally((line, details) => this.#count('cache_memory_missing', line, details));
 
   /** `who` is the pod or worker whose log it is, when that is known from elsewhere. */
   constructor(name: string, who: string) {
@@ -96,6 +99,19 @@ export class LogTally implements LogFindings {
 
   addSignal(signal: Signal, line: LogLine, details: SignalDetails): void {
     this.found += 1;
+    if (signal === 'cache_memory_missing') this.#room.add(line, details);
+    else this.#count(signal, line, details);
+  }
+
+  addRoomFacts(line: LogLine, facts: RoomFacts): void {
+    this.#room.addFacts(line, facts);
+  }
+
+  takenFor(line: LogLine): RoomFacts['taking'] {
+    return this.#room.takenFor(line);
+  }
+
+  #count(signal: Signal, line: LogLine, details: SignalDetails): void {
     const { worker, value, about, count = 1 } = details;
     let tally = this.#signals.get(signal);
     if (tally === undefined) {
@@ -260,6 +276,7 @@ export class LogTally implements LogFindings {
   > {
     const originOf = (line: LogLine, about = ''): Origin => this.#originOf(line, about);
     this.#crashes.finish();
+    this.#room.finish();
     const unreadErrors = this.#unread.finish();
     return {
       signals: new Map(
@@ -289,45 +306,6 @@ export class LogTally implements LogFindings {
 
   #originOf({ lineNumber, text }: LogLine, about: string): Origin {
     return { place: `${this.#name}:${lineNumber}`, text: excerptOf(text, about) };
-  }
-}
-
-class EngineCount {
-  readonly #prefixHitRate = new GaugeTally();
-  readonly #kvCacheUsage = new GaugeTally();
-  readonly #runningRequests = new GaugeTally();
-  readonly #waitingRequests = new GaugeTally();
-  readonly #first: LogLine;
-  #last: LogLine;
-  #promptTokens = 0;
-  #cachedTokens = 0;
-
-  constructor(first: LogLine) {
-    this.#first = first;
-    this.#last = first;
-  }
-
-  add(reading: EngineReading, line: LogLine): void {
-    this.#last = line;
-    this.#promptTokens += reading.promptTokens ?? 0;
-    this.#cachedTokens += reading.cachedTokens ?? 0;
-    this.#prefixHitRate.add(reading.prefixHitRate);
-    this.#kvCacheUsage.add(reading.kvCacheUsage);
-    this.#runningRequests.add(reading.runningRequests);
-    this.#waitingRequests.add(reading.waitingRequests);
-  }
-
-  finish(originOf: (line: LogLine) => Origin): EngineTally {
-    return {
-      promptTokens: this.#promptTokens,
-      cachedTokens: this.#cachedTokens,
-      prefixHitRate: this.#prefixHitRate.gauge,
-      kvCacheUsage: this.#kvCacheUsage.gauge,
-      runningRequests: this.#runningRequests.gauge,
-      waitingRequests: this.#waitingRequests.gauge,
-      first: originOf(this.#first),
-      last: originOf(this.#last),
-    };
   }
 }
 

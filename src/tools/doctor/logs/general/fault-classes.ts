@@ -1,5 +1,6 @@
 import type { Signal } from '../../../../engines/diagnosis/signals.js';
 import { pathFaultIn, pathFaultSays } from './path-faults.js';
+import { roomFaultOf } from './room-faults.js';
 
 /** What a sentence is a sign of, and which of the faults of its class. */
 export interface Fault {
@@ -22,68 +23,11 @@ const MAX_SENTENCE_CHARS = 180;
 const LIBRARIES =
   'nixl(?:_cu1\\d|_ep)?|lmcache|mooncake|flexkv|kvbm|hf3fs\\w*|memfabric\\w*|mori|ucx\\w*|ucp|ucs|uct|ibverbs|rdmacm|mlx5|UCX|NIXL|Mooncake|LMCache|FlexKV|MoRIIO|HF3FS';
 
-/** What is missing where a hierarchical cache does not get its host memory. */
-export const NO_HOST_MEMORY = 'its host gives no memory for the hierarchical cache';
-const NO_PINNED_MEMORY = 'its host gives no pinned memory for a cache';
-
-/** Whether memory of the host is missing, and not of a GPU. */
-export function isOfHost(fault: string): boolean {
-  return fault.includes('its host gives no');
-}
-
-/** An engine has no room for the KV cache that it is asked for. */
-const MEMORY: readonly FaultClass[] = [
-  // SGLang: "Not enough host memory available. Requesting 40.00 GB but only have 44.87 GB free. Please reduce the size of the hierarchical cache."
-  {
-    signal: 'cache_memory_missing',
-    value: NO_HOST_MEMORY,
-    pattern:
-      /Not enough host memory (?:available\. Requesting|for )|cudaHostRegister failed \(rc=|hipHostMalloc of .{1,60}HiCache|Pinned host memory allocation of|size HiCache host memory/,
-  },
-  {
-    signal: 'cache_memory_missing',
-    value: NO_PINNED_MEMORY,
-    pattern:
-      /Failed to allocate pinned memory|(?:cuMemHostRegister|cuMemHostAlloc|cudaHostAlloc|cudaMallocHost)\b.{0,80}(?:fail|error|out of memory|invalid)|allocate .{0,20}pinned (?:host )?memory failed/i,
-  },
-  {
-    signal: 'cache_memory_missing',
-    value: 'other processes use the GPU',
-    pattern: /Free memory on device .{0,120}less than desired GPU memory utilization/,
-  },
-  {
-    signal: 'cache_memory_missing',
-    value: 'the longest sequence needs more than the cache has',
-    pattern:
-      /(?:larger|greater|bigger|more) than the (?:available KV cache memory|maximum number of tokens that can be stored in (?:the )?KV cache)|Impossible to fit .{0,40}(?:sequence|kvCache)/i,
-  },
-  {
-    signal: 'cache_memory_missing',
-    value: 'nothing is left for the cache',
-    pattern:
-      /No available memory for the cache blocks|leave no (?:GPU )?memory for the KV cache|Not enough memory[.,;] .{0,40}mem-fraction-static|Cannot auto-fit max_model_len|(?:not enough|insufficient|no) (?:GPU |device |free |available )*memory .{0,60}(?:KV|cache)|Not enough space for mamba cache|KV ?cache (?:pool )?size .{0,40}(?:is )?too small/i,
-  },
-  {
-    signal: 'connector_crashed',
-    pattern: /(?:pool|cache|allocator)\w* (?:memory )?leak detected/i,
-  },
-  {
-    signal: 'cache_memory_missing',
-    value: 'its mamba cache has no free slot',
-    pattern: /Can ?not alloc(?:ate)? mamba (?:cache|slots?)/i,
-  },
-  {
-    signal: 'cache_memory_missing',
-    value: 'no slot is free for blocks that a cache behind the engine has',
-    pattern: /Failed to allocate (?:\w+ ){0,4}(?:prealloc indices|token indices|kv (?:slots|indices))/i,
-  },
-  {
-    signal: 'cache_memory_missing',
-    value: 'a batch needs more than the cache has',
-    pattern:
-      /(?:Prefill|Decode) out of memory\. Try to lower|No free blocks? left|No space left for only one request|Can'?t allocate new blocks/i,
-  },
-];
+/** A pool whose sum does not come out: a fault of the program, whatever its size. */
+const LEAK: FaultClass = {
+  signal: 'connector_crashed',
+  pattern: /(?:pool|cache|allocator)\w* (?:memory )?leak detected/i,
+};
 
 /** NIXL: "createBackend: unsupported backend 'UCX'", "Skipping backend registration UCX due to the missing plugin." */
 const MISSING_PLUGIN =
@@ -135,7 +79,9 @@ const LIBRARY: readonly FaultClass[] = [
 
 /** The fault that a sentence of an error names; undefined where it names none of the classes. */
 export function faultOf(sentence: string): Fault | undefined {
-  for (const { signal, pattern, value } of [...MEMORY, ...LIBRARY]) {
+  const room = roomFaultOf(sentence);
+  if (room !== undefined) return { signal: 'cache_memory_missing', value: room };
+  for (const { signal, pattern, value } of [LEAK, ...LIBRARY]) {
     if (pattern.test(sentence)) return { signal, value: value ?? plain(sentence) };
   }
   const id = pathFaultIn(sentence);

@@ -6,6 +6,7 @@ import { connectionFaultOf } from './connection-faults.js';
 import { type Fault, faultOf } from './fault-classes.js';
 import { pathFaultValue, readPathFault } from './path-faults.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
+import { roomTakenIn } from './room-rules.js';
 import { CONNECTOR_FILES } from './source-files.js';
 
 /** Exceptions of Python, by their names as the last line of a traceback has them. */
@@ -63,7 +64,12 @@ const MEMORY_SENTENCES = [
   'can be stored in KV cache',
   'Not enough memory. Please try',
   'Not enough host memory',
-  ' out of memory. Try to lower',
+  'ut of memory. Try to lower',
+  'Executor creation failed',
+  'CUDA runtime error in ::cudaMalloc',
+  'at least 1 sequence to completion',
+  'memory occurred when warming up',
+  'Capture cuda graph failed',
   'less than desired GPU memory utilization',
   'KV cache pool leak detected',
   ' memory leak detected',
@@ -105,8 +111,11 @@ export const GENERAL_RULES: readonly LogRule[] = [
   ...EXCEPTIONS.map((needle) => rule(needle, (line, found) => readException(line, found, needle))),
   ...OTHER_EXCEPTIONS.map((needle) =>
     rule(needle, (line, found) => {
-      if (!isPassedOver(line.text))
-        found.addError(line, { sentence: sentenceFrom(line.text, needle), about: needle });
+      if (isPassedOver(line.text)) return;
+      const sentence = sentenceFrom(line.text, needle);
+      const room = needle === 'OutOfMemoryError: ' ? roomTakenIn(sentence, found.takenFor(line)) : undefined;
+      add(line, found, room, needle);
+      found.addError(line, { sentence, about: needle, isNamed: room !== undefined });
     }),
   ),
   // "UCP API version is incompatible: required >= 1.18, actual 1.16.0 (loaded from …)", "UCP version is incompatible, required: 1.18, actual: 1.12".

@@ -1,6 +1,7 @@
 import { placeOf, type Traceback } from '../traceback-reader.js';
-import { type Fault, faultOf, NO_HOST_MEMORY, plain } from './fault-classes.js';
+import { type Fault, faultOf, plain } from './fault-classes.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
+import { askedAndFree, NO_HOST_MEMORY, ROOM } from './room-faults.js';
 
 /** Where the KV caches of a model's layers are brought to one size of pages, in all versions of vLLM that do so. */
 const UNIFIES = /^(?:_?unify_\w*kv_cache_spec\w*|unify_hybrid_kv_cache_specs)$/;
@@ -20,6 +21,7 @@ export function faultOfTraceback(traceback: Traceback): Fault | undefined {
   const said = words === '' ? undefined : (faultOf(words) ?? pairFaultOf(words));
   return (
     hostMemoryOf(traceback) ??
+    cacheItselfOf(traceback) ??
     said ??
     refusedSetting(traceback, words) ??
     (words === '' ? undefined : refusalOf(words)) ??
@@ -67,6 +69,20 @@ function hostMemoryOf({ frames, sentence = '' }: Traceback): Fault | undefined {
   return isTaken && /(?:CUDA|HIP) error|out of memory|(?:cuda|hip)Host|MemoryError|cudaError/.test(sentence)
     ? { signal: 'cache_memory_missing', value: NO_HOST_MEMORY }
     : undefined;
+}
+
+/** An engine that takes the memory of its cache, and gets less. */
+function cacheItselfOf({ frames, sentence = '' }: Traceback): Fault | undefined {
+  const isTaken = frames.some(
+    ({ path, place }) =>
+      /srt\/mem_cache\/memory_pool\w*\.py$/.test(path) && /^_?create_\w*buffers?$/.test(place),
+  );
+  if (!isTaken || !/out of memory/.test(sentence)) return undefined;
+  const numbers = askedAndFree(sentence);
+  return {
+    signal: 'cache_memory_missing',
+    value: numbers === undefined ? ROOM.cacheItself : `${ROOM.cacheItself} (${numbers})`,
+  };
 }
 
 /** SGLang: a decode engine goes on without the answer of the prefill engine's bootstrap server. */

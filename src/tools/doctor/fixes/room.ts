@@ -1,0 +1,297 @@
+import type { ProposedFix } from '../diagnosis.js';
+import { ROOM } from '../logs/general/room-faults.js';
+import type { Measurements } from '../measurements/measurements.js';
+import { argumentsOf, environmentOf } from './lines.js';
+import { executorRoom, tensorrtLength } from './room-tensorrt.js';
+import { lineOf, onlyEngine } from './tuning.js';
+
+const VERIFY = [
+  'kubectl logs WORKER --since=10m | grep -m2 -iE "KV cache size|#tokens|max_total_num_tokens"    # tokens of the cache',
+];
+const WHO_HAS_IT = 'nvidia-smi --query-compute-apps=pid,used_memory --format=csv    # who has it';
+
+/** A way to room; cures that leave it out restart one worker at a time. */
+type Way = Pick<ProposedFix, 'says' | 'why'> & {
+  readonly commands?: readonly string[];
+  readonly isSafe?: boolean;
+};
+
+/** How an engine gets room, by the beginning of what it lacks. The more exact ones come first. */
+const WAYS: readonly (readonly [string, (fault: string, measurements: Measurements) => Way])[] = [
+  [ROOM.longestOfTensorrt, tensorrtLength],
+  [ROOM.longest, shorterLongest],
+  [ROOM.nothing, smallerRest],
+  [ROOM.occupiedRank, emptyRank],
+  [ROOM.occupied, emptyGpu],
+  [ROOM.freed, quietStart],
+  [ROOM.ofNode, smallerNodePart],
+  [ROOM.warmUp, smallerWarmUp],
+  [ROOM.graphs, smallerGraphs],
+  [ROOM.graphsOfSglang, smallerGraphsOfSglang],
+  [ROOM.cacheItself, smallerCache],
+  [ROOM.executor, executorRoom],
+  [ROOM.mambaSlots, moreMambaSlots],
+  [ROOM.mambaBlocks, fewerMambaStates],
+  [ROOM.requests, fewerRequests],
+  [ROOM.oneRequest, shorterRequests],
+  [ROOM.window, largerWindowPool],
+  [ROOM.locked, freeableRoom],
+  // With the numbers that SGLang gives.
+  [`${ROOM.batch} (`, smallerBatches],
+];
+
+/** Gives the KV cache room, or asks less of it. */
+export function roomForCache(measurements: Measurements, fault: string): ProposedFix {
+  const [, wayFor = moreRoom] = WAYS.find(([beginning]) => fault.startsWith(beginning)) ?? [];
+  const { says, why, commands = [], isSafe = false } = wayFor(fault, measurements);
+  // Without the numbers of a program's own sentence it is not known which program it is.
+  const isKnown = fault.includes('(') || onlyEngine(measurements.seen) !== undefined;
+  return {
+    says,
+    why,
+    disturbs: isSafe ? 'nothing' : 'one_worker_at_a_time',
+    files: [],
+    commands: commands.filter((line) => isKnown || !line.startsWith('# ')),
+    verify: VERIFY,
+  };
+}
+
+/** vLLM and what builds on it: the longest that fits is in the sentence, or follows from the two sizes. */
+function shorterLongest(fault: string): Way {
+  const [, fits] = /up to (\d+)/.exec(fault) ?? [];
+  const [, length = '', needed, has] =
+    /\((\d+) tokens need ([\d.]+) GiB, has (-?[\d.]+) GiB/.exec(fault) ?? [];
+  const share = Math.floor((Number(length) * Number(has)) / Number(needed) / 16) * 16;
+  const most = fits ?? (share > 0 ? String(share) : undefined);
+  const value = most ?? 'LENGTH';
+  const lacks =
+    needed === undefined || has === undefined ? undefined : (Number(needed) - Number(has)).toFixed(2);
+  if (fault.includes('on a CPU') && needed !== undefined) {
+    const space = Math.ceil(Number(needed));
+    return {
+      says: `Give the cache more memory of the host: VLLM_CPU_KVCACHE_SPACE=${space} (GiB, of each rank), or start vLLM with --max-model-len ${value} or less`,
+      why: 'Without the variable older versions take 4 GiB, and later ones the part of --gpu-memory-utilization of a memory node. The longest sequence has to fit into it once.',
+      commands: [
+        environmentOf('vLLM', `VLLM_CPU_KVCACHE_SPACE=${space}`, 'the pod needs as much beside the weights'),
+        argumentsOf('vLLM', `--max-model-len ${value}`),
+      ],
+    };
+  }
+  return {
+    says: `Start the engine with --max-model-len ${value}${most === undefined ? ', as long as prompts and answers really are' : ' or less, which fits'}, or give it what it lacks${lacks === undefined ? '' : ` (${lacks} GiB on each GPU)`}: a larger --gpu-memory-utilization, or --tensor-parallel-size over more GPUs`,
+    why: `One sequence of the longest length has to fit into what weights, activations and CUDA graphs leave. A shorter longest sequence costs nothing where none comes near it; a cache of 8 bits needs half.${fits === undefined && most !== undefined ? ' The length is in proportion to the two sizes: with layers that have a window less may fit.' : ''}`,
+    commands: [
+      argumentsOf('vLLM', `--max-model-len ${value}`),
+      argumentsOf(
+        'vLLM',
+        '--kv-cache-dtype fp8',
+        'half of the bytes per token, where model and GPU allow it',
+      ),
+    ],
+  };
+}
+
+function smallerRest(fault: string, measurements: Measurements): Way {
+  const part = /--mem-fraction-static is (0?\.\d+)/.exec(fault)?.[1];
+  if (fault.includes('mem-fraction-static')) {
+    const next = part === undefined ? undefined : nextPart(Number(part));
+    return {
+      says: `Start SGLang with a larger --mem-fraction-static${part === undefined ? '' : ` (${next === undefined ? `it is ${part} already: take more GPUs` : `${next}; it is ${part}`})`}, or over more GPUs (--tp-size), or with weights of fewer bits`,
+      why: 'The part is of the whole GPU, and weights come out of it first: a smaller part makes it worse. What it leaves is for activations and CUDA graphs, which need --chunked-prefill-size and --cuda-graph-max-bs to be smaller as it grows.',
+      commands: [argumentsOf('SGLang', `--mem-fraction-static ${next ?? 0.9}`), WHO_HAS_IT],
+    };
+  }
+  if (fault.includes('on a CPU'))
+    return {
+      says: 'Give the cache of the CPU engine room: VLLM_CPU_KVCACHE_SPACE=40 (GiB, of each rank), or a larger --gpu-memory-utilization, which is the part of the host there',
+      why: 'Weights and activations take the part of the memory node first.',
+      commands: [environmentOf('vLLM', 'VLLM_CPU_KVCACHE_SPACE=40')],
+    };
+  const lacks = /\(-([\d.]+) GiB are left\)/.exec(fault)?.[1];
+  const engine = onlyEngine(measurements.seen);
+  const isOther = engine !== undefined && engine.tuning.memory.setting !== 'gpu_memory_utilization';
+  return {
+    says: `Give the engine a larger part of the GPU (${isOther ? lineOf(engine, engine.tuning.memory.more) : '--gpu-memory-utilization'})${lacks === undefined ? '' : `: ${lacks} GiB are missing before the first block`}, fewer tokens in a batch (--max-num-batched-tokens, --max-num-seqs), or divide the weights over more GPUs (--tensor-parallel-size)`,
+    why: 'Weights and the activations of the largest batch take all of the part that the engine may have; no block is left. A shorter --max-model-len alone brings nothing here.',
+    commands: [
+      argumentsOf('vLLM', '--gpu-memory-utilization 0.95 --max-num-seqs 64 --max-num-batched-tokens 4096'),
+      WHO_HAS_IT,
+    ],
+  };
+}
+
+/** A step that is worth a start; undefined above what engines live through. */
+function nextPart(part: number): number | undefined {
+  const next = Math.min(0.95, Math.round((part + 0.05) * 100) / 100);
+  return next > part ? next : undefined;
+}
+
+/** Cut, so that the part is below what is free. */
+function partOf(free: string | undefined, total: string | undefined): string | undefined {
+  const part = Math.floor((Number(free) / Number(total)) * 100) / 100;
+  return part > 0 && part < 1 ? part.toFixed(2) : undefined;
+}
+
+function emptyGpu(fault: string): Way {
+  const [, free, total] = /\(([\d.]+) of ([\d.]+) GiB are free/.exec(fault) ?? [];
+  const part = partOf(free, total);
+  return {
+    says: `Move other processes off the GPU (nvidia-smi shows them), or start the engine with ${part === undefined ? 'a smaller part of it: --gpu-memory-utilization below the free part' : `--gpu-memory-utilization ${part} or less, which is what is free now`}`,
+    why: 'The part is of the whole GPU. What another engine, or a process that has not ended, holds of it is missing at the start; where memory is shared with the host, what the host uses is missing too.',
+    isSafe: true,
+    commands: [
+      WHO_HAS_IT,
+      ...(part === undefined
+        ? []
+        : [argumentsOf('vLLM', `--gpu-memory-utilization ${part}`, 'weights and cache have to fit into it')]),
+    ],
+  };
+}
+
+function emptyRank(): Way {
+  return {
+    says: 'Move other processes off the GPUs of all ranks (nvidia-smi on each host; an engine that has not ended yet counts), then start SGLang again; only with unlike GPUs on purpose SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK=0',
+    why: 'Ranks of one engine get caches of one size: the GPU with the least free memory decides. SGLang refuses to start where one has a tenth less than another (SGL_DISABLE_TP_MEMORY_INBALANCE_CHECK=1 in older versions).',
+    isSafe: true,
+    commands: [WHO_HAS_IT],
+  };
+}
+
+function quietStart(): Way {
+  return {
+    says: 'Start the engine again once no other process on its GPU starts or ends: engines that share a GPU one after the other, and a new one when the old one has left it (nvidia-smi)',
+    why: 'vLLM measures what its largest batch takes as the difference of free memory before and after. Where another process gives memory back between the two, the difference is no measure, and the engine ends. With a size that is given (--kv-cache-memory-bytes) it does not measure.',
+    commands: [
+      WHO_HAS_IT,
+      argumentsOf('vLLM', '--kv-cache-memory-bytes BYTES', 'a cache of a given size, from 0.11 on'),
+    ],
+  };
+}
+
+function smallerNodePart(fault: string): Way {
+  const [, free, total] = /\(([\d.]+) of ([\d.]+) GiB are free/.exec(fault) ?? [];
+  const part = partOf(free, total) ?? '0.5';
+  return {
+    says: `Start vLLM on CPUs with --gpu-memory-utilization ${part} or less (it is the part of the memory node there), or with a smaller VLLM_CPU_KVCACHE_SPACE, or free memory of the node`,
+    why: 'A CPU engine takes its part of one memory node (NUMA) before weights are loaded; page caches and other processes of the node count against it.',
+    commands: [
+      'kubectl exec POD -- sh -c "numactl -H; free -g; cat /sys/fs/cgroup/memory.max"    # free memory of each node, limit of the pod',
+      argumentsOf('vLLM', `--gpu-memory-utilization ${part}`),
+    ],
+  };
+}
+
+function smallerWarmUp(fault: string): Way {
+  const count = Number(/\((\d+) at a time/.exec(fault)?.[1]);
+  const fewer = count > 1 ? String(Math.floor(count / 2)) : 'FEWER';
+  return {
+    says: `Start the engine with --max-num-seqs ${fewer}${count > 1 ? ` (now ${count})` : ''}, or with a smaller --gpu-memory-utilization, which leaves the warm-up more`,
+    why: 'The cache has its part by then; logits of as many sequences as may run at a time, over the whole vocabulary, come on top of it. Fewer sequences cost throughput only where as many would run.',
+    commands: [
+      argumentsOf('vLLM', `--max-num-seqs ${fewer}`),
+      argumentsOf('vLLM', '--gpu-memory-utilization 0.85', 'the cache gets smaller'),
+    ],
+  };
+}
+
+const AFTER_CACHE =
+  'Graphs are captured when the cache has its part. More of the GPU for the cache makes it worse. Without graphs an engine starts, and decodes slower.';
+
+function smallerGraphs(): Way {
+  return {
+    says: 'Start vLLM with a smaller --gpu-memory-utilization (0.05 less at a time), or with a smaller --max-num-seqs, which captures fewer graphs; without graphs: --enforce-eager',
+    why: AFTER_CACHE,
+    commands: [argumentsOf('vLLM', '--gpu-memory-utilization 0.85 --max-num-seqs 128')],
+  };
+}
+
+function smallerGraphsOfSglang(): Way {
+  return {
+    says: 'Start SGLang with a smaller --mem-fraction-static (0.05 less at a time), or with a smaller --cuda-graph-max-bs; without graphs: --disable-cuda-graph',
+    why: AFTER_CACHE,
+    commands: [argumentsOf('SGLang', '--mem-fraction-static 0.8 --cuda-graph-max-bs 64')],
+  };
+}
+
+function smallerCache(): Way {
+  return {
+    says: 'Ask for a smaller cache: a smaller --gpu-memory-utilization (--mem-fraction-static with SGLang), and without a size of its own (--kv-cache-memory-bytes, --num-gpu-blocks-override, --max-total-tokens); nvidia-smi shows whether another process has the rest',
+    why: 'The engine asked for a cache that its GPU does not have: by a size that was given, or because another process took memory after it had measured.',
+    commands: [WHO_HAS_IT],
+  };
+}
+
+function moreMambaSlots(): Way {
+  return {
+    says: 'Start the engine with a larger --max-mamba-cache-size (3 times --max-running-requests, 4 times and 4 more with speculative decoding), or with fewer --max-running-requests',
+    why: 'States of mamba layers have a pool of their own, and cached prefixes hold slots of it beside running requests. More memory for the KV cache gives it none; --mamba-full-memory-ratio divides the two. Without --enable-hierarchical-cache fewer slots are locked.',
+  };
+}
+
+function fewerMambaStates(fault: string): Way {
+  const fit = /(\d+) fit/.exec(fault)?.[1];
+  return {
+    says: `Start the engine with --max-num-seqs ${fit ?? 'FEWER'}${fit === undefined ? '' : ' or less'}, or with a larger --gpu-memory-utilization`,
+    why: 'Each sequence that runs needs one state of the mamba (linear attention) layers, whatever its length, and the pool has fewer than may run.',
+    commands: [argumentsOf('vLLM', `--max-num-seqs ${fit ?? 'FEWER'}`)],
+  };
+}
+
+function fewerRequests(): Way {
+  return {
+    says: 'Start SGLang with fewer --max-running-requests, or update it: it should not admit more requests than it has rows for',
+    why: 'Each request that runs has a row in a table beside the cache. More memory for the cache gives it no rows.',
+    commands: [argumentsOf('SGLang', '--max-running-requests FEWER')],
+  };
+}
+
+function shorterRequests(): Way {
+  return {
+    says: 'Start SGLang with a larger --mem-fraction-static, or with a --context-length that the cache holds (max_total_num_tokens in its log), and a smaller default of max_new_tokens',
+    why: 'The last request that ran could not go on with the whole cache for itself: prompt and answer are longer than the cache.',
+    commands: ['kubectl logs WORKER | grep -m1 -oE "max_total_num_tokens=[0-9]+"    # tokens of the cache'],
+  };
+}
+
+function largerWindowPool(): Way {
+  return {
+    says: 'Start SGLang with a larger --swa-full-tokens-ratio, which gives layers with a window more of the cache, or with fewer --max-running-requests; with --enable-hierarchical-cache a later version',
+    why: 'Layers with a window have a pool of their own, and it is full while that of the other layers has room: more memory for both helps little.',
+    commands: [argumentsOf('SGLang', '--swa-full-tokens-ratio 0.9', '0.8 unless set')],
+  };
+}
+
+function freeableRoom(): Way {
+  return {
+    says: 'Update SGLang: its cache has the room, and could not free it. Until then start it without what holds blocks: no --hicache-storage-backend and --hicache-write-policy write_through, or without --enable-hierarchical-cache',
+    why: 'Blocks that count as evictable were held all the same: by copies to a cache behind the engine that are under way, or by a count of that version that is not true. A larger cache only puts it off.',
+    commands: [
+      'kubectl exec POD -- pip list | grep -i sglang    # the version that is there',
+      argumentsOf('SGLang', '--hicache-write-policy write_through', 'where there is a hierarchical cache'),
+    ],
+  };
+}
+
+function smallerBatches(): Way {
+  return {
+    says: 'Start SGLang with a larger --mem-fraction-static, or have it admit less at a time: fewer --max-running-requests, a --schedule-conservativeness above 1 (1.3), a smaller --chunked-prefill-size',
+    why: 'SGLang admits requests by an estimate of their answers. Where answers are longer, or many requests come together, a batch finds the cache full; all that counts as evictable is gone by then.',
+    commands: [
+      argumentsOf('SGLang', '--schedule-conservativeness 1.3 --max-running-requests FEWER'),
+      'kubectl logs WORKER | grep -m1 -oE "max_total_num_tokens=[0-9]+"    # tokens of the cache',
+    ],
+  };
+}
+
+/** Of an engine that is not known, or of a batch in it. */
+function moreRoom(_fault: string, { seen }: Measurements): Way {
+  const engine = onlyEngine(seen);
+  return {
+    says: 'Give the cache a larger part of the GPU (gpu_memory_utilization, mem-fraction-static, free_gpu_memory_fraction), or ask less of it: a shorter max-model-len, more GPUs per worker, fewer sequences',
+    why: 'Length of the longest sequence by bytes per token has to fit into what weights leave. A shorter longest sequence costs nothing where none comes near it; more GPUs for one engine divide weights and cache; a cache of 8 bits needs half.',
+    commands:
+      engine === undefined
+        ? []
+        : [lineOf(engine, engine.tuning.memory.more), lineOf(engine, engine.tuning.retention)],
+  };
+}

@@ -1,0 +1,45 @@
+import type { EngineReading } from '../../../engines/diagnosis/log-findings.js';
+import type { LogLine } from '../../../engines/diagnosis/log-line.js';
+import type { Origin } from '../evidence.js';
+import type { EngineTally } from './log-summary.js';
+import { GaugeTally } from './spreads.js';
+
+/** What an engine reports of its cache and its requests, summed over its lines. */
+export class EngineCount {
+  readonly #prefixHitRate = new GaugeTally();
+  readonly #kvCacheUsage = new GaugeTally();
+  readonly #runningRequests = new GaugeTally();
+  readonly #waitingRequests = new GaugeTally();
+  readonly #first: LogLine;
+  #last: LogLine;
+  #promptTokens = 0;
+  #cachedTokens = 0;
+
+  constructor(first: LogLine) {
+    this.#first = first;
+    this.#last = first;
+  }
+
+  add(reading: EngineReading, line: LogLine): void {
+    this.#last = line;
+    this.#promptTokens += reading.promptTokens ?? 0;
+    this.#cachedTokens += reading.cachedTokens ?? 0;
+    this.#prefixHitRate.add(reading.prefixHitRate);
+    this.#kvCacheUsage.add(reading.kvCacheUsage);
+    this.#runningRequests.add(reading.runningRequests);
+    this.#waitingRequests.add(reading.waitingRequests);
+  }
+
+  finish(originOf: (line: LogLine) => Origin): EngineTally {
+    return {
+      promptTokens: this.#promptTokens,
+      cachedTokens: this.#cachedTokens,
+      prefixHitRate: this.#prefixHitRate.gauge,
+      kvCacheUsage: this.#kvCacheUsage.gauge,
+      runningRequests: this.#runningRequests.gauge,
+      waitingRequests: this.#waitingRequests.gauge,
+      first: originOf(this.#first),
+      last: originOf(this.#last),
+    };
+  }
+}

@@ -1,0 +1,73 @@
+import { digitsBehind, numberOf } from '../../../../engines/diagnosis/log-fields.js';
+import type { RoomFacts } from '../../../../engines/diagnosis/log-findings.js';
+import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+import type { Fault } from './fault-classes.js';
+import { askedAndFree, ROOM } from './room-faults.js';
+
+/** Lines that belong to a lack of room: its numbers, and what an engine did before it. */
+export const ROOM_RULES: readonly LogRule[] = [
+  // SGLang, behind "Prefill out of memory. Try to lower your batch size.": "Try to allocate 4096 tokens.".
+  rule('Try to allocate ', (line, found) => {
+    const needed = numberOf(/Try to allocate (\d{1,12}) tokens/.exec(line.text)?.[1]);
+    if (needed !== undefined) found.addRoomFacts(line, { needed });
+  }),
+  rule('Decode out of memory', (line, found) => found.addRoomFacts(line, { isDecode: true })),
+  // "Available full tokens: 320512 (full_available_size=192 + full_evictable_size_=320320)", "Available tokens: 3 (available_size=3 + evictable_size=0)";
+  // "Available swa: 330496 (available_size=4864 + component_evictable_size_=325632)", "Available swa tokens: …". Before 0.4.6: "Avaliable tokens: 12".
+  rule('available_size=', (line, found) => {
+    const [, ofWindow, free, evictable] =
+      /Available (swa)?[\w ]{0,20}: \d{1,12} \(\w{0,20}available_size=(\d{1,12}) \+ \w{0,30}evictable_size_?=(\d{1,12})\)/.exec(
+        line.text,
+      ) ?? [];
+    if (free === undefined) return;
+    found.addRoomFacts(
+      line,
+      ofWindow === undefined
+        ? { free: Number(free), evictable: Number(evictable) }
+        : { windowFree: Number(free), windowEvictable: Number(evictable) },
+    );
+  }),
+  rule('Avaliable tokens: ', (line, found) =>
+    found.addRoomFacts(line, { free: numberOf(digitsBehind(line.text, 'Avaliable tokens: ')) }),
+  ),
+  // TensorRT-LLM, behind "Executor creation failed due to insufficient GPU memory.".
+  rule('component could not be created: ', (line, found) => {
+    const component = /component could not be created: ([^\n]{1,80})/.exec(line.text)?.[1]?.trim();
+    found.addRoomFacts(line, { component });
+  }),
+  rule('Total GPU memory (GiB): ', (line, found) =>
+    found.addRoomFacts(line, { totalGib: /Total GPU memory \(GiB\): ([\d.]{1,12})/.exec(line.text)?.[1] }),
+  ),
+  rule('component creation attempt (GiB): ', (line, found) =>
+    found.addRoomFacts(line, { freeGib: /attempt \(GiB\): ([\d.]{1,12})/.exec(line.text)?.[1] }),
+  ),
+  // vLLM, before it ends for want of room; with a positive number it is a line of each start.
+  rule('Available KV cache memory: -', (line, found) =>
+    found.addRoomFacts(line, {
+      missingGib: /Available KV cache memory: (-[\d.]{1,12})/.exec(line.text)?.[1],
+    }),
+  ),
+  ...['device_config=cpu', 'VLLM_CPU_KVCACHE_SPACE'].map((needle) =>
+    rule(needle, (line, found) => found.addRoomFacts(line, { isOnCpu: true })),
+  ),
+  // Places of a traceback of vLLM and what builds on it.
+  taking(', in capture_model', 'graphs'),
+  taking(', in _allocate_kv_cache', 'cache'),
+];
+
+function taking(needle: string, what: RoomFacts['taking']): LogRule {
+  return rule(needle, (line, found) => {
+    if (line.text.includes('.py", line ')) found.addRoomFacts(line, { taking: what });
+  });
+}
+
+/** What an error of memory is of a cache's size, by what the engine took the memory for; undefined where it is not. */
+export function roomTakenIn(sentence: string, taken: RoomFacts['taking']): Fault | undefined {
+  if (taken === undefined) return undefined;
+  const fault = taken === 'graphs' ? ROOM.graphs : ROOM.cacheItself;
+  const numbers = askedAndFree(sentence);
+  return {
+    signal: 'cache_memory_missing',
+    value: numbers === undefined ? fault : `${fault} (${numbers})`,
+  };
+}

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { diagnose } from '../../../../src/tools/doctor/diagnose.js';
+import { summaryOf } from '../logs/summaries.js';
+import { joined } from '../support/evidence.js';
+
+const LOGS: readonly (readonly [string, string, string, readonly string[]])[] = [
+  [
+    'SGLang with a full pool of layers with a window',
+    'the pool of layers with a window',
+    '--swa-full-tokens-ratio',
+    [
+      '[2026-03-03 10:00:31 TP0] Out of memory. Try to lower your batch size.',
+      'Try to allocate 2318 tokens.',
+      'Available full tokens: 7949 (full_available_size=4137 + full_evictable_size_=3812)',
+      'Available swa: 2270 (available_size=2270 + component_evictable_size_=0)',
+    ],
+  ],
+  [
+    'SGLang that captures graphs',
+    '1.52 GiB are asked for, 1.02 GiB are free',
+    'smaller --mem-fraction-static',
+    [
+      '[2026-03-03 10:00:31 TP0] Scheduler hit an exception: Traceback (most recent call last):',
+      'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.52 GiB. GPU 0 has a total capacity of 79.11 GiB of which 1.02 GiB is free.',
+      'Exception: Capture cuda graph failed: CUDA out of memory. Tried to allocate 1.52 GiB. GPU 0 has a total capacity of 79.11 GiB of which 1.02 GiB is free.',
+      'Possible solutions:',
+      '1. set --mem-fraction-static to a smaller value (e.g., 0.8 or 0.7)',
+    ],
+  ],
+  [
+    'SGLang beside another process',
+    '16.28 GB are free there',
+    'GPUs of all ranks',
+    [
+      '[2026-03-03 10:00:31 TP0] Scheduler hit an exception: Traceback (most recent call last):',
+      'RuntimeError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes. min_per_gpu_memory=16.28, local_gpu_memory=46.81, local_gpu_memory * 0.9=42.13',
+    ],
+  ],
+  [
+    'vLLM that captures graphs',
+    '594.00 MiB are asked for',
+    'smaller --gpu-memory-utilization',
+    [
+      '(EngineCore_0 pid=7) ERROR 08-12 10:12:31 [core.py:708] EngineCore failed to start.',
+      '(EngineCore_0 pid=7) ERROR 08-12 10:12:31 [core.py:708] Traceback (most recent call last):',
+      '(EngineCore_0 pid=7) ERROR 08-12 10:12:31 [core.py:708]   File "/usr/local/lib/python3.12/dist-packages/vllm/v1/worker/gpu_worker.py", line 402, in compile_or_warm_up_model',
+      '(EngineCore_0 pid=7) ERROR 08-12 10:12:31 [core.py:708]     self.model_runner.capture_model()',
+      '(EngineCore_0 pid=7) ERROR 08-12 10:12:31 [core.py:708]   File "/usr/local/lib/python3.12/dist-packages/vllm/v1/worker/gpu_model_runner.py", line 3107, in capture_model',
+      '(EngineCore_0 pid=7) ERROR 08-12 10:12:31 [core.py:708]     self._capture_cudagraphs(',
+      '(EngineCore_0 pid=7) ERROR 08-12 10:12:31 [core.py:708] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 594.00 MiB. GPU 0 has a total capacity of 79.11 GiB of which 361.00 MiB is free.',
+    ],
+  ],
+  [
+    'vLLM beside a process that ends',
+    '41.19 GiB were free, then 41.64 GiB',
+    'one after the other',
+    [
+      '(EngineCore_0 pid=7) ERROR 08-12 10:12:31 [core.py:708] AssertionError: Error in memory profiling. Initial free memory 41.19354248046875 GiB, current free memory 41.640380859375 GiB. This happens when other processes sharing the same container release GPU memory while vLLM is profiling during initialization. To fix this, ensure consistent GPU memory allocation or isolate vLLM in its own container.',
+    ],
+  ],
+  [
+    'vLLM without a block',
+    '-1.23 GiB are left',
+    '1.23 GiB are missing',
+    [
+      'INFO 03-03 10:01:10 [gpu_worker.py:298] Available KV cache memory: -1.23 GiB',
+      'ERROR 03-03 10:01:10 [core.py:842] EngineCore failed to start.',
+      'ERROR 03-03 10:01:10 [core.py:842] ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.',
+    ],
+  ],
+  [
+    'vLLM on a CPU',
+    '131072 tokens need 16.00 GiB, has 4.00 GiB',
+    'VLLM_CPU_KVCACHE_SPACE=16',
+    [
+      "INFO 03-03 10:00:00 [core.py:93] Initializing a V1 LLM engine (v0.13.0) with config: model='meta-llama/Llama-3.1-8B-Instruct', dtype=torch.bfloat16, max_seq_len=131072, tensor_parallel_size=1, device_config=cpu",
+      "ERROR 03-03 10:01:10 [core.py:842] ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory (4.00 GiB). Based on the available memory, the estimated maximum model length is 32768. Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.",
+    ],
+  ],
+  [
+    'vLLM on a memory node that is in use',
+    '10.5 of 64.0 GiB are free',
+    '--gpu-memory-utilization 0.16',
+    [
+      'ERROR 03-03 10:01:10 [core.py:842] ValueError: Available memory on node 0 (10.5/64.0 GiB) on startup is less than desired CPU memory utilization (0.92, 58.9 GiB). On the CPU backend, the `--gpu-memory-utilization` flag controls the fraction of CPU memory reserved (despite its name).',
+    ],
+  ],
+];
+
+describe('an engine without room', () => {
+  it.each(LOGS)('%s: its numbers and its flag', async (_name, numbers, cure, lines) => {
+    const log = await summaryOf(lines.map((line) => `${line}\n`).join(''));
+    const [first] = diagnose(joined({ logs: [log] })).assessments;
+    expect(first?.cause).toBe('cache_memory_missing');
+    expect(first?.headline).toContain(numbers);
+    expect(first?.fixes[0]?.says).toContain(cure);
+  });
+});

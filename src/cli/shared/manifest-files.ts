@@ -45,6 +45,8 @@ export interface ManifestFileModules {
   readonly readStandardInput?: (maxBytes: number) => Promise<Buffer>;
   /** Is called for each chart in a folder: its templates are no manifests until Helm has filled them in, and are left out. */
   readonly onChart?: (chart: string) => void;
+  /** Is called for a file of a folder that is no text which can be read: the others are read all the same. Without it such a file is an error. */
+  readonly onUnread?: (file: string, why: string) => void;
 }
 
 /**
@@ -60,10 +62,25 @@ export async function readManifestFiles(
   const files: ManifestFile[] = [];
   const known = new Set<string>();
   let total = 0;
-  const add = async (file: string, read: () => Promise<Buffer>): Promise<void> => {
+  const { onUnread } = modules;
+  const add = async (file: string, isNamed: boolean, read: () => Promise<Buffer>): Promise<void> => {
     if (files.length >= MAX_FILES) throw wrong(file, `one of at most ${MAX_FILES} files`);
-    const bytes = await orWrong(file, 'text of at most 16 MiB that can be read', read);
-    const text = decode(file, bytes);
+    let bytes: Buffer;
+    try {
+      bytes = await read();
+    } catch (error) {
+      const why = explainSystemError(error);
+      if (isNamed || onUnread === undefined)
+        throw wrong(file, `text of at most 16 MiB that can be read, and it ${why}`);
+      onUnread(file, `it ${why}`);
+      return;
+    }
+    const text = decode(bytes);
+    if (text === undefined) {
+      if (isNamed || onUnread === undefined) throw wrong(file, 'text in UTF-8');
+      onUnread(file, 'it is no text in UTF-8');
+      return;
+    }
     const isKept =
       keepsAll || bytes.length <= MAX_KEPT_UNREAD_BYTES || isWorthReading(file, withoutSchemas(text));
     total += isKept ? bytes.length : 0;
@@ -74,14 +91,14 @@ export async function readManifestFiles(
     if (operand === STANDARD_INPUT) {
       if (known.has(STANDARD_INPUT)) continue;
       known.add(STANDARD_INPUT);
-      await add(operand, () => (modules.readStandardInput ?? readStandardInput)(MAX_FILE_BYTES));
+      await add(operand, true, () => (modules.readStandardInput ?? readStandardInput)(MAX_FILE_BYTES));
       continue;
     }
     for (const file of await filesOf(operand, [extensions, others], modules.onChart ?? (() => undefined))) {
       const path = await orWrong(file, 'a file or a folder', () => truePath(file));
       if (known.has(path)) continue;
       known.add(path);
-      await add(file, () => readWholeFile(file, MAX_FILE_BYTES));
+      await add(file, file === operand, () => readWholeFile(file, MAX_FILE_BYTES));
     }
   }
   return files;
@@ -128,11 +145,11 @@ async function filesOf(
 }
 
 /** Bytes that are no UTF-8 would not come back when the text is written. */
-function decode(file: string, bytes: Buffer): string {
+function decode(bytes: Buffer): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw wrong(file, 'text in UTF-8');
+    return undefined;
   }
 }
 

@@ -55,6 +55,28 @@ describe('readManifestFiles', () => {
     ]);
   });
 
+  it('goes on with the other files of a folder where one is no text, and names it', async () => {
+    write({
+      'a.yaml': Buffer.from([0x23, 0xe9, 0x0a]),
+      'b.yaml': 'kind: Pod\n',
+      'c.json': Buffer.alloc(17 * 1024 * 1024, 0x20),
+    });
+    const unread: string[] = [];
+    const onUnread = (file: string, why: string): void => {
+      unread.push(`${file.replace(`${folder}/`, '')}: ${why}`);
+    };
+    const found = await readManifestFiles([folder], { onUnread });
+    expect(found.map(({ file }) => file.replace(`${folder}/`, ''))).toEqual(['b.yaml']);
+    expect(unread).toEqual([
+      'a.yaml: it is no text in UTF-8',
+      expect.stringMatching(/^c\.json: it has \d+ bytes/),
+    ]);
+    await expect(readManifestFiles([join(folder, 'a.yaml')], { onUnread })).rejects.toThrow(
+      'must be text in UTF-8',
+    );
+    await expect(readManifestFiles([folder])).rejects.toThrow(SettingError);
+  });
+
   it('leaves out the templates of charts below a folder, and names each chart', async () => {
     write({
       'chart/Chart.yaml': '',

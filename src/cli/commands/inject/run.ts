@@ -31,6 +31,8 @@ export const runInject: CommandBody<typeof injectSettings> = async (settings, co
       stderr.write(
         `kv-accord inject: left out: templates of the chart ${withoutControls(chart)}, which are no manifests yet\n`,
       ),
+    onUnread: (file, why) =>
+      stderr.write(`kv-accord inject: left out: ${withoutControls(file)}: ${withoutControls(why)}\n`),
   });
   const result = remove
     ? removeFromManifests(given)

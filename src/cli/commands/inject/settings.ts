@@ -93,6 +93,10 @@ const ownSettings = {
   },
 } as const;
 
+/** A reference to an image: a registry with its port, names in lower case, a tag or a digest or both. */
+const IMAGE =
+  /^(?:(?:localhost|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+|[A-Za-z0-9.-]+(?=:\d+\/))(?::\d{1,5})?\/)?[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*(?::\w[\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-fA-F]{32,})?$/;
+
 /** The settings of `kv-accord inject`. */
 export const injectSettings: typeof ownSettings & typeof withSettings = { ...ownSettings, ...withSettings };
 
@@ -119,7 +123,7 @@ export const injectDescription: CommandDescription<typeof injectSettings> = {
   ],
   check({ remove, tlsSecret, insecure, image, namespace }, reject) {
     const problem = `a name of lower-case letters, digits, - and .`;
-    if (image !== undefined && !/^[A-Za-z0-9][\w./:@-]*$/.test(image))
+    if (image !== undefined && !IMAGE.test(image))
       throw reject('image', 'a reference to an image, such as registry.example/kv-accord:0.1.0');
     if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(namespace)) throw reject('namespace', problem);
     if (tlsSecret !== undefined && !/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(tlsSecret))

@@ -123,7 +123,11 @@ async function readFiles(docs: boolean, { operands, stderr }: Context): Promise<
     );
   return readManifestFiles(
     operands,
-    { onChart },
+    {
+      onChart,
+      onUnread: (file, why) =>
+        stderr.write(`kv-accord lint: left out: ${withoutControls(file)}: ${withoutControls(why)}\n`),
+    },
     { extensions: docs ? [...MANIFESTS, ...DOCUMENTATION] : MANIFESTS, others: UNREAD_EXTENSIONS },
   );
 }

@@ -56,6 +56,8 @@ export function isKustomizationFile(file: string): boolean {
 export class Kustomizations {
   readonly #all = new Map<string, Kustomization>();
   readonly #patches = new Set<string>();
+  /** Folders whose result another tool changes. */
+  readonly #changedElsewhere = new Set<string>();
   readonly #tree: TreeFiles;
   #around: ReadonlyMap<string, readonly Together[]> | undefined;
 
@@ -66,6 +68,10 @@ export class Kustomizations {
   /** Keeps an object, if it is a kustomization. */
   add(source: TextSource, access: YamlAccess, object: YAMLMap): void {
     const kind = access.text(object, 'kind')?.value;
+    const group = access.text(object, 'apiVersion')?.value.split('/')[0] ?? '';
+    for (const path of pathsChangedBy(access, object, group))
+      this.#changedElsewhere.add(posix.normalize(path));
+    if (group.startsWith('kustomize.toolkit.')) return;
     if (
       kind !== 'Kustomization' &&
       kind !== 'Component' &&
@@ -93,6 +99,12 @@ export class Kustomizations {
       generators: this.#generators(source, access, object, folder),
     });
     this.#around = undefined;
+  }
+
+  /** Whether Flux or Argo CD changes what a folder makes: what stands there is not what runs. */
+  isChangedElsewhere(folder: string): boolean {
+    const own = posix.normalize(folder);
+    return [...this.#changedElsewhere].some((path) => own === path || own.endsWith(`/${path}`));
   }
 
   /** Whether a file changes objects of other files. */
@@ -193,6 +205,26 @@ export class Kustomizations {
     }
     return { texts, isPartial };
   }
+}
+
+/** Fields of a Kustomization of Flux, and of a source of Argo CD, that change objects. */
+const CHANGING_FIELDS: readonly string[] = [
+  ...['patches', 'patchesStrategicMerge', 'patchesJson6902', 'images', 'postBuild', 'components'],
+];
+
+/** The folders whose objects a Kustomization of Flux or an Application of Argo CD changes on their way to the cluster. */
+function pathsChangedBy(access: YamlAccess, object: YAMLMap, group: string): readonly string[] {
+  const spec = access.map(object, 'spec');
+  const changes = (map: YAMLMap | undefined): boolean =>
+    CHANGING_FIELDS.some((field) => access.get(map, field) !== undefined);
+  const pathOf = (map: YAMLMap | undefined): readonly string[] => {
+    const path = access.text(map, 'path')?.value;
+    return path === undefined || /^[./]*$/.test(path) ? [] : [path.replace(/^\/+|\/+$/g, '')];
+  };
+  if (group === 'kustomize.toolkit.fluxcd.io') return changes(spec) ? pathOf(spec) : [];
+  if (group !== 'argoproj.io') return [];
+  const sources = [access.map(spec, 'source'), ...access.maps(spec, 'sources')];
+  return sources.flatMap((source) => (changes(access.map(source, 'kustomize')) ? pathOf(source) : []));
 }
 
 /** `KEY=value`. */

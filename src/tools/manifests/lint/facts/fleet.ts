@@ -9,7 +9,7 @@ import type { TextSource } from '../text/span.js';
 import { withoutOtherBranches } from './branches.js';
 import { withDiscovery } from './discovery.js';
 import type { Material } from './material.js';
-import { NO_OVERLAYS, type Overlays } from './overlays.js';
+import { NO_OVERLAYS, type Overlays, withoutCertainty } from './overlays.js';
 import { withOwnRouters } from './own-routers.js';
 import { type FrontendFacts, readFrontendFacts } from './router-facts.js';
 import { joinedScripts } from './script-sets.js';
@@ -61,8 +61,10 @@ export function readFleets(
   const isAlone = (file: string): boolean => !overlays.files.has(posix.normalize(file));
   for (const { source, site } of material.sites) {
     if (!isAlone(source.file)) continue;
-    const launches = readLaunches(source, site, material);
-    if (launches.length === 0) continue;
+    const read = readLaunches(source, site, material);
+    if (read.length === 0) continue;
+    const isChanged = material.kustomizations.isChangedElsewhere(posix.dirname(source.file));
+    const launches = isChanged ? read.map(withoutCertainty) : read;
     if (site.kind === 'DynamoGraphDeployment') add(groups, graphOf(site, graphs), launches);
     else add(outside, source.file, launches);
   }

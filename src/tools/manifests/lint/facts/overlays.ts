@@ -62,7 +62,7 @@ export function readOverlays(material: Material): Overlays {
     length += source.text.length;
     if (overlay === undefined) continue;
     for (const file of [...overlay.resources, ...overlay.applied]) files.add(file);
-    const read = programsOf(overlay, material);
+    const read = programsOf(overlay, material, kustomizations.isChangedElsewhere(folder));
     if (read.views.length + read.sets.length + read.pools.length > 0) programs.push(read);
   }
   return { programs, files };
@@ -78,6 +78,7 @@ const OUTSIDE: Readonly<Record<Outside['kind'], string>> = {
 function programsOf(
   { source, objects, outside }: Overlay,
   { kustomizations, tree }: Material,
+  isChanged: boolean,
 ): OverlayPrograms {
   const configMaps = new ConfigMaps(kustomizations);
   for (const { access, object, isUnknown } of objects) configMaps.add(source, access, object, isUnknown);
@@ -99,7 +100,7 @@ function programsOf(
     for (const site of podSitesOf(one)) {
       const launches = readLaunches(source, site, { configMaps, tree });
       if (launches.length > 0) sites.push({ source, site });
-      add(part, isUnknown ? launches.map(withoutCertainty) : launches);
+      add(part, isUnknown || isChanged ? launches.map(withoutCertainty) : launches);
     }
     if (document.contents !== object) continue;
     const others = readOthers({ source, documents: [document] }, tree);
@@ -122,7 +123,7 @@ function programsOf(
 }
 
 /** Its arguments may be any after a change that is not known here. */
-function withoutCertainty(launch: Launch): Launch {
+export function withoutCertainty(launch: Launch): Launch {
   return {
     ...launch,
     role: 'unchecked',

@@ -164,11 +164,13 @@ function containerLaunches(
             surroundings,
             'items',
             0,
-            (word) => innerTextOf(file, scripts.get(word)),
+            (word) => innerTextOf(file, scripts.get(word), word),
           );
     }
   }
-  return commandLaunches(words, surroundings, 'items', 0, (word) => innerTextOf(file, scripts.get(word)));
+  return commandLaunches(words, surroundings, 'items', 0, (word) =>
+    innerTextOf(file, scripts.get(word), word),
+  );
 }
 
 /** Whether Dynamo's operator takes a container for the one that runs its component. */
@@ -183,8 +185,12 @@ function isCommand(words: readonly Word[], surroundings: Surroundings): boolean 
   );
 }
 
-function innerTextOf(source: TextSource, placed: PlacedText | undefined): InnerText | undefined {
-  return placed === undefined ? undefined : scalarText(source, placed);
+/** The text of a script in one argument: Kubernetes has put variables into it before its shell sees it. */
+function innerTextOf(source: TextSource, placed: PlacedText | undefined, word: Word): InnerText | undefined {
+  if (placed === undefined) return undefined;
+  if (word.value === placed.value) return scalarText(source, placed);
+  const { span } = locateScalar(source, placed);
+  return textOf({ value: textOfWord(word), span: { ...span, isExact: false } });
 }
 
 /** Images whose entrypoint is known, for containers that give arguments only. */

@@ -9,7 +9,7 @@ import type { Launch, PathSetting } from '../launches/launch.js';
 import { readContainer } from '../launches/read-launches.js';
 import { readShellCommands } from '../shell/shell-commands.js';
 import type { Word } from '../shell/words.js';
-import { type InnerText, locateScalar } from '../text/scalar-text.js';
+import { type InnerText, locateScalar, scalarText, textOf } from '../text/scalar-text.js';
 import type { TextSource } from '../text/span.js';
 import { type OpenFile, plainDocuments, wordOf, wordsAt } from './yaml-words.js';
 
@@ -28,17 +28,20 @@ const MAX_PROFILES = 20;
  * beside it, else the defaults of the file (`${SIZE:-32}`); one without either is known only at run time.
  */
 export function readCompose(file: OpenFile, tree: TreeFiles): readonly (readonly Launch[])[] {
+  // What Compose puts over another file is read with that.
+  if (besideOf(file.source.file, tree, OVERRIDE, '') !== undefined) return [];
   const surroundings = new ComposeFile(file.source, tree);
+  const override = overrideOf(file.source.file, tree);
   return plainDocuments(file).flatMap(({ access, root }) => {
     const services = [...access.entries(access.map(root, 'services'))].slice(0, MAX_SERVICES);
-    const read = services.flatMap(([, node]) => {
+    const read = services.flatMap(([name, node]) => {
       const service = isMap(node) ? (node as YAMLMap) : undefined;
       return service === undefined || !isService(access, service)
         ? []
         : [
             {
               profiles: access.texts(service, 'profiles').map(({ value }) => value),
-              launches: surroundings.readService(access, service),
+              launches: surroundings.readService({ access, root, service }, override?.(name)),
             },
           ];
     });
@@ -47,6 +50,50 @@ export function readCompose(file: OpenFile, tree: TreeFiles): readonly (readonly
     const sets = names.map((name) => [...always, ...read.filter(({ profiles }) => profiles.includes(name))]);
     return (sets.length === 0 ? [always] : sets).map((set) => set.flatMap(({ launches }) => launches));
   });
+}
+
+/** A service of a compose file. */
+interface Service {
+  readonly access: YamlAccess;
+  readonly root: YAMLMap;
+  readonly service: YAMLMap;
+}
+
+/** The same with the file that it is in. */
+interface PlacedService extends Service {
+  readonly file: ComposeFile;
+}
+
+/** The names that Compose looks for: `compose.yaml`, and the one that it puts over it, `compose.override.yaml`. */
+const BASE = /^((?:.*\/)?(?:docker-)?compose)\.ya?ml$/;
+const OVERRIDE = /^((?:.*\/)?(?:docker-)?compose)\.override\.ya?ml$/;
+
+/** The file that belongs to another one of such a name, and is among the files. */
+function besideOf(file: string, tree: TreeFiles, pattern: RegExp, middle: string): TextSource | undefined {
+  const stem = pattern.exec(file)?.[1];
+  for (const end of stem === undefined ? [] : ['yaml', 'yml']) {
+    const path = `${stem}${middle}.${end}`;
+    const text = tree.textAt(path);
+    if (text !== undefined) return text.spanOf(0, text.value.length).source;
+  }
+  return undefined;
+}
+
+/** The services that Compose puts over those of a file by itself, by their names. */
+function overrideOf(
+  file: string,
+  tree: TreeFiles,
+): ((name: string) => PlacedService | undefined) | undefined {
+  const source = besideOf(file, tree, BASE, '.override');
+  const [document] = source === undefined ? [] : readSourceFile(source.file, source.text).documents;
+  if (source === undefined || document === undefined || !isMap(document.contents)) return undefined;
+  const access = new YamlAccess(document);
+  const root = document.contents as YAMLMap;
+  const own = new ComposeFile(source, tree);
+  return (name) => {
+    const service = access.map(root, 'services', name);
+    return service === undefined ? undefined : { file: own, access, root, service };
+  };
 }
 
 /** Environment files of one compose file that are looked for. */
@@ -84,8 +131,11 @@ class ComposeFile {
     this.#tree = tree;
   }
 
-  readService(access: YamlAccess, service: YAMLMap): readonly Launch[] {
+  /** The programs of a service; `over` is what Compose puts over it. */
+  readService({ access, root, service }: Service, over?: PlacedService): readonly Launch[] {
     const image = access.text(service, 'image');
+    const mounts = this.#mounts({ access, root, service });
+    const other = over === undefined ? undefined : over.file.#partOf(over);
     const isPart =
       access.get(service, 'extends') !== undefined ||
       (image === undefined && access.get(service, 'build') === undefined);
@@ -93,18 +143,47 @@ class ComposeFile {
     const given = files.flatMap((text) => (text === undefined ? [] : [...readEnvFile(text)]));
     return readContainer({
       source: this.#source,
-      image: image === undefined ? undefined : this.#put(image.value),
+      image: other?.image ?? (image === undefined ? undefined : this.#put(image.value)),
       imageSpan: image === undefined ? undefined : locateScalar(this.#source, image).span,
-      entrypoint: this.#words(access.get(service, 'entrypoint')),
-      command: this.#words(access.get(service, 'command')),
-      env: new Map([...given, ...this.#environment(access, access.get(service, 'environment'))]),
-      hasUnseenEnv: isPart || files.includes(undefined),
-      fileAt: this.#mounts(access, service),
+      entrypoint: other?.entrypoint ?? this.#words(access.get(service, 'entrypoint')),
+      command: other?.command ?? this.#words(access.get(service, 'command')),
+      env: new Map([
+        ...given,
+        ...(other?.given ?? []),
+        ...this.#environment(access, access.get(service, 'environment')),
+        ...(other?.environment ?? []),
+      ]),
+      hasUnseenEnv: isPart || files.includes(undefined) || other?.hasUnseen === true,
+      fileAt: (path) => (over === undefined ? undefined : over.file.#mounts(over)(path)) ?? mounts(path),
     });
   }
 
+  /** What a service of an override file says. */
+  #partOf({ access, service }: Service): {
+    readonly image: string | undefined;
+    readonly entrypoint: readonly Word[] | undefined;
+    readonly command: readonly Word[] | undefined;
+    readonly given: readonly (readonly [string, Word])[];
+    readonly environment: ReadonlyMap<string, Word>;
+    readonly hasUnseen: boolean;
+  } {
+    const words = (key: string): readonly Word[] | undefined =>
+      access.get(service, key) === undefined ? undefined : this.#words(access.get(service, key));
+    const image = access.text(service, 'image');
+    const files = envFilesOf(access, service).map((path) => this.#fileBeside(path));
+    return {
+      image: image === undefined ? undefined : this.#put(image.value),
+      entrypoint: words('entrypoint'),
+      command: words('command'),
+      given: files.flatMap((text) => (text === undefined ? [] : [...readEnvFile(text)])),
+      environment: this.#environment(access, access.get(service, 'environment')),
+      hasUnseen: files.includes(undefined),
+    };
+  }
+
   /** The files that a service sees at its paths: those beside the compose file that it mounts. */
-  #mounts(access: YamlAccess, service: YAMLMap): (path: PathSetting) => InnerText | undefined {
+  #mounts({ access, root, service }: Service): (path: PathSetting) => InnerText | undefined {
+    const configs = this.#configs({ access, root, service });
     const pairs = [
       ...access.texts(service, 'volumes').map(({ value }) => this.#put(value)?.split(':') ?? []),
       ...access
@@ -115,6 +194,7 @@ class ComposeFile {
       if (value === undefined) return undefined;
       const given = this.#tree.givenFor(value);
       if (given !== undefined) return given;
+      if (configs.has(value)) return configs.get(value);
       for (const [host = '', inside = ''] of pairs) {
         const folder = inside.replace(/\/+$/, '');
         const isInside = folder !== '' && (value === folder || value.startsWith(`${folder}/`));
@@ -123,6 +203,30 @@ class ComposeFile {
       }
       return undefined;
     };
+  }
+
+  /** The files that `configs` gives a service, by their paths: with a text of their own, or one beside the compose file. */
+  #configs({ access, root, service }: Service): ReadonlyMap<string, InnerText | undefined> {
+    const short = access.texts(service, 'configs').map(({ value }) => [value, `/${value}`] as const);
+    const long = access.maps(service, 'configs').map((one) => {
+      const source = access.text(one, 'source')?.value ?? '';
+      return [source, access.text(one, 'target')?.value ?? `/${source}`] as const;
+    });
+    return new Map(
+      [...short, ...long].map(([name, target]) => {
+        const config = access.map(root, 'configs', name);
+        const content = access.text(config, 'content');
+        const file = access.text(config, 'file')?.value;
+        if (content === undefined) return [target, file === undefined ? undefined : this.#fileBeside(file)];
+        const text = this.#put(content.value);
+        if (text === content.value) return [target, scalarText(this.#source, content)];
+        const { span } = locateScalar(this.#source, content);
+        return [
+          target,
+          text === undefined ? undefined : textOf({ value: text, span: { ...span, isExact: false } }),
+        ];
+      }),
+    );
   }
 
   #fileBeside(path: string): InnerText | undefined {

@@ -28,6 +28,9 @@ const MAX_COMMANDS = 2_000;
 /** Statements in which an assignment does not hold for all that follows. */
 const UNCERTAIN: readonly string[] = ['Function', 'For', 'ArithmeticFor', 'While', 'Select'];
 
+/** Branches that end a script, one behind the other, that are kept apart from what follows. */
+const MAX_ENDINGS = 20;
+
 /** Functions that call each other: more than this is a circle. */
 const MAX_CALLS = 8;
 
@@ -173,16 +176,20 @@ class ScriptReader {
   #choose(node: SyntaxNode, { before, arms }: Choice): void {
     for (const one of before) this.#visit(one);
     const { start } = this.#script.spanOf(node.pos, node.end);
-    this.#chooseFrom(`${start}.${node.pos}`, '', arms);
+    const choice = `${start}.${node.pos}`;
+    const isEnding = this.#chooseFrom(choice, '', arms);
+    // Where a branch ends the script, what follows runs in its place: `if x; then exec a; fi; exec b`.
+    if (isEnding && this.#branch.length < MAX_ENDINGS) this.#branch = [...this.#branch, `${choice}/rest`];
   }
 
-  #chooseFrom(choice: string, name: string, arms: readonly (readonly SyntaxNode[])[]): void {
+  #chooseFrom(choice: string, name: string, arms: readonly (readonly SyntaxNode[])[]): boolean {
     const outside = this.#branch;
     const files = this.#files;
     const folder = this.#folder.at;
     const ended = this.#jobs.ended;
     const written = new Map<string, string>();
     let isMoved = false;
+    let isEnding = false;
     const begin = (at: string): void => {
       this.#folder.return(at);
       this.#variables.folder = at;
@@ -195,6 +202,7 @@ class ScriptReader {
         begin(folder);
         for (const one of nodes) this.#visit(one);
         isMoved ||= this.#folder.at !== folder;
+        isEnding ||= endsScript(this.#commands.at(-1), outside.length + 1);
         for (const [path, file] of this.#files) if (files.get(path) !== file) written.set(path, file.written);
       }),
     );
@@ -207,6 +215,7 @@ class ScriptReader {
             ...files,
             ...[...written].map(([path, one]) => [path, { text: undefined, written: one }] as const),
           ]);
+    return isEnding;
   }
 
   /** Reads a subshell: what it sets, and where it goes, holds in it alone. */
@@ -332,4 +341,11 @@ class ScriptReader {
 
 function plainText(argument: ShellWord | Assignment): string {
   return argument.type === 'Word' ? argument.value : argument.name;
+}
+
+/** Whether a script does not go on behind a command of a branch: `exec a`, `exit`. */
+function endsScript(command: ShellCommand | undefined, depth: number): boolean {
+  const tool = command?.words[0]?.value;
+  const isLast = command !== undefined && command.branch.length === depth;
+  return isLast && (tool === 'exit' || (tool === 'exec' && command.words.length > 1));
 }

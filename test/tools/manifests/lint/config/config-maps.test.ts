@@ -159,6 +159,48 @@ describe('a variable that a container has twice', () => {
   });
 });
 
+describe('a variable in a script of an argument', () => {
+  it('is put in before a shell sees it', () => {
+    const front = (tokens: number): string =>
+      deployment(
+        'router',
+        `command: [sh, -c, "exec python3 -m dynamo.router --router-block-size $(BS)"]\nenv: [{name: BS, value: "${tokens}"}]`,
+      );
+    expect(found({ 'a.yaml': front(16) + vllm(64) })).toHaveLength(1);
+    expect(found({ 'a.yaml': front(64) + vllm(64) })).toEqual([]);
+  });
+});
+
+describe('what Flux or Argo CD changes', () => {
+  const router = deployment('router', 'command: [python3, -m, dynamo.router, --router-block-size, "16"]');
+  const files = {
+    'apps/dyn/all.yaml': router + vllm(64),
+    'apps/dyn/kustomization.yaml': 'resources: [all.yaml]\n',
+  };
+  const flux = (more: string): string =>
+    `apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: dyn}\nspec:\n  path: ./apps/dyn\n${more}`;
+  const argo = (more: string): string =>
+    `apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: dyn}\nspec:\n  source: {path: apps/dyn${more}}\n`;
+  const wrong = ['block-size-mismatch apps/dyn/all.yaml:10 error'];
+
+  it('is not known, with a kustomization and without one', () => {
+    const patches = '  patches: [{patch: x}]\n';
+    expect(found({ ...files, 'clusters/a.yaml': flux(patches) })).toEqual([]);
+    expect(
+      found({ 'apps/dyn/all.yaml': files['apps/dyn/all.yaml'], 'clusters/a.yaml': flux(patches) }),
+    ).toEqual([]);
+    expect(found({ ...files, 'clusters/a.yaml': argo(', kustomize: {images: [a=b]}') })).toEqual([]);
+  });
+
+  it('is what stands there, where nothing is changed', () => {
+    expect(found({ ...files, 'clusters/a.yaml': flux('  prune: true\n') })).toEqual(wrong);
+    expect(found({ ...files, 'clusters/a.yaml': argo('') })).toEqual(wrong);
+    expect(
+      found({ ...files, 'clusters/a.yaml': flux('  patches: []\n').replace('apps/dyn', 'apps/other') }),
+    ).toEqual(wrong);
+  });
+});
+
 describe('one name for several ConfigMaps', () => {
   const map = (tokens: number): string =>
     `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: sizes}\ndata: {DYN_ROUTER_BLOCK_SIZE: "${tokens}"}\n---\n`;

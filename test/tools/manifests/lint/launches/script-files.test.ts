@@ -104,4 +104,12 @@ describe('programs that one script starts one after the other', () => {
     const script = pair(16, 64).replace(' & W=$!', ' || { echo failed >&2; exit 1; }');
     expect(rules({ 'a.sh': script })).toEqual(['block-size-mismatch']);
   });
+
+  it('are none with those of a branch that ends the script', () => {
+    const [own, other] = pair(16, 64).split('\n');
+    const exec = (line = ''): string => `exec ${line.replace(/ & .*/, '')}\n`;
+    expect(rules({ 'a.sh': `if [ "$1" = f ]; then\n  ${exec(own)}fi\n${exec(other)}` })).toEqual([]);
+    expect(rules({ 'a.sh': `[ -n "$1" ] || exit 1\n${pair(16, 64)}` })).toEqual(['block-size-mismatch']);
+    expect(rules({ 'a.sh': `${own}\nif x; then exit 1; fi\n${other}` })).toEqual(['block-size-mismatch']);
+  });
 });

@@ -10,6 +10,7 @@ import type { Finding } from './findings/finding.js';
 import { MAX_RELATED } from './findings/lint-rule.js';
 import type { NamedText } from './fixes/apply-fixes.js';
 import { SharedPlaces } from './fixes/shared-places.js';
+import { findRefused } from './rules/kustomization-refused.js';
 import { POOL_RULES } from './rules/pools.js';
 import { findClosedSideChannels } from './rules/side-channel-closed.js';
 import { findUnreadable, type LeftOut } from './rules/unreadable.js';
@@ -80,8 +81,10 @@ export function inspectFiles(
   const pools = [...alone(material.pools), ...overlays.programs.flatMap((one) => one.pools)];
   const sites = [...alone(material.sites), ...overlays.programs.flatMap((one) => one.sites)];
   const networks = [...alone(material.networks), ...overlays.programs.flatMap((one) => one.networks)];
+  const isUnrestricted = shellFiles.some(({ text }) => text.includes('LoadRestrictionsNone'));
+  findings.push(...overlays.programs.flatMap((one) => findRefused(one.refusals, isUnrestricted)));
   findings.push(...findClosedSideChannels(fleets, networks));
-  for (const facts of readPoolFacts(pools, sites, fleets))
+  for (const facts of readPoolFacts(pools, sites, fleets, networks))
     for (const { check } of POOL_RULES) findings.push(...check(facts, fleets));
   return { findings: withoutRepeats(findings), fleets, notChecked: findNotChecked(fleets), leftOut };
 }

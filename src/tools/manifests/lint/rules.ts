@@ -5,6 +5,7 @@ import { blockSizeUnset } from './rules/block-size-unset.js';
 import { eventPlaneDiffers } from './rules/event-plane.js';
 import { gateWithoutWorkers, missingLabels } from './rules/gates.js';
 import { hashAlgorithmDiffers, hashSeedDiffers } from './rules/hashes.js';
+import { kustomizationRefused } from './rules/kustomization-refused.js';
 import { kvBothDeprecated } from './rules/kv-both.js';
 import { eventsIgnored, kvEventsOff, prefixCachingOff } from './rules/kv-events.js';
 import { kvawareWithoutLmcache, lmcacheChunkSize } from './rules/lmcache.js';
@@ -16,6 +17,7 @@ import { indexerBlockSize, routerBlockSizeDefault } from './rules/router-block-s
 import { sideChannelHost, sideChannelPort } from './rules/side-channel.js';
 import { sideChannelClosed } from './rules/side-channel-closed.js';
 import { sidecarDeadlock } from './rules/sidecar-deadlock.js';
+import { unknownSizeFlag } from './rules/unknown-size-flag.js';
 import { unreadable } from './rules/unreadable.js';
 import { workerCardDiffers } from './rules/worker-card-differs.js';
 
@@ -24,6 +26,7 @@ export const FLEET_RULES: readonly LintRule[] = [
   blockSizeUnset,
   blockSizeMismatch,
   workerCardDiffers,
+  unknownSizeFlag,
   routerBlockSizeDefault,
   indexerBlockSize,
   kvEventsOff,
@@ -50,5 +53,6 @@ export const RULES: readonly Rule[] = [
   ...FLEET_RULES.map(({ rule }) => rule),
   sideChannelClosed,
   ...POOL_RULES.map(({ rule }) => rule),
+  kustomizationRefused,
   unreadable,
 ];

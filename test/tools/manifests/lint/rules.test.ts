@@ -11,6 +11,7 @@ describe('the rules', () => {
       'block-size-unset',
       'block-size-mismatch',
       'worker-card-differs',
+      'unknown-size-flag',
       'router-block-size-default',
       'indexer-block-size',
       'kv-events-off',
@@ -34,6 +35,7 @@ describe('the rules', () => {
       'pool-without-gate',
       'pool-fail-open',
       'pool-port-mismatch',
+      'kustomization-refused',
       'unreadable',
     ]);
   });

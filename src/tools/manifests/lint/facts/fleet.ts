@@ -145,7 +145,8 @@ function namespaceOf(launch: Launch): string {
   return `${site?.namespace ?? launch.namespace ?? ''}/${graph}`;
 }
 
-function toFleet(launches: readonly Launch[], platformVersion: DynamoVersion | undefined): Fleet {
+function toFleet(given: readonly Launch[], platformVersion: DynamoVersion | undefined): Fleet {
+  const launches = given.map((one) => withVersion(one, platformVersion));
   const of = (role: Launch['role']): readonly Launch[] => launches.filter((one) => one.role === role);
   const workers = of('worker')
     .filter(hasCache)
@@ -154,10 +155,7 @@ function toFleet(launches: readonly Launch[], platformVersion: DynamoVersion | u
     launches: launches.filter(({ role }) => role !== 'unchecked'),
     workers,
     dynamoWorkers: workers.filter(({ launch }) => launch.isDynamo),
-    // An image without a version is the one of the repository that it is in.
-    frontends: of('frontend').map((one) =>
-      readFrontendFacts(one.version === undefined ? { ...one, version: platformVersion } : one),
-    ),
+    frontends: of('frontend').map((one) => readFrontendFacts(one)),
     routers: of('router'),
     indexers: of('indexer'),
     pickers: of('picker'),
@@ -165,6 +163,16 @@ function toFleet(launches: readonly Launch[], platformVersion: DynamoVersion | u
     gateways: of('gateway'),
     unchecked: of('unchecked'),
   };
+}
+
+/**
+ * An image without a version is the one of the repository that it is in: of a frontend in each case, and of the other programs of Dynamo
+ * where the image is filled in later.
+ */
+function withVersion(launch: Launch, version: DynamoVersion | undefined): Launch {
+  if (version === undefined || launch.version !== undefined || !launch.isDynamo) return launch;
+  const isOpen = /[$<{]/.test(launch.container?.image?.value ?? '');
+  return launch.role === 'frontend' || isOpen ? { ...launch, version } : launch;
 }
 
 /** Names in one message, and workers that are looked at for them. */

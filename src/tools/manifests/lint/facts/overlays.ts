@@ -3,6 +3,7 @@ import { podSitesOf } from '../../read-pod-sites.js';
 import { ConfigMaps } from '../config/config-maps.js';
 import { buildOverlay, type Outside, type Overlay } from '../kustomize/build-overlay.js';
 import { JoinedSource } from '../kustomize/joined-source.js';
+import type { Refusal } from '../kustomize/refusal.js';
 import type { Launch } from '../launches/launch.js';
 import { readLaunches } from '../launches/read-launches.js';
 import { unchecked } from '../launches/unchecked-launches.js';
@@ -28,6 +29,8 @@ interface OverlayPrograms {
   readonly sites: readonly PlacedSite[];
   readonly pools: readonly PoolSite[];
   readonly networks: readonly NetworkSite[];
+  /** Why kubectl does not build it. */
+  readonly refusals: readonly Refusal[];
   /** Whether all bases are here: in another one there may be a router. */
   readonly isWhole: boolean;
 }
@@ -76,7 +79,7 @@ const OUTSIDE: Readonly<Record<Outside['kind'], string>> = {
 };
 
 function programsOf(
-  { source, objects, outside }: Overlay,
+  { source, objects, outside, refusals }: Overlay,
   { kustomizations, tree }: Material,
   isChanged: boolean,
 ): OverlayPrograms {
@@ -118,6 +121,7 @@ function programsOf(
     sites,
     pools,
     networks,
+    refusals,
     isWhole: outside.every(({ kind }) => kind === 'chart'),
   };
 }

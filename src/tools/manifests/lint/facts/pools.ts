@@ -4,7 +4,8 @@ import { folderOf } from '../config/folders.js';
 import type { Launch } from '../launches/launch.js';
 import { settingOf } from '../launches/settings.js';
 import type { PoolSite } from '../readers/inference-pool.js';
-import { SEVERAL } from '../readers/picker-choice.js';
+import type { NetworkSite } from '../readers/network-site.js';
+import { ANOTHER } from '../readers/picker-choice.js';
 import type { Fleet } from './fleet.js';
 import type { PlacedSite } from './material.js';
 
@@ -34,6 +35,7 @@ export function readPoolFacts(
   pools: readonly PoolSite[],
   sites: readonly PlacedSite[],
   fleets: readonly Fleet[],
+  networks: readonly NetworkSite[] = [],
 ): readonly PoolFacts[] {
   if (pools.length === 0) return [];
   const pickers = pickersIn(fleets);
@@ -44,7 +46,7 @@ export function readPoolFacts(
       sites.filter(({ site }) => isSelected(pool, site)),
       ({ source }) => source.file,
     ),
-    picker: pickerOf(pool, pickers),
+    picker: pickerOf(pool, pickers, networks),
   }));
 }
 
@@ -90,7 +92,7 @@ function isGuessing(picker: Launch, configured: readonly { readonly launch: Laun
   return (
     near.length > 0 &&
     near.every(
-      (one) => one.gateway?.usesEvents !== true && one.role !== 'picker' && one.unchecked !== SEVERAL,
+      (one) => one.isGuessing === true || one.gateway?.kind === 'own-blocks' || one.unchecked === ANOTHER,
     )
   );
 }
@@ -107,8 +109,27 @@ function poolArgument({ container }: Launch): string | undefined {
 
 const POOL_FLAG = /^--?pool-?name(?:=|$)/i;
 
-function pickerOf(pool: PoolSite, pickers: readonly KnownPicker[]): PoolPicker | undefined {
-  const named = pickers.filter(({ pool: name }) => name !== undefined);
+/** Whether the Service that a pool asks may be that of a picker: by its selector, or by the name where no file has the Service. */
+function isAsked(pool: PoolSite, { site }: Launch, networks: readonly NetworkSite[]): boolean {
+  const wanted = pool.picker?.value;
+  if (wanted === undefined || site === undefined) return true;
+  const services = networks.filter(({ kind, name }) => kind === 'Service' && name === wanted);
+  return services.length === 0
+    ? site.name === wanted
+    : services.some(
+        ({ labels }) =>
+          labels === undefined || [...labels].every(([key, value]) => site.labels.get(key) === value),
+      );
+}
+
+function pickerOf(
+  pool: PoolSite,
+  pickers: readonly KnownPicker[],
+  networks: readonly NetworkSite[],
+): PoolPicker | undefined {
+  const named = pickers.filter(
+    ({ pool: name, launch, hasGate }) => name !== undefined && (hasGate || isAsked(pool, launch, networks)),
+  );
   const isFor = ({ pool: name = '' }: KnownPicker): boolean => name.split('/').at(-1) === pool.name;
   const file = ({ launch }: KnownPicker): string => launch.source.file;
   const found = nearest(pool, named.filter(isFor), file);

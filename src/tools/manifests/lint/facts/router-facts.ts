@@ -1,5 +1,7 @@
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
+import { YamlAccess } from '../../yaml-access.js';
 import { decidingNumber, isAtLeast } from '../launches/dynamo-version.js';
+import { KV_SCORER } from '../launches/kv-scorer.js';
 import type { Launch } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { flagOf, isFalse, settingOf, switchOf, variableOf } from '../launches/settings.js';
@@ -26,7 +28,7 @@ export function readFrontendFacts(launch: Launch): FrontendFacts {
   const chat = settingOf(launch, ['--dyn-chat-processor', '--chat-processor'], ['DYN_CHAT_PROCESSOR']);
   return {
     launch,
-    kvMode: mode?.value === 'kv' ? mode : undefined,
+    kvMode: mode?.value === 'kv' && overlapOff(launch) === undefined ? mode : undefined,
     flag: flagOf(launch, '--kv-cache-block-size'),
     variable: variableOf(launch, 'DYN_KV_CACHE_BLOCK_SIZE'),
     decides: decidingNumber(launch.version, chat?.value),
@@ -34,12 +36,44 @@ export function readFrontendFacts(launch: Launch): FrontendFacts {
       chat !== undefined &&
       (chat.value === undefined ||
         engineOfWord(chat.value)?.launch?.dynamo?.chatProcessorSince !== undefined),
-    noEvents: eventsOff(launch),
+    noEvents: unread(launch),
   };
 }
 
-/** Where a router is configured to run without events. */
+/** How much a router prefers workers that hold the prompt, under the names that its releases have. */
+const OVERLAP_FLAGS = [
+  '--router-kv-overlap-score-credit',
+  '--router-kv-overlap-score-weight',
+  '--kv-overlap-score-weight',
+];
+const OVERLAP_VARIABLES = [
+  'DYN_ROUTER_KV_OVERLAP_SCORE_CREDIT',
+  'DYN_ROUTER_KV_OVERLAP_SCORE_WEIGHT',
+  'DYN_KV_OVERLAP_SCORE_WEIGHT',
+  'DYN_OVERLAP_SCORE_WEIGHT',
+];
+
+/** Where a router gives no weight to what workers hold: it goes by load. */
+function overlapOff(launch: Launch): { readonly name: string; readonly span: Span } | undefined {
+  const weight = settingOf(launch, OVERLAP_FLAGS, OVERLAP_VARIABLES);
+  return /^0+(?:\.0*)?$/.test(weight?.value?.trim() ?? '') ? weight : undefined;
+}
+
+/** Whether the endpoint picker of a graph is known to route by KV cache: by a plugin in its `eppConfig`. */
+export function hasKvScorer({ site }: Launch): boolean {
+  if (site === undefined) return false;
+  const access = new YamlAccess(site.document);
+  return access
+    .maps(access.map(site.node, 'eppConfig', 'config'), 'plugins')
+    .some((plugin) => KV_SCORER.test(access.text(plugin, 'type')?.value ?? ''));
+}
+
+/** Where a router is configured to run without events, or to take no account of them. */
 export function eventsOff(launch: Launch): { readonly name: string; readonly span: Span } | undefined {
+  return overlapOff(launch) ?? unread(launch);
+}
+
+function unread(launch: Launch): { readonly name: string; readonly span: Span } | undefined {
   const flag = switchOf(
     launch,
     ['--kv-events', '--router-kv-events'],
@@ -56,6 +90,7 @@ export function eventsOff(launch: Launch): { readonly name: string; readonly spa
     launch,
     ...(isOld ? [] : ['DYN_ROUTER_USE_KV_EVENTS']),
     ...(isNew ? [] : ['DYN_KV_EVENTS']),
+    ...(launch.role === 'picker' ? ['DYN_USE_KV_EVENTS'] : []),
   );
   return variable !== undefined && isFalse(variable.value)
     ? { name: `${variable.name}=${variable.value}`, span: variable.span }

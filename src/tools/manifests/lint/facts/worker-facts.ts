@@ -218,14 +218,21 @@ export function hasCache(launch: Launch): boolean {
 }
 
 function phaseOf(launch: Launch): Phase {
+  const type = launch.site?.componentType?.value;
+  const declared = type === 'prefill' || type === 'decode' ? type : undefined;
+  return commandPhase(launch) ?? declared ?? launch.section ?? 'aggregated';
+}
+
+/** The phase that a worker's own command says; undefined where it says none. */
+export function commandPhase(launch: Launch): 'prefill' | 'decode' | undefined {
   if (switchOf(launch, ['--is-prefill-worker'], []) !== undefined) {
     return 'prefill';
   }
   if (switchOf(launch, ['--is-decode-worker'], []) !== undefined) {
     return 'decode';
   }
-  const mode = flagOf(launch, '--disaggregation-mode')?.value ?? launch.site?.componentType?.value;
-  return mode === 'prefill' || mode === 'decode' ? mode : (launch.section ?? 'aggregated');
+  const mode = flagOf(launch, '--disaggregation-mode')?.value;
+  return mode === 'prefill' || mode === 'decode' ? mode : undefined;
 }
 
 /** By the name under which it is served, else by the model itself. */

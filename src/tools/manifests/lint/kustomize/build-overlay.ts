@@ -15,6 +15,7 @@ import type { JoinedSource } from './joined-source.js';
 import type { OpenKustomization } from './open-kustomization.js';
 import { parsePart } from './parse-part.js';
 import { applyPatch, type ReadPatch, readPatches } from './patches.js';
+import { isBelow, type Refusal, repeated } from './refusal.js';
 import { replaceFields } from './replacements.js';
 import { setValue } from './yaml-nodes.js';
 
@@ -44,6 +45,8 @@ export interface Overlay {
   /** The files whose patches changed something in it. */
   readonly applied: ReadonlySet<string>;
   readonly outside: readonly Outside[];
+  /** Why kubectl does not build it. */
+  readonly refusals: readonly Refusal[];
 }
 
 /**
@@ -60,6 +63,10 @@ export function buildOverlay(
   const applied = new Set<string>();
   const objects: BuiltObject[] = [];
   const outside: Outside[] = [];
+  const refusals: Refusal[] = [];
+  const refuse = (kind: Refusal['kind'], given: PlacedText, what: string): void => {
+    if (refusals.length < MAX_CHANGES) refusals.push({ kind, span: locateScalar(source, given).span, what });
+  };
   let isWhole = true;
 
   const addFile = (path: string, part: string, into: BuiltObject[]): boolean => {
@@ -115,13 +122,14 @@ export function buildOverlay(
       const full = posix.join(at, path.value);
       isWhole &&= objects.length + into.length <= MAX_OBJECTS;
       if (!isWhole) return;
-      if (kustomizations.fileAt(full) === undefined) {
-        if (!addFile(full, part ?? file, into)) missPath(path);
-      } else {
-        const inner: BuiltObject[] = [];
-        run(full, inner, depth + 1, part ?? full);
-        into.push(...inner);
-      }
+      const isFile = kustomizations.fileAt(full) === undefined;
+      const added: BuiltObject[] = [];
+      if (!isFile) run(full, added, depth + 1, part ?? full);
+      else if (!addFile(full, part ?? file, added)) missPath(path);
+      else if (!isBelow(at, full)) refuse('outside', path, path.value);
+      const twice = repeated(into, added);
+      if (twice !== undefined) refuse('twice', path, `${twice.kind} ${[...twice.names].at(-1) ?? ''}`);
+      into.push(...added);
     }
     for (const generator of access.maps(root, 'configMapGenerator').slice(0, MAX_CHANGES)) {
       const made = generateMap(generator, access, { folder: at, tree, source });
@@ -146,7 +154,7 @@ export function buildOverlay(
   };
 
   run(folder, objects, 0, undefined);
-  return isWhole ? { source, objects, resources, applied, outside } : undefined;
+  return isWhole ? { source, objects, resources, applied, outside, refusals } : undefined;
 }
 
 /** Whether Kustomize fetches what a path names: an address, or a repository as Git writes it. */

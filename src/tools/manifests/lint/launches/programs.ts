@@ -37,6 +37,8 @@ const DISAGGREGATED: Program = {
 const MODULES: Readonly<Record<string, Program>> = {
   'dynamo.frontend': dynamo('frontend'),
   'dynamo.router': dynamo('router'),
+  // `dynamo.router` with a queue of its own: it has all of its options (thunderagent_router/args.py of 1.3).
+  'dynamo.thunderagent_router': { ...dynamo('router'), program: 'dynamo.thunderagent_router' },
   'dynamo.indexer': dynamo('indexer'),
   'dynamo.mocker': worker('dynamo.mocker', 'mocker', true),
   ...Object.fromEntries(['sglang_router.launch_router', 'smg.launch_router'].map((module) => [module, SMG])),

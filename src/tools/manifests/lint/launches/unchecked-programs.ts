@@ -29,7 +29,11 @@ const MODULES: Readonly<Record<string, string>> = {
   'fastchat.serve.vllm_worker': 'FastChat',
   'rtp_llm.start_server': 'RTP-LLM',
   'lmcache.v1.api_server': 'LMCache controller',
+  'dynamo.global_router': 'dynamo.global_router',
 };
+
+/** Commands by which Dynamo was started up to 0.3. */
+const OLD_DYNAMO = /^dynamo (?:run|serve)$/;
 
 /** Images of such programs, by their path without registry and tag. */
 const IMAGES: readonly (readonly [RegExp, string])[] = [
@@ -73,6 +77,9 @@ export interface UncheckedProgram {
   readonly reason: string;
 }
 
+/** Said of a program whose command is not known. */
+export const NOT_HERE = 'its command is not in these files';
+
 /** Said of a program that serves, and that no rule knows. */
 export const NO_RULE = 'no rule knows it';
 
@@ -84,11 +91,13 @@ export function uncheckedCommand(words: readonly Word[]): UncheckedProgram | und
   const module =
     /^python(?:3(?:\.\d+)?)?$/.test(name) && second === '-m' ? values[values.indexOf('-m') + 1] : undefined;
   const program =
-    module !== undefined && Object.hasOwn(MODULES, module)
-      ? MODULES[module]
-      : Object.hasOwn(COMMANDS, name)
-        ? COMMANDS[name]
-        : undefined;
+    OLD_DYNAMO.test(`${name} ${second}`)
+      ? `${name} ${second}`
+      : module !== undefined && Object.hasOwn(MODULES, module)
+        ? MODULES[module]
+        : Object.hasOwn(COMMANDS, name)
+          ? COMMANDS[name]
+          : undefined;
   return program === undefined ? undefined : { program, reason: NO_RULE };
 }
 
@@ -108,7 +117,5 @@ export function uncheckedImage(
   const [first] = words ?? [];
   const name = first?.value?.split('/').at(-1) ?? '';
   const isHelper = words === undefined || HELPERS.test(name) || words.some(({ value }) => value === 'bench');
-  return engine === undefined || isHelper
-    ? undefined
-    : { program: `${engine} image`, reason: 'its command is not in these files' };
+  return engine === undefined || isHelper ? undefined : { program: `${engine} image`, reason: NOT_HERE };
 }

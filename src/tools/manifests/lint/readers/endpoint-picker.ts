@@ -3,11 +3,13 @@ import type { PlacedText } from '../../pod-site.js';
 import { readSourceFile } from '../../source-file.js';
 import { placedText, placeOfNode, YamlAccess } from '../../yaml-access.js';
 import { bareLaunch } from '../launches/bare-launch.js';
+import { KV_SCORER } from '../launches/kv-scorer.js';
 import type { EventReception, Launch } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { scalarText } from '../text/scalar-text.js';
 import type { Span, TextSource } from '../text/span.js';
 import {
+  ANOTHER,
   choiceOf,
   type PickerVersion,
   pickerVersionOf,
@@ -21,6 +23,10 @@ import type { OpenFile } from './yaml-words.js';
 const KIND = 'EndpointPickerConfig';
 
 const PICKER = 'llm-d endpoint picker';
+
+/** That of Dynamo, whose router is set by variables of its container. */
+const DYNAMO_PICKER = 'Dynamo endpoint picker';
+const OF_VARIABLES = 'its KV router is set by variables of its container';
 
 /** Configurations of one file. */
 const MAX_CONFIGS = 100;
@@ -102,7 +108,7 @@ function unread(source: TextSource, text: PlacedText, choice: 'another' | 'unkno
     {
       role: 'unchecked',
       program: PICKER,
-      unchecked: choice === 'another' ? 'it reads another of the configurations that stand there' : SEVERAL,
+      unchecked: choice === 'another' ? ANOTHER : SEVERAL,
     },
     scalarText(source, text).spanOf(0, text.value.length),
   );
@@ -177,6 +183,8 @@ function readConfig(access: YamlAccess, config: YAMLMap, { spanOf, at, version }
         },
         spanOf(ignored),
       );
+    if (plugins.some((one) => KV_SCORER.test(typeOf(one))))
+      return bareLaunch({ role: 'unchecked', program: DYNAMO_PICKER, unchecked: OF_VARIABLES }, at);
     const isGuessing = plugins.some((one) => GUESSING.includes(typeOf(one)));
     return bareLaunch(
       {

@@ -20,6 +20,9 @@ export function surroundingsOf(path: readonly unknown[]): readonly Surrounding[]
   return found;
 }
 
+/** Said of a configuration beside the one that its picker reads. */
+export const ANOTHER = 'it reads another of the configurations that stand there';
+
 /** Said of a configuration where it is not known whether its picker reads it. */
 export const SEVERAL = 'several configurations stand there, and which of them it reads is not in this file';
 

@@ -45,21 +45,19 @@ function checkFrontend(frontend: FrontendFacts, { dynamoWorkers }: Fleet): reado
     return [];
   }
   // Without a Python chat processor the card decides in all versions that are known.
-  if ((decides === 'card' || (decides === 'unknown' && !hasPythonProcessor)) && !restsOnDefaults(sized)) {
+  if (decides === 'card' || (decides === 'unknown' && !hasPythonProcessor && !restsOnDefaults(sized))) {
     return [];
   }
-  // Where the card decides, it is a thing of later, and those without a cache have a fault of their own.
-  if (decides === 'card' && sized.every(({ noPrefixCaching }) => noPrefixCaching !== undefined)) return [];
   const { backend } = sized[0]?.launch ?? {};
   const isTrtllm = backend === TRTLLM.word;
   return [
     findingAt(rule, kvMode.span, {
-      severity: decides === 'variable' ? 'error' : decides === 'card' ? 'note' : 'warning',
+      severity: decides === 'variable' ? 'error' : 'warning',
       message: `${nameOf(launch)} routes by KV cache and has no block size; the block size of ${namesOf(sized)} is ${tokens} tokens${isTrtllm && restsOnDefaults(sized) ? ', the default of TensorRT-LLM' : ''}, and a frontend takes ${FRONTEND_DEFAULT_TOKENS} by default`,
       consequence: consequenceOf(frontend, tokens),
       advice: adviceOf(sized, tokens),
-      // Where the card decides, the frontend's number would change nothing; and an unseen worker may have another one.
-      fix: decides === 'card' || unseen.length > 0 ? undefined : fixOf(frontend, sized, tokens),
+      // An unseen worker may have another one.
+      fix: unseen.length > 0 ? undefined : fixOf(frontend, sized, tokens),
       related: sizesOf(sized),
     }),
   ];
@@ -131,8 +129,6 @@ function restsOnDefaults(workers: readonly WorkerFacts[]): boolean {
 
 function consequenceOf({ launch, decides }: FrontendFacts, tokens: number): string {
   switch (decides) {
-    case 'card':
-      return `Dynamo ${launch.version?.text} takes the number from the workers' model cards, and the frontend's variable changes nothing there: routing works as long as the card has the block size of the engine. Both are ${tokens} only by default here. With a Dynamo whose frontend's number decides (1.0 to 1.2 with a Python chat processor) nothing would be found.`;
     case 'variable':
       return `This Dynamo (${launch.version?.text}) with its Python chat processor builds the router with the frontend's number: it hashes prompts in blocks of ${FRONTEND_DEFAULT_TOKENS} tokens, the workers in blocks of ${tokens}. ${rule.explanation}`;
     default:

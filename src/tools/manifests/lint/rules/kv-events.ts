@@ -1,8 +1,8 @@
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
 import { readEngineConfig } from '../config/engine-config.js';
 import type { Fleet } from '../facts/fleet.js';
-import { eventsOff } from '../facts/router-facts.js';
-import type { WorkerFacts } from '../facts/worker-facts.js';
+import { eventsOff, hasKvScorer } from '../facts/router-facts.js';
+import { commandPhase, type WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Fix, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { addArguments } from '../fixes/fixes.js';
@@ -145,12 +145,12 @@ const ignoredRule: Rule = {
 /** A router that was configured to guess although it could know. */
 export const eventsIgnored: LintRule = {
   rule: ignoredRule,
-  check({ frontends, workers }) {
-    const publisher = workers.find(
-      ({ launch: { isDynamo, backend }, publishes }) =>
-        isDynamo && engineOfWord(backend)?.launch?.kvEvents !== undefined && publishes === true,
+  check(fleet) {
+    const publisher = publishersOf(fleet).find(
+      ({ launch: { backend }, publishes }) =>
+        engineOfWord(backend)?.launch?.kvEvents !== undefined && publishes === true,
     );
-    return frontends.flatMap(({ launch, kvMode, noEvents }) =>
+    return fleet.frontends.flatMap(({ launch, kvMode, noEvents }) =>
       kvMode === undefined || noEvents === undefined || publisher === undefined
         ? []
         : [
@@ -192,14 +192,22 @@ function besideNoOther(
 }
 
 /** The first program that routes by the events of Dynamo's workers. */
-function listenerOf({ frontends, routers }: Fleet): Launch | undefined {
+function listenerOf({ frontends, routers, pickers }: Fleet): Launch | undefined {
   const frontend = frontends.find(({ kvMode, noEvents }) => kvMode !== undefined && noEvents === undefined);
-  return frontend?.launch ?? routers.find((router) => eventsOff(router) === undefined);
+  return (
+    frontend?.launch ??
+    [...routers, ...pickers.filter(hasKvScorer)].find((router) => eventsOff(router) === undefined)
+  );
 }
 
-/** Those workers of Dynamo whose blocks a router looks for: with separate prefill workers, these alone. */
+/**
+ * Those workers of Dynamo whose blocks a router looks for: with separate prefill workers, these alone. Without them one that only its
+ * object calls `decode` computes whole requests: Dynamo's wrappers go by their own flags.
+ */
 function publishersOf({ workers }: Fleet): readonly WorkerFacts[] {
   const dynamo = workers.filter(({ launch }) => launch.isDynamo);
   const prefill = dynamo.filter(({ phase }) => phase === 'prefill');
-  return prefill.length > 0 ? prefill : dynamo.filter(({ phase }) => phase === 'aggregated');
+  return prefill.length > 0
+    ? prefill
+    : dynamo.filter(({ launch, phase }) => phase === 'aggregated' || commandPhase(launch) === undefined);
 }

@@ -45,6 +45,9 @@ const KUSTOMIZATION = /\bKustomization\b/;
 /** A comment, in which a file may speak of an engine that it does not start. */
 const COMMENT = /(?:^|[ \t])#.*$/gm;
 
+/** A line that is none of YAML until a person has removed it: `TBD # Remove this line to enable the template`. */
+const EDIT_FIRST = /^(?![ \t]*[#-])[^:\n]*\b(?:remove|delete)[ \t]+this[ \t]+line\b/im;
+
 /** A pod's containers. */
 const CONTAINERS = /^[\s{-]*["']?(?:initContainers|containers)["']?\s*:/m;
 
@@ -85,6 +88,7 @@ function severityOf(
   isNamed: boolean,
 ): Severity | undefined {
   const isOfEngine = namesProgram(text.replace(COMMENT, ''));
+  if (!isNamed && EDIT_FIRST.test(text)) return undefined;
   if (isTemplate) return isWorkload(text) && (isNamed || namesProgram(text)) ? 'note' : undefined;
   // A file may have its engine in another document, or in what comes behind the place that ends a document too early.
   if (isWorkload(text) && (isNamed || SERVING.test(text) || namesProgram(whole.replace(COMMENT, ''))))

@@ -221,14 +221,14 @@ describe('one name for several ConfigMaps', () => {
 
   it('means the one of the same kustomization, before one beside it', () => {
     const files = {
-      'x/kustomization.yaml': kustomization('resources: [a.yaml, ../maps/own.yaml]\n'),
+      'x/kustomization.yaml': kustomization('resources: [a.yaml, maps/of/own.yaml]\n'),
       'x/a.yaml': front + vllm(64),
       'x/other.yaml': map(64),
     };
-    expect(found({ ...files, 'maps/own.yaml': map(16) })).toEqual([
-      'block-size-mismatch maps/own.yaml:4 error',
+    expect(found({ ...files, 'x/maps/of/own.yaml': map(16) })).toEqual([
+      'block-size-mismatch x/maps/of/own.yaml:4 error',
     ]);
-    expect(found({ ...files, 'maps/own.yaml': map(64) })).toEqual([]);
+    expect(found({ ...files, 'x/maps/of/own.yaml': map(64) })).toEqual([]);
   });
 
   it('is not known where two are meant alike', () => {

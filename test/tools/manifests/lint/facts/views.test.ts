@@ -60,6 +60,7 @@ describe('kustomizations', () => {
         'all/kustomization.yaml': kustomization('resources: [../a/b/c/router.yaml, ../x/y/z/worker.yaml]\n'),
         'a/b/c/router.yaml': router(16),
         'x/y/z/worker.yaml': vllm(64),
+        'deploy.sh': 'kustomize build --load-restrictor LoadRestrictionsNone all\n',
       }),
     ).toEqual([MISMATCH('a/b/c/router.yaml')]);
   });

@@ -114,7 +114,7 @@ describe('documentation that sets block sizes', () => {
       '    Frontend:',
       '      componentType: frontend',
       '      envs: [{name: DYN_ROUTER_MODE, value: kv}]',
-      '      extraPodSpec: {mainContainer: {image: my-registry/tensorrtllm-runtime:1.0.0}}',
+      '      extraPodSpec: {mainContainer: {image: my-registry/tensorrtllm-runtime:my-tag}}',
       '    Worker:',
       '      componentType: worker',
       '      extraPodSpec: {mainContainer: {image: a/b:c, command: [python3, -m, dynamo.trtllm]}}',

@@ -21,7 +21,7 @@ metadata: {name: p${place}}
 spec:
   selector: {matchLabels: ${labels}}
   targetPorts: ${ports}
-  endpointPickerRef: {name: e, port: {number: 9002}, failureMode: ${mode}}
+  endpointPickerRef: {name: w-epp, port: {number: 9002}, failureMode: ${mode}}
 ---
 `;
 }
@@ -135,6 +135,18 @@ describe('the picker of a pool', () => {
       'registry.k8s.io/gateway-api-inference-extension/epp:v1.5.0',
     );
     expect(found({ 'a.yaml': pool() + upstream })).toEqual([]);
+  });
+
+  it('is that of the Service that the pool asks', () => {
+    const service = (app: string): string =>
+      `kind: Service\nmetadata: {name: asked}\nspec: {selector: {app: ${app}}, ports: [{port: 9002}]}\n---\n`;
+    const asking = pool().replace(/endpointPickerRef: \{name: [\w-]+/, 'endpointPickerRef: {name: asked');
+    const picker = reference('--pool-name, p').replace('{app: w, tier: decode}', '{app: epp}');
+    expect(found({ 'a.yaml': asking + picker })).toEqual([]);
+    expect(found({ 'a.yaml': asking + service('other') + picker })).toEqual([]);
+    expect(found({ 'a.yaml': asking + service('epp') + picker })).toEqual([
+      'pool-without-gate a.yaml:3 note',
+    ]);
   });
 
   it.each(['', ', --pool=p', ', --pool, kv/p', ', --pool=pool://kv/p'])(

@@ -92,6 +92,21 @@ describe('YAML that cannot be read', () => {
     expect(found({ 'a.yaml': twice('\nrun: vllm serve m') })).toEqual(['unreadable a.yaml:2 note']);
   });
 
+  it.each([
+    'TBD # Remove this line to enable the template',
+    'REMOVE THIS LINE before you use it',
+    '<edit me> delete this line',
+  ])('is left out where a line says that it has to go first: %s', (line) => {
+    const text = (first: string): string => `${first}\nengine:\n  command: vllm serve m\n`;
+    expect(found({ 'guide.yaml': text(line) })).toEqual([]);
+    expect(inspect({ 'guide.yaml': text(line) }).leftOut).toHaveLength(1);
+    expect(found({ 'guide.yaml': text('TBD') })).toHaveLength(1);
+    // Such a word behind an item or in a comment leaves a broken file broken.
+    expect(
+      found({ 'guide.yaml': `${text('TBD')}# remove this line\nargs:\n- a # remove this line\n` }),
+    ).toHaveLength(1);
+  });
+
   it('says nothing of the other documents of its file', () => {
     const text =
       'kind: Deployment\nmetadata: {name: a}\n---\nkind: Secret\nstringData:\n  token: {{TOKEN}}\n';

@@ -1,0 +1,39 @@
+import { engineOfWord } from '../../../../engines/catalogue/engines.js';
+import type { Fleet } from '../facts/fleet.js';
+import type { Finding, Rule } from '../findings/finding.js';
+import { findingAt, type LintRule } from '../findings/lint-rule.js';
+import { nameOf } from '../launches/launch.js';
+
+const rule: Rule = {
+  id: 'unknown-size-flag',
+  severity: 'warning',
+  summary: 'An engine is started with a flag of a block size that it does not have.',
+  explanation:
+    'The engine refuses arguments that it does not know and ends, again and again; where the program in front of it drops them, it has its default size.',
+};
+
+/** Flags by which other programs, or nobody, have a block size: an engine has its own and none of these. Those of a part of a model (`--mamba-block-size`) are none of them. */
+const SIZE_FLAG =
+  /^--(?:(?:prefix|kv|cache|router|attention)[-_])*(?:block|page)[-_]size(?=$|=)|^--tokens[-_]per[-_]block(?=$|=)/;
+
+/** An engine with the size flag of another program. */
+export const unknownSizeFlag: LintRule = {
+  rule,
+  check: ({ workers }: Fleet): readonly Finding[] =>
+    workers.flatMap(({ launch }) => {
+      const { sizeFlags = [] } = engineOfWord(launch.backend)?.launch ?? {};
+      const [own] = sizeFlags;
+      // Dynamo's wrappers have flags of their own, and TensorRT-LLM's size is in a file.
+      if (launch.isDynamo || own === undefined) return [];
+      return launch.args.flatMap((word) => {
+        const [flag] = SIZE_FLAG.exec(word.value ?? word.known?.prefix ?? '') ?? [];
+        if (flag === undefined || sizeFlags.includes(flag.replace(/_/g, '-'))) return [];
+        return [
+          findingAt(rule, word.span, {
+            message: `${nameOf(launch)} is started with ${flag}, which it does not have`,
+            advice: `Write ${own}, or take ${flag} out.`,
+          }),
+        ];
+      });
+    }),
+};

@@ -1,0 +1,205 @@
+import { describe, expect, it } from 'vitest';
+import { found, inspect } from '../support.js';
+
+interface Part {
+  readonly type: string;
+  readonly image?: string;
+  readonly command?: string;
+  readonly more?: string;
+  readonly env?: string;
+}
+
+/** A graph of Dynamo, v1beta1. */
+function graph(...parts: readonly Part[]): string {
+  const components = parts.map(
+    ({ type, image = 'r/vllm-runtime:1.2.1', command, more = '', env = '' }, index) => `  - name: C${index}
+    type: ${type}
+${more}    podTemplate:
+      spec:
+        containers:
+        - name: main
+          image: "${image}"
+${command === undefined ? '' : `          command: [${command}]\n`}${env === '' ? '' : `          env: [${env}]\n`}`,
+  );
+  return `apiVersion: nvidia.com/v1beta1
+kind: DynamoGraphDeployment
+metadata: {name: g}
+spec:
+  components:
+${components.join('')}---
+`;
+}
+
+const front = (more = ''): Part => ({
+  type: 'frontend',
+  command: `python3, -m, dynamo.frontend, --router-mode, kv${more}`,
+});
+const EVENTS = `, --kv-events-config, '{"enable_kv_cache_events":true}'`;
+const worker = (type: string, more = ''): Part => ({
+  type,
+  command: `python3, -m, dynamo.vllm, --model, m, --block-size, "16"${more}`,
+});
+
+describe('a component of the type decode', () => {
+  it('computes whole requests where no worker is for prefill', () => {
+    expect(found({ 'a.yaml': graph(front(), worker('decode', ', --no-enable-prefix-caching')) })).toEqual([
+      'prefix-caching-off a.yaml:21 error',
+    ]);
+    expect(found({ 'a.yaml': graph(front(), worker('decode')) })).toEqual(['kv-events-off a.yaml:21 error']);
+    expect(found({ 'a.yaml': graph(front(), worker('decode', EVENTS)) })).toEqual([]);
+  });
+
+  it.each([
+    ['its command says so', [worker('decode', ', --is-decode-worker')]],
+    ['a worker is for prefill', [worker('decode'), worker('prefill', EVENTS)]],
+    ['its command says so by a mode', [worker('worker', ', --disaggregation-mode, decode')]],
+  ])('publishes to nobody where %s', (_name, workers) => {
+    expect(found({ 'a.yaml': graph(front(), ...workers) })).toEqual([]);
+  });
+
+  it('is none whose events are ignored', () => {
+    const old = (more: string): string =>
+      graph(front(', --no-kv-events'), worker('worker', more)).replaceAll('1.2.1', '1.0.2');
+    expect(found({ 'a.yaml': old(', --is-decode-worker') })).toEqual([]);
+    expect(found({ 'a.yaml': old('') })).toEqual(['events-ignored a.yaml:13 note']);
+  });
+});
+
+describe('the endpoint picker of a graph', () => {
+  const epp = (plugin: string, env = ''): Part => ({
+    type: 'epp',
+    image: 'r/dynamo-frontend:1.2.1',
+    more: `    eppConfig: {config: {plugins: [{name: s, type: ${plugin}}]}}\n`,
+    env: `{name: DYN_KV_CACHE_BLOCK_SIZE, value: "16"}${env}`,
+  });
+
+  it.each(['dyn-decode-scorer', 'dyn-prefill-scorer', 'kv-aware-scorer'])(
+    'needs events of its workers with %s',
+    (plugin) => {
+      expect(found({ 'a.yaml': graph(epp(plugin), worker('worker')) })).toEqual([
+        'kv-events-off a.yaml:22 error',
+      ]);
+      expect(
+        found({ 'a.yaml': graph(epp(plugin), worker('decode', ', --no-enable-prefix-caching')) }),
+      ).toEqual(['prefix-caching-off a.yaml:22 error']);
+      expect(found({ 'a.yaml': graph(epp(plugin), worker('worker', EVENTS)) })).toEqual([]);
+    },
+  );
+
+  it.each([
+    ['reads none', epp('dyn-decode-scorer', ', {name: DYN_USE_KV_EVENTS, value: "false"}')],
+    [
+      'gives them no weight',
+      epp('dyn-decode-scorer', ', {name: DYN_ROUTER_KV_OVERLAP_SCORE_CREDIT, value: "0"}'),
+    ],
+    ['goes by load', epp('queue-scorer')],
+  ])('needs none where it %s', (_name, picker) => {
+    expect(found({ 'a.yaml': graph(picker, worker('worker')) })).toEqual([]);
+  });
+
+  it('is none of llm-d where it is configured in a ConfigMap', () => {
+    const config =
+      'kind: EndpointPickerConfig\nplugins: [{name: s, type: dyn-decode-scorer}]\nschedulingProfiles: []\n';
+    const { notChecked } = inspect({ 'a.yaml': config });
+    expect(notChecked).toMatchObject([
+      { program: 'Dynamo endpoint picker', reason: 'its KV router is set by variables of its container' },
+    ]);
+  });
+});
+
+describe('a router that gives no weight to what workers hold', () => {
+  const silent = 'python3 -m dynamo.vllm --model m --block-size 64\n';
+  it.each([
+    'python3 -m dynamo.router --endpoint e --router-block-size 16 --router-kv-overlap-score-credit 0 &',
+    'python3 -m dynamo.router --endpoint e --router-kv-overlap-score-weight 0.0 &',
+    'DYN_ROUTER_KV_OVERLAP_SCORE_WEIGHT=0 python3 -m dynamo.router --endpoint e --router-block-size 16 &',
+    'python3 -m dynamo.frontend --router-mode kv --dyn-chat-processor vllm --kv-overlap-score-weight 0 &',
+    'python3 -m dynamo.frontend --router-mode kv --no-kv-events --router-kv-overlap-score-weight 0 &',
+  ])('is compared with nothing: %s', (router) => {
+    expect(found({ 'a.sh': `${router}\n${silent}` })).toEqual([]);
+  });
+
+  it.each(['0.5', '1', '$WEIGHT'])('is compared with a weight of %s', (weight) => {
+    const router = `python3 -m dynamo.router --endpoint e --router-block-size 16 --router-kv-overlap-score-credit ${weight} &`;
+    expect(found({ 'a.sh': `${router}\n${silent}` })).toEqual(['block-size-mismatch a.sh:1 error']);
+  });
+});
+
+describe('workers whose image is filled in later', () => {
+  const chart = { 'charts/platform/Chart.yaml': 'name: dynamo-platform\nversion: 1.3.0\n' };
+  const files = (image: string): Readonly<Record<string, string>> => ({
+    'a.yaml': graph(front(), { ...worker('worker'), image }),
+  });
+  it.each([`\${VLLM_IMAGE}`, `r/vllm-runtime:\${TAG}`, '$IMAGE', '<image>'])(
+    'have the version of the repository: %s',
+    (image) => {
+      expect(found(files(image))).toEqual([]);
+      expect(found({ ...files(image), ...chart })).toEqual(['kv-events-off a.yaml:21 error']);
+      expect(
+        found({
+          ...files(image),
+          ...chart,
+          ...{ 'charts/platform/Chart.yaml': 'name: dynamo-platform\nversion: 1.0.2\n' },
+        }),
+      ).toEqual([]);
+    },
+  );
+
+  it.each(['r/vllm-runtime:my-tag', 'own/image:1'])('have none where it is written: %s', (image) => {
+    expect(found({ ...files(image), ...chart })).toEqual([]);
+  });
+});
+
+describe('further routers of Dynamo', () => {
+  it('are compared as dynamo.router is, where they have its options', () => {
+    const script = (more: string): string =>
+      `python -m dynamo.thunderagent_router --endpoint e --model-name m${more} &\npython -m dynamo.vllm --model m --block-size 64${EVENTS.replace(/, --/, ' --').replace(', ', ' ')} &\n`;
+    expect(found({ 'a.sh': script(' --router-block-size 16') })).toEqual([
+      'block-size-mismatch a.sh:1 error',
+    ]);
+    expect(found({ 'a.sh': script('') })).toEqual(['router-block-size-default a.sh:1 error']);
+    expect(found({ 'a.sh': script(' --router-block-size 64') })).toEqual([]);
+  });
+
+  it.each([
+    ['python3 -m dynamo.global_router --config c.json', 'dynamo.global_router'],
+    ['dynamo serve graphs.agg_router:Frontend -f configs/agg.yaml', 'dynamo serve'],
+    ['dynamo run in=http out=vllm --router-mode kv', 'dynamo run'],
+  ])('are named: %s', (command, program) => {
+    expect(inspect({ 'a.sh': `${command}\n` }).notChecked).toMatchObject([
+      { program, reason: 'no rule knows it' },
+    ]);
+  });
+});
+
+describe('a worker whose command is a variable', () => {
+  const of = (command: string): readonly string[] =>
+    inspect({ 'a.yaml': graph(front(), { type: 'worker', image: '$IMAGE', command }) }).notChecked.map(
+      ({ program, reason }) => `${program}: ${reason}`,
+    );
+  it.each(['/bin/sh, -c, "$DECODE_COMMAND"', `bash, -c, "exec \${COMMAND}"`, '$COMMAND'])(
+    'is named: %s',
+    (command) => {
+      expect(of(command)).toContain('Dynamo worker: its command is not in these files');
+    },
+  );
+
+  it.each(['sleep, infinity', 'python3, -m, my.encoder'])('is nothing else: %s', (command) => {
+    expect(of(command).filter((one) => one.startsWith('Dynamo worker'))).toEqual([]);
+  });
+});
+
+describe('a frontend without a block size', () => {
+  const trtllm = `python3, -m, dynamo.trtllm, --model-path, m, --publish-kv-events`;
+  const of = (version: string, more = ''): readonly string[] =>
+    found({
+      'a.yaml': graph(front(more), { type: 'worker', command: trtllm }).replaceAll('1.2.1', version),
+    });
+  it.each(['0.9.0', '1.0.2', '1.2.1', '1.3.1'])('needs none where the card decides: %s', (version) => {
+    expect(of(version)).toEqual([]);
+  });
+
+  it('needs one where its number decides', () => {
+    expect(of('1.2.1', ', --dyn-chat-processor, vllm')).toEqual(['block-size-unset a.yaml:13 error']);
+  });
+});

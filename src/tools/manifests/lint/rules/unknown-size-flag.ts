@@ -3,6 +3,7 @@ import type { Fleet } from '../facts/fleet.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { nameOf } from '../launches/launch.js';
+import type { Word } from '../shell/words.js';
 
 const rule: Rule = {
   id: 'unknown-size-flag',
@@ -14,7 +15,18 @@ const rule: Rule = {
 
 /** Flags by which other programs, or nobody, have a block size: an engine has its own and none of these. Those of a part of a model (`--mamba-block-size`) are none of them. */
 const SIZE_FLAG =
-  /^--(?:(?:prefix|kv|cache|router|attention)[-_])*(?:block|page)[-_]size(?=$|=)|^--tokens[-_]per[-_]block(?=$|=)/;
+  /^(--(?:(?:prefix|kv|cache|router|attention)[-_])*(?:block|page)[-_]size|--tokens[-_]per[-_]block)(?=$|=)/;
+
+/** A command in one argument, as a controller hands it to a shell. */
+const COMMAND = /\b(?:vllm|sglang)\b[\s\S]*\s--/;
+
+function flagsOf({ value, known }: Word): readonly string[] {
+  const text = value ?? known?.prefix ?? '';
+  const words = COMMAND.test(text) ? text.slice(0, MAX_COMMAND_LENGTH).split(/\s+/) : [text];
+  return words.flatMap((word) => SIZE_FLAG.exec(word)?.[1] ?? []);
+}
+
+const MAX_COMMAND_LENGTH = 20_000;
 
 /** An engine with the size flag of another program. */
 export const unknownSizeFlag: LintRule = {
@@ -25,15 +37,15 @@ export const unknownSizeFlag: LintRule = {
       const [own] = sizeFlags;
       // Dynamo's wrappers have flags of their own, and TensorRT-LLM's size is in a file.
       if (launch.isDynamo || own === undefined) return [];
-      return launch.args.flatMap((word) => {
-        const [flag] = SIZE_FLAG.exec(word.value ?? word.known?.prefix ?? '') ?? [];
-        if (flag === undefined || sizeFlags.includes(flag.replace(/_/g, '-'))) return [];
-        return [
-          findingAt(rule, word.span, {
-            message: `${nameOf(launch)} is started with ${flag}, which it does not have`,
-            advice: `Write ${own}, or take ${flag} out.`,
-          }),
-        ];
-      });
+      return launch.args.flatMap((word) =>
+        flagsOf(word)
+          .filter((flag) => !sizeFlags.includes(flag.replace(/_/g, '-')))
+          .map((flag) =>
+            findingAt(rule, word.span, {
+              message: `${nameOf(launch)} is started with ${flag}, which it does not have`,
+              advice: `Write ${own}, or take ${flag} out.`,
+            }),
+          ),
+      );
     }),
 };

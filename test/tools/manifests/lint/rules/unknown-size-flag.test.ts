@@ -13,6 +13,25 @@ describe('a flag of a block size', () => {
     expect(found({ 'a.sh': `${command}\n` })).toEqual(['unknown-size-flag a.sh:1 warning']);
   });
 
+  it('is found in a command that is one argument', () => {
+    const service = (flag: string): string => `kind: LLMInferenceService
+metadata: {name: q}
+spec:
+  template:
+    containers:
+    - name: main
+      image: registry.example.com/vllm-cuda:1
+      args:
+      - |
+        python3 -m vllm.entrypoints.openai.api_server \\
+          --model=/mnt/models ${flag}=16
+`;
+    expect(found({ 'a.yaml': service('--prefix-cache-block-size') })).toEqual([
+      'unknown-size-flag a.yaml:10 warning',
+    ]);
+    expect(found({ 'a.yaml': service('--block-size') })).toEqual([]);
+  });
+
   it.each([
     'vllm serve m --block-size=16',
     'vllm serve m --block_size 16',

@@ -90,14 +90,13 @@ export function uncheckedCommand(words: readonly Word[]): UncheckedProgram | und
   const name = first.split('/').at(-1) ?? '';
   const module =
     /^python(?:3(?:\.\d+)?)?$/.test(name) && second === '-m' ? values[values.indexOf('-m') + 1] : undefined;
-  const program =
-    OLD_DYNAMO.test(`${name} ${second}`)
-      ? `${name} ${second}`
-      : module !== undefined && Object.hasOwn(MODULES, module)
-        ? MODULES[module]
-        : Object.hasOwn(COMMANDS, name)
-          ? COMMANDS[name]
-          : undefined;
+  const program = OLD_DYNAMO.test(`${name} ${second}`)
+    ? `${name} ${second}`
+    : module !== undefined && Object.hasOwn(MODULES, module)
+      ? MODULES[module]
+      : Object.hasOwn(COMMANDS, name)
+        ? COMMANDS[name]
+        : undefined;
   return program === undefined ? undefined : { program, reason: NO_RULE };
 }
 

@@ -2,6 +2,7 @@ import type { PodSite } from '../pod-site.js';
 import type { SourceFile } from '../source-file.js';
 import type { Change } from './change.js';
 import type { Written } from './containers.js';
+import { type InjectRefusal, refuseAt } from './refusal.js';
 import { type SiteRole, siteName } from './roles.js';
 
 /** Something to say about a place, whether or not it is changed. */
@@ -33,6 +34,7 @@ export class Draft {
   readonly notes: Note[] = [];
   readonly #changes = new Map<SourceFile, Change[]>();
   readonly #documents = new Map<SourceFile, Written[]>();
+  readonly #refused = new Map<SourceFile, InjectRefusal>();
 
   change({ file }: Pick<Found, 'file'>, changes: readonly Change[]): void {
     const known = this.#changes.get(file) ?? [];
@@ -52,7 +54,16 @@ export class Draft {
     this.notes.push({ file: file.file, line, type, text: `${site.kind} ${siteName(site)}: ${text}` });
   }
 
+  /** Has a file refused, because of one of its places. */
+  refuse({ file, site }: Omit<Found, 'role'>, why: string): void {
+    const text = `${site.kind} ${siteName(site)}: ${why}`;
+    if (!this.#refused.has(file)) this.#refused.set(file, refuseAt(file, site.at.start, text));
+  }
+
+  /** Throws an `InjectRefusal` for a file that is refused. */
   planOf(file: SourceFile): FilePlan {
+    const refusal = this.#refused.get(file);
+    if (refusal !== undefined) throw refusal;
     return { changes: this.#changes.get(file) ?? [], documents: this.#documents.get(file) ?? [] };
   }
 }

@@ -78,8 +78,8 @@ export function injectManifests(
   );
   const files: InjectedFile[] = [];
   for (const { source, before } of sources) {
-    const { changes, documents } = plan.planOf(source);
     orRefused(refused, source.file, () => {
+      const { changes, documents } = plan.planOf(source);
       files.push({ file: source.file, before, after: applyChanges(source, changes, documents) });
     });
   }

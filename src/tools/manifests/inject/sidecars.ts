@@ -6,7 +6,6 @@ import { type Engine, engineOf } from './engine.js';
 import { objectName, selectorOf, workersService } from './objects.js';
 import type { InjectOptions } from './options.js';
 import { podChanges } from './pod-changes.js';
-import { refuseAt } from './refusal.js';
 import { siteName } from './roles.js';
 
 /** Workers that were given a Service, by which frontends find them. */
@@ -79,13 +78,9 @@ export class Sidecars {
             ? 'another worker has the same name, and so would their Services'
             : 'it has no labels by which a Service could find its pods';
       // Who named it waits for its sidecar: a run that leaves it out must not look like one that is done.
-      if (this.#options.workerNames.some((one) => one === site.name || one === siteName(site)))
-        throw refuseAt(
-          found.file,
-          site.at.start,
-          `${site.kind} ${siteName(site)}: ${why}; say with --workers how the gate finds it`,
-        );
-      this.#draft.note(found, 'left', `left alone: ${why}; say with --workers how the gate finds them`);
+      const isAsked = this.#options.workerNames.some((one) => one === site.name || one === siteName(site));
+      if (isAsked) this.#draft.refuse(found, `${why}; say with --workers how the gate finds it`);
+      else this.#draft.note(found, 'left', `left alone: ${why}; say with --workers how the gate finds them`);
       return false;
     }
     this.#draft.append(found, [workersService(site, name, selector)]);

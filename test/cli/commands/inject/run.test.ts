@@ -130,6 +130,22 @@ describe('inject', () => {
       'kv-accord inject: --image "a b" (on the command line): must be a reference to an image, such as registry.example/kv-accord:0.1.0\n',
     ],
     [
+      ['--insecure', '--image', 'A/B:1', 'x'],
+      'kv-accord inject: --image "A/B:1" (on the command line): must be a reference to an image, such as registry.example/kv-accord:0.1.0\n',
+    ],
+    [
+      ['--insecure', '--image', 'a:b:c', 'x'],
+      'kv-accord inject: --image "a:b:c" (on the command line): must be a reference to an image, such as registry.example/kv-accord:0.1.0\n',
+    ],
+    [
+      ['--insecure', '--image', 'a//b', 'x'],
+      'kv-accord inject: --image "a//b" (on the command line): must be a reference to an image, such as registry.example/kv-accord:0.1.0\n',
+    ],
+    [
+      ['--insecure', '--image', 'x/y@sha256:1', 'x'],
+      'kv-accord inject: --image "x/y@sha256:1" (on the command line): must be a reference to an image, such as registry.example/kv-accord:0.1.0\n',
+    ],
+    [
       ['--insecure', '--write', '-', FIXTURE],
       'kv-accord inject: "-" (on the command line): must stand alone with --write, which then writes to standard output\n',
     ],

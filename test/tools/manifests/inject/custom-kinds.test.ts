@@ -100,6 +100,27 @@ describe('a kind that is not known', () => {
     expect(inject(UNKNOWN).files[0]?.after).toBe(UNKNOWN);
   });
 
+  it('is refused where it was named and can be given no Service, and not left alone', () => {
+    const text = `apiVersion: serving.knative.dev/v1
+kind: Service
+metadata: {name: p}
+spec:
+  template:
+    spec:
+      containers:
+      - {name: v, image: "vllm/vllm-openai:v0.11.0"}
+`;
+    const { refused, files } = inject(text, { workerNames: ['p'] });
+    expect(refused).toEqual([
+      expect.objectContaining({
+        line: 3,
+        message: expect.stringMatching(/^Service p: .*say with --workers/),
+      }),
+    ]);
+    expect(files).toEqual([]);
+    expect(inject(text, { workerNames: ['p'], workers: ['dns:///w:50061'] }).refused).toEqual([]);
+  });
+
   it('is changed when it is named, and comes back byte for byte', () => {
     const { files, refused } = inject(UNKNOWN, { workerNames: ['fleet'] });
     const after = files[0]?.after ?? '';

@@ -136,7 +136,8 @@ export const SGLANG_RULES: readonly LogRule[] = [
   signalWithRest('Error in publisher thread', 'publisher_failed'),
   // A traceback through the publisher of KV events, whose file has the same name in vLLM. Other sockets of engines fail elsewhere.
   rule('/kv_events.py', (line, tally) => {
-    if (!line.text.includes('/kv_events.py", line ')) return;
+    // A replay that fails goes through the same thread, which reports errors of its own in a line above.
+    if (!/\/kv_events\.py", line \d{1,7}, in (?!_service_replay|_publisher_thread)/.test(line.text)) return;
     const value = line.text.includes('in _socket_setup') ? 'it cannot bind its socket' : undefined;
     tally.addSignal('publisher_failed', line, { value, about: 'a traceback in kv_events.py' });
   }),

@@ -1,4 +1,5 @@
 import type { ProposedFix } from '../diagnosis.js';
+import { NO_EVENT_ADDRESS, OF_MOONCAKE } from '../logs/general/publisher-rules.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { storeChecks } from './confirm.js';
 import { argumentsOf } from './lines.js';
@@ -10,6 +11,7 @@ import { onlyEngine } from './tuning.js';
 export function publisherFixes({ seen }: Measurements, error: string): readonly ProposedFix[] {
   const program = onlyEngine(seen)?.program ?? 'engine';
   const said = { disturbs: 'one_worker_at_a_time', files: [], verify: storeChecks(seen) } as const;
+  if (error.includes('_kv_cache_events_thread: ')) return [{ ...said, ...otherEventThread(seen, error) }];
   if (/serialize int|2\*\*6[34]|[Ii]nteger|overflow/.test(error))
     return [
       {
@@ -18,6 +20,21 @@ export function publisherFixes({ seen }: Measurements, error: string): readonly 
         why: 'The hashes of the present algorithm do not fit into the 64 bits that the event format has in this version. Later versions cut them, or publish them as bytes.',
         commands: [
           argumentsOf(program, '--prefix-caching-hash-algo sha256_cbor_64bit', 'or a later version'),
+        ],
+      },
+    ];
+  if (error.startsWith(OF_MOONCAKE)) return [{ ...said, ...mooncakeEvents(error) }];
+  if (error.startsWith(NO_EVENT_ADDRESS))
+    return [
+      {
+        ...said,
+        says: 'Give the engine an address for its KV events that each rank can bind: tcp://*:5557 (the endpoint of --kv-events-config, or of kv_events_config)',
+        why: 'Each data-parallel rank takes the port of the address plus its own number. An address without a port, of another scheme, or near the last port has none for all of them, and the engine ends as it starts.',
+        commands: [
+          argumentsOf(
+            program,
+            `--kv-events-config '{"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://*:5557"}'`,
+          ),
         ],
       },
     ];
@@ -44,6 +61,41 @@ export function publisherFixes({ seen }: Measurements, error: string): readonly 
       commands: ['kubectl logs WORKER | grep -A 20 -m1 -iE "publisher thread|publish.*event"'],
     },
   ];
+}
+
+/** The thread that hands out the events of TensorRT-LLM has ended, or drops what it reads. */
+function otherEventThread(
+  seen: Measurements['seen'],
+  error: string,
+): Pick<ProposedFix, 'says' | 'why' | 'commands'> {
+  const later = error.includes("'new_value'")
+    ? 'a TensorRT-LLM from February 2026 or later (its pull request 11576)'
+    : 'a later TensorRT-LLM, which takes such events';
+  return {
+    says: `Restart the worker, and run it with ${later}; until then let the router go without KV events${seen.dynamo ? ' (--no-router-kv-events on the frontend; --no-kv-events before 1.0)' : ''}`,
+    why: 'The engine serves on, and no event leaves it any more, or its next request fails with the same error: what the router knows of this worker grows old. The thread does not begin again; a worker of the same version ends it with the same event.',
+    commands: [
+      'kubectl exec WORKER -- pip list | grep -iE "tensorrt|dynamo"    # the versions that are there',
+      'kubectl logs WORKER | grep -A 20 -m1 "_kv_cache_events_thread"    # the traceback',
+    ],
+  };
+}
+
+/** The publisher of Mooncake's master leaves itself out where it cannot begin. */
+function mooncakeEvents(error: string): Pick<ProposedFix, 'says' | 'why' | 'commands'> {
+  const says = /is empty/.test(error)
+    ? 'Give mooncake_master both --kv_events_bind_endpoint=tcp://0.0.0.0:5557 and --kv_events_backend_id=NAME'
+    : 'Give mooncake_master a --kv_events_bind_endpoint that is free on its host';
+  return {
+    says,
+    why: 'Where it cannot begin, the publisher of the master switches itself off, and the master serves on: blocks of the store are not published.',
+    commands: [
+      argumentsOf(
+        'mooncake_master',
+        '--enable_kv_events=true --kv_events_bind_endpoint=tcp://0.0.0.0:5558 --kv_events_backend_id=NAME',
+      ),
+    ],
+  };
 }
 
 /** Lets a router read the KV events that arrive, by the errors that it reports. */

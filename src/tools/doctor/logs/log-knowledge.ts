@@ -7,6 +7,7 @@ import { GENERAL_RULES } from './general/general-rules.js';
 import { LMCACHE_RULES } from './general/lmcache-rules.js';
 import { NAME_RULES } from './general/name-rules.js';
 import { PROGRAM_END_RULES } from './general/program-ends.js';
+import { PUBLISHER_RULES } from './general/publisher-rules.js';
 import { ROOM_RULES } from './general/room-rules.js';
 import { TRANSFER_LIBRARY_RULES } from './general/transfer-library-rules.js';
 import { knownProgramOf } from './known-programs.js';
@@ -41,6 +42,7 @@ export class LogKnowledge {
       ...CACHE_RULES,
       ...NAME_RULES,
       ...ROUTER_START_RULES,
+      ...PUBLISHER_RULES,
       ...ROOM_RULES,
       ...GENERAL_RULES,
       ...TRANSFER_LIBRARY_RULES,

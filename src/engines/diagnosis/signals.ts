@@ -80,6 +80,18 @@ export const SIGNALS = [
   'library_missing',
   /** What lies below a transfer fails: devices, drivers, memory that cannot be registered, a path that breaks. */
   'transfer_path_broken',
+  /** The port of a network card goes down, by an event that NCCL, UCX or Mooncake pass on; the value is its card. */
+  'port_down',
+  /** It is up again. */
+  'port_up',
+  /** A frame of a traceback in which NIXL takes in the agent of another engine. */
+  'peer_agent_added',
+  /** TensorRT-LLM: a request of a prefill engine whose blocks were not fetched within one wait; usual while decode engines are busy. */
+  'context_transfer_waits',
+  /** TensorRT-LLM: an iteration with requests in it, and none of them scheduled. */
+  'nothing_scheduled',
+  /** Keys of blocks as vLLM Ascend writes them into its store. */
+  'ascend_store_keys',
   /** A network card that a library leaves out: others may be left. */
   'card_unfit',
   /** A traceback through the part of an engine that moves or keeps KV blocks. */

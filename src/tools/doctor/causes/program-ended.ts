@@ -49,6 +49,7 @@ const FATAL: readonly (ErrorKind | undefined)[] = [
 const BETTER: readonly Signal[] = [
   'connector_crashed',
   'transfer_path_broken',
+  'port_down',
   'transfer_refused',
   'transfer_unreachable',
   'transfer_listener_ended',
@@ -113,7 +114,7 @@ export const programEnded: Cause = {
           ended === undefined ? 'sign' : 'signature',
           ended === undefined
             ? 'An error that a program does not live through; no line says that it ended.'
-            : `${countOf(ended.count, 'line')} of programs that do not start or have ended${sentence === undefined ? ', and no error before them' : '; this is the first error'}.`,
+            : `${countOf(ended.count, 'line')} of programs that do not start or have ended${sentence === undefined ? ', and no line at error level before them' : '; this is the first error'}.`,
           seen.first,
         ),
       ],

@@ -4,6 +4,7 @@ import { readPathFault, type SeenPathFault, seenPathFaultSays } from '../logs/ge
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueFor } from './clues.js';
+import { faultBehind } from './path-behind.js';
 import { failedTransfers, transfersArrive } from './transfer-clues.js';
 
 /** What lies below a transfer of KV blocks fails. */
@@ -13,8 +14,13 @@ export const transferPathBroken: Cause = {
   contradictedBy: transfersArrive,
   suspect(measurements: Measurements): Suspicion | undefined {
     const broken = measurements.signal('transfer_path_broken');
-    if (broken === undefined) return undefined;
-    const fault = seenFault(measurements, [...broken.values.keys()], broken.first.text);
+    const values = broken?.values ?? new Map<string, number>();
+    const said =
+      broken === undefined ? undefined : seenFault(measurements, [...values.keys()], broken.first.text);
+    const behind = faultBehind(measurements, said);
+    const seen = behind?.seen ?? broken;
+    const fault = behind?.fault ?? said;
+    if (seen === undefined || fault === undefined) return undefined;
     // A library that is not there at all passes such errors on too.
     if (fault.isPlain && measurements.signal('library_missing') !== undefined) return undefined;
     // Files that a store refuses leave its memory without a backend as well.
@@ -27,16 +33,16 @@ export const transferPathBroken: Cause = {
         'NIXL, UCX, Mooncake, libfabric and HCCL move KV blocks past the engine, from device to device. Their errors are of the machine and the pod: devices that the pod does not see, memory that may not be locked, GPUs that cannot map each other, or an engine that has gone. Each request that is divided then fails or is computed again.',
       cluesFor: [
         clueFor(
-          'signature',
-          `${countOf(broken.count, 'line')} of libraries below a transfer: ${says}.`,
-          broken.first,
+          behind?.isAlone === true ? 'sign' : 'signature',
+          behind?.says ?? `${countOf(seen.count, 'line')} of libraries below a transfer: ${says}.`,
+          seen.first,
           'transfers_fail',
         ),
         ...failedTransfers(measurements),
       ],
       cluesAgainst: [],
       explains: ['transfers_fail', 'prompts_recomputed'],
-      fixes: fixesOf(measurements, fault, broken.values, broken.first.text),
+      fixes: fixesOf(measurements, fault, values, seen.first.text),
     };
   },
 };
@@ -47,6 +53,7 @@ function seenFault(measurements: Measurements, values: readonly string[], firstL
   const fault =
     faults.find(({ isPlain, id }) => !isPlain && id !== 'poisoned') ?? faults[0] ?? readPathFault('');
   const same = faults.filter(({ id }) => id === fault.id);
+  const ofGpus = fault.id === 'queues' ? faults.find(({ id }) => id === 'gpu_queues') : undefined;
   const library = [...same, ...faults, readPathFault('', firstLine)].find(
     (one) => one.library !== undefined,
   )?.library;
@@ -54,8 +61,9 @@ function seenFault(measurements: Measurements, values: readonly string[], firstL
   const [unfit] = measurements.signal('card_unfit')?.values.keys() ?? [];
   return {
     ...fault,
-    id: fault.id === 'no_device' && unfit !== undefined ? readPathFault(unfit).id : fault.id,
+    id: fault.id === 'no_device' && unfit !== undefined ? readPathFault(unfit).id : (ofGpus?.id ?? fault.id),
     library,
+    card: [...same, ...faults].find(({ card }) => card !== undefined)?.card,
     cards: same.find(({ cards }) => cards !== undefined)?.cards,
     hostAddress: same.find(({ hostAddress }) => hostAddress !== undefined)?.hostAddress,
   };

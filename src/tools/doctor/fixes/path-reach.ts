@@ -2,11 +2,12 @@ import type { SeenPathFault } from '../logs/general/path-faults.js';
 import type { TransferLibrary } from '../logs/general/transfer-libraries.js';
 import { environmentOf } from './lines.js';
 import { cardsOf, isOfMooncake, isOfUcx, type PathCure } from './path-machine.js';
+import { ASCEND_PROTOCOL, closedByPeer, RESTART_STUCK, SAME_AGENTS, startBackend } from './path-peers.js';
 
 const RESTARTS = 'kubectl get pods -o wide    # restarts, and the nodes of both';
 
 /** Repairs of what lies between two engines, by the library that moves their blocks. */
-export function reachPeer(fault: SeenPathFault, isSglang: boolean): readonly PathCure[] {
+export function reachPeer(fault: SeenPathFault, isSglang: boolean, isOfNpus = false): readonly PathCure[] {
   const { id, library } = fault;
   switch (id) {
     case 'backends_differ':
@@ -24,6 +25,14 @@ export function reachPeer(fault: SeenPathFault, isSglang: boolean): readonly Pat
       return [longerLimit(library)];
     case 'poisoned':
       return [RESTART_POISONED];
+    case 'context_stuck':
+      return [RESTART_STUCK];
+    case 'agent_refused':
+      return [SAME_AGENTS];
+    case 'tcp_closed':
+      return [isOfNpus ? ASCEND_PROTOCOL : closedByPeer(isSglang)];
+    case 'backend_unready':
+      return [startBackend(library)];
     case 'peer_gone':
       return [reachable(fault, isSglang), ...addressOf(fault)];
     default:

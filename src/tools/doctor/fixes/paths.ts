@@ -101,6 +101,9 @@ const WORDS: Readonly<Record<PathFaultId, readonly string[]>> = {
     'remote invalid request',
     'path MTU',
   ],
+  gpu_queues: ['gdaki', 'mlx5dv_'],
+  queues: ['mlx5dv_', 'create_(cq|qp)'],
+  port_down: ['port error', 'catastrophic error'],
   gpu_mapping: [
     'IpcOpenMemHandle',
     'ShareableHandle',
@@ -112,6 +115,9 @@ const WORDS: Readonly<Record<PathFaultId, readonly string[]>> = {
     'invalid (resource|device)',
   ],
   tcp_gpu_memory: ['Body failed'],
+  tcp_closed: ['(Body|Header) failed'],
+  agent_refused: ['NIXL_ERR_', 'nixl[A-Za-z]*Error'],
+  context_stuck: ['waiting for context KV cache transfer', 'scheduled 0 context'],
   name_unresolved: ['getaddrinfo', 'service not known', 'name resolution', 'resolve', 'Host not found'],
   too_slow: ['Transfer timeout', 'waiting for CQ', 'SQ full'],
   poisoned: ['buffer pool poisoned'],
@@ -147,6 +153,7 @@ const WORDS: Readonly<Record<PathFaultId, readonly string[]>> = {
     'in kv cache transfer',
   ],
   prefill_silent: ['Failed to get kvcache from prefill', 'Failed to send kv chunk'],
+  backend_unready: ['createBackend', 'backend creation failed', 'intra-agent'],
   backend_error: [
     'UCX +ERROR',
     'NIXL_ERR_',
@@ -163,11 +170,12 @@ const MAX_WORDS = 3;
 /** Repairs what lies below a transfer, by the fault and by the library that names it; `line` is one that does. */
 export function repairPath(
   fault: SeenPathFault,
-  { seen }: Pick<Measurements, 'seen'>,
+  { seen, signal }: Pick<Measurements, 'seen' | 'signal'>,
   line: string,
 ): readonly ProposedFix[] {
   const isSglang = seen.engines.some(({ word }) => word === 'sglang');
-  const cures = repairMachine(fault, isSglang) ?? reachPeer(fault, isSglang);
+  const cures =
+    repairMachine(fault, isSglang) ?? reachPeer(fault, isSglang, signal('ascend_store_keys') !== undefined);
   return cures.map((cure) => ({
     ...cure,
     disturbs: 'one_worker_at_a_time',

@@ -29,9 +29,9 @@ const LEAK: FaultClass = {
   pattern: /(?:pool|cache|allocator)\w* (?:memory )?leak detected/i,
 };
 
-/** NIXL: "createBackend: unsupported backend 'UCX'", "Skipping backend registration UCX due to the missing plugin." */
+/** NIXL: "createBackend: unsupported backend 'UCX'", "Skipping backend registration UCX due to the missing plugin." Other errors of createBackend are of a plugin that is there. */
 const MISSING_PLUGIN =
-  /(?:getPluginParams: |createBackend: )(?:unsupported )?backend '(\w{1,30})'(?: not found)?|backend registration (\w{1,30}) due to the missing plugin|NIXL backend '(\w{1,30})' not found/;
+  /(?:getPluginParams|createBackend): (?:unsupported backend '(\w{1,30})'|backend '(\w{1,30})' not found)|backend registration (\w{1,30}) due to the missing plugin|NIXL backend '(\w{1,30})' not found/;
 
 /** A library is not installed, or its version does not belong to the engine's. */
 const LIBRARY: readonly FaultClass[] = [

@@ -17,13 +17,20 @@ export type PathFaultId =
   | 'device_files'
   | 'no_device'
   | 'ports_unfit'
+  | 'gpu_queues'
+  | 'queues'
+  | 'port_down'
   | 'gpu_mapping'
   | 'tcp_gpu_memory'
+  | 'tcp_closed'
+  | 'agent_refused'
+  | 'context_stuck'
   | 'name_unresolved'
   | 'too_slow'
   | 'poisoned'
   | 'peer_gone'
   | 'prefill_silent'
+  | 'backend_unready'
   | 'backend_error';
 
 interface PathFault {
@@ -126,6 +133,22 @@ const PATH_FAULTS: readonly PathFault[] = [
     pattern:
       /No (?:matched |matching |available |active )?(?:RDMA |IB )?(?:device|RNIC|HCA|NIC)s? (?:found|available)|No available RNIC|No active RDMA device|No matched device found|ibv_(?:open_device|get_device_list|create_qp|create_cq|alloc_pd)\b.{0,80}(?:fail|error)|Failed to (?:open|find|create) .{0,40}(?:RDMA|mlx5|infiniband|rdma device|verbs)|Failed to open device \S{0,60} on port|no active messages transport|no (?:remote|auxiliary|usable) \S{0,20} ?transports?|network device .{0,60}(?:is )?not available|fi_getinfo failed|No usable (?:EFA|libfabric)|Failed to create rails|No network devices? (?:found|discovered)|no suitable network providers/i,
   },
+  // UCX's transport that GPUs start by themselves: "gdaki.c:397  UCX  ERROR   gdaki channel chunk init: create_cq/qp failed (ch=2 ep=4)".
+  {
+    id: 'gpu_queues',
+    says: 'UCX cannot create the queues of a network card that GPUs write to by themselves (gdaki)',
+    pattern: /\bgdaki\b.{0,160}(?:fail|error)|(?:fail|error).{0,160}\bgdaki/i,
+  },
+  // DevX: "mlx5dv_devx_obj_create(CQ) failed on mlx5_1, syndrome 0x2aac7c: Remote I/O error".
+  {
+    id: 'queues',
+    says: 'the network card refuses to create queues',
+    pattern: /\bmlx5dv_(?:devx_\w+|create_\w+)\(.{0,80}\bfailed|create_(?:cq|qp|cq\/qp) failed/,
+  },
+  {
+    id: 'port_down',
+    says: 'the port of a network card goes down',
+  },
   // A queue pair that does not come up between two ports that both live: GID, MTU or subnet.
   {
     id: 'ports_unfit',
@@ -143,6 +166,21 @@ const PATH_FAULTS: readonly PathFault[] = [
     id: 'tcp_gpu_memory',
     says: 'TCP cannot read the memory of a GPU',
     pattern: /(?:read|write)Body failed.{0,40}Bad address/,
+  },
+  // Mooncake over TCP, as the other side closes a connection before it has sent what was asked of it.
+  {
+    id: 'tcp_closed',
+    says: 'the other side closes its TCP connection before the blocks have passed',
+    pattern:
+      /Session::(?:read|write)(?:Body|Header) failed.{0,240}(?:End of file|Connection reset|Broken pipe)/,
+  },
+  {
+    id: 'agent_refused',
+    says: 'NIXL does not take in the agent of the other engine',
+  },
+  {
+    id: 'context_stuck',
+    says: 'prompts that a prefill engine has computed are not fetched, and hold its cache (TensorRT-LLM)',
   },
   {
     id: 'name_unresolved',
@@ -176,14 +214,24 @@ const PATH_FAULTS: readonly PathFault[] = [
     pattern: /left the buffer pool poisoned/,
   },
   { id: 'prefill_silent', says: 'the prefill engine could not send' },
+  // nixl_agent.cpp: the plugin is there, and does not work on this machine. What it logs before has the reason.
+  {
+    id: 'backend_unready',
+    says: 'a backend of NIXL is installed and does not start on this machine',
+    pattern:
+      /backend creation failed for '|backend initialization error for '|failed to get connection info for '|encountered error during intra-agent/,
+  },
   { id: 'backend_error', says: 'the backend reports an error' },
 ];
 
 /** Faults that say that something failed, and not what. */
-const PLAIN: readonly PathFaultId[] = ['prefill_silent', 'backend_error'];
+const PLAIN: readonly PathFaultId[] = ['prefill_silent', 'backend_unready', 'backend_error'];
 
 /** Faults whose words name their library. */
 const OF_NPUS: readonly PathFaultId[] = ['npu_connection', 'npu_transfer'];
+const NAMED: readonly PathFaultId[] = [...OF_NPUS, 'gpu_queues', 'agent_refused', 'context_stuck'];
+/** Faults of one network card, which their lines name. */
+const OF_CARD: readonly PathFaultId[] = ['gpu_queues', 'queues', 'port_down'];
 
 /** The longest first: some begin as others do. */
 const BY_LENGTH = [...PATH_FAULTS].sort((a, b) => b.says.length - a.says.length);
@@ -215,6 +263,8 @@ export interface SeenPathFault {
   readonly library: TransferLibrary | undefined;
   /** The network cards of both sides. */
   readonly cards: readonly [here: string, there: string] | undefined;
+  /** The card of this side where it is of that card alone: `mlx5_1`, `mlx5_32:1`. */
+  readonly card?: string | undefined;
   /** An address that leads out of no host or container. */
   readonly hostAddress: string | undefined;
   /** True where it only says that something failed. */
@@ -222,6 +272,9 @@ export interface SeenPathFault {
 }
 
 const CARDS = /\blocal_nic: ([\w.:-]{1,40}), peer_nic: [^@,\s]{1,120}@([\w.-]{1,40})/;
+const CARD =
+  /\b((?:mlx[45]_|bnxt_re|irdma|ionic|erdma|hns|rdmap|rocep|roceo|ibp)[\w-]{0,24}(?::\d{1,2}(?!\d))?)/;
+const CARD_SAID = /, on ([\w:-]{1,40})/;
 const CARDS_SAID = /, from ([\w.:-]{1,40}) here to ([\w.-]{1,40}) there/;
 /** Of the host itself, of no host, and of Docker's own bridge. */
 const HOST_ADDRESS =
@@ -236,17 +289,19 @@ export function pathFaultValue(id: PathFaultId, line: string): string {
     id,
     library: libraryOf(line),
     cards: isBetween && here !== undefined && there !== undefined ? [here, there] : undefined,
+    card: OF_CARD.includes(id) ? CARD.exec(line)?.[1] : undefined,
     hostAddress: isBetween ? HOST_ADDRESS.exec(line)?.[1] : undefined,
   });
 }
 
 /** How a fault is said with all that is known of it. */
 export function seenPathFaultSays(fault: Omit<SeenPathFault, 'isPlain'>): string {
-  const { id, library, cards, hostAddress } = fault;
+  const { id, library, cards, card, hostAddress } = fault;
+  const on = card === undefined ? '' : `, on ${card}`;
   const between = cards === undefined ? '' : `, from ${cards[0]} here to ${cards[1]} there`;
   const at = hostAddress === undefined ? '' : `, at ${hostAddress}`;
-  const isNamed = library === undefined || OF_NPUS.includes(id);
-  return `${pathFaultSays(id)}${between}${at}${isNamed ? '' : ` (${library})`}`;
+  const isNamed = library === undefined || NAMED.includes(id);
+  return `${pathFaultSays(id)}${on}${between}${at}${isNamed ? '' : ` (${library})`}`;
 }
 
 /** What a value says; `line` has what it does not. */
@@ -257,6 +312,7 @@ export function readPathFault(value: string, line = ''): SeenPathFault {
     id,
     library: OF_NPUS.includes(id) ? 'Ascend' : (libraryAtEnd(value) ?? libraryOf(line)),
     cards: here === undefined || there === undefined ? undefined : [here, there],
+    card: CARD_SAID.exec(value)?.[1],
     hostAddress: ADDRESS_SAID.exec(value)?.[1],
     isPlain: PLAIN.includes(id),
   };

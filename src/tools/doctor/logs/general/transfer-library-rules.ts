@@ -3,6 +3,7 @@ import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { missingLibraryOf } from './fault-classes.js';
 import { isErrorOfGlog, isWarningOfGlog } from './glog.js';
+import { PATH_EVENT_RULES } from './path-event-rules.js';
 import { namedPathFault, type PathFaultId, pathFaultValue } from './path-faults.js';
 import { TRANSFER_FILES, TRANSFER_SENTENCES } from './source-files.js';
 
@@ -102,6 +103,7 @@ export const TRANSFER_LIBRARY_RULES: readonly LogRule[] = [
     if (missing !== undefined)
       found.addSignal(missing.signal, line, { value: missing.value, about: 'missing plugin' });
   }),
+  ...PATH_EVENT_RULES,
   // TensorRT-LLM: "Cannot assign cache transfer buffer … left the buffer pool poisoned. The process must restart …".
   rule('left the buffer pool poisoned', (line, found) =>
     add(line, found, 'poisoned', 'left the buffer pool poisoned'),

@@ -9,6 +9,14 @@ import {
 import { libraryOf } from '../../../../../src/tools/doctor/logs/general/transfer-libraries.js';
 
 describe('what fails below a transfer', () => {
+  it('has the card of a line that is of one card alone', () => {
+    const line =
+      'ib_mlx5_dv.c:452  UCX  ERROR   mlx5dv_devx_obj_create(CQ) failed on mlx5_1, syndrome 0x2aac7c';
+    const value = pathFaultValue('queues', line);
+    expect(value).toBe('the network card refuses to create queues, on mlx5_1 (UCX)');
+    expect(readPathFault(value)).toMatchObject({ id: 'queues', card: 'mlx5_1', library: 'UCX' });
+  });
+
   it.each([
     ['ibv_reg_mr failed: Cannot allocate memory', 'memory cannot be registered'],
     ['No matched device found: mlx5_9', 'no network device that it can use'],
@@ -55,6 +63,19 @@ describe('what fails below a transfer', () => {
     ['srd_iface.c:221  UCX  ERROR send completion[0] with error: Work Request Flushed Error', 'peer_gone'],
     ['ionic_comp_msn:1277: cqe with error 12 for 0x1 (msn), qpid 2048 cqid 2049', 'peer_gone'],
     ['Failed to open device mlx5_8 on port  with GID -1', 'gid'],
+    [
+      'ib_mlx5_dv.c:452  UCX  ERROR   mlx5dv_devx_obj_create(CQ) failed on mlx5_1, syndrome 0x2aac7c',
+      'queues',
+    ],
+    ['gdaki.c:397  UCX  ERROR   gdaki channel chunk init: create_cq/qp failed (ch=2 ep=4)', 'gpu_queues'],
+    [
+      "nixl_agent.cpp:359] createBackend: backend 'UCX' encountered error during intra-agent transfer setup with status NIXL_ERR_BACKEND",
+      'backend_unready',
+    ],
+    [
+      'tcp_transport.cpp:223] Session::readBody failed. Attempt to read data 0xff using buffer 0xff. Error: End of file (value: 2)',
+      'tcp_closed',
+    ],
     ['Failed to open device mlx5_8 on port  with GID 0', 'no_device'],
     ['Call llm::HcclAdapter::GetInstance().HcclCommPrepare(comm, &config) fail, ret: 0x13', 'npu_connection'],
     [

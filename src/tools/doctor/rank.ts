@@ -8,6 +8,7 @@ import {
   isContradicted,
 } from './confidence.js';
 import { type Assessment, CAUSES, type Clue, type Confidence } from './diagnosis.js';
+import { withOwnChecks } from './fixes/own-checks.js';
 import type { Measurements } from './measurements/measurements.js';
 
 /** A suspicion with its weight. */
@@ -45,7 +46,7 @@ export function rankCauses(causes: readonly Cause[], measurements: Measurements)
       .filter((other) => other !== first)
       .flatMap((other) => withoutExplained(other, first));
   }
-  return ranked.map(assessmentOf);
+  return ranked.map((one) => assessmentOf(one, measurements));
 }
 
 function rated(parts: Omit<RatedCause, 'confidence'>): readonly RatedCause[] {
@@ -89,18 +90,23 @@ function withoutExplained(other: RatedCause, first: RatedCause): readonly RatedC
   });
 }
 
-function assessmentOf({ cause, suspicion, cluesFor, cluesAgainst, confidence }: RatedCause): Assessment {
+function assessmentOf(
+  { cause, suspicion, cluesFor, cluesAgainst, confidence }: RatedCause,
+  { evidence }: Measurements,
+): Assessment {
   const { headline, explanation, fixes } = suspicion;
   // What works is not to be changed by what a label says.
   const safe = isContradicted(cluesAgainst) ? fixes.filter(({ disturbs }) => disturbs === 'nothing') : fixes;
+  const sorted = strongestFirst(cluesFor);
+  const origins = sorted.flatMap(({ origin }) => origin ?? []);
   return {
     cause: cause.id,
     confidence,
     headline,
     explanation,
-    cluesFor: strongestFirst(cluesFor).map(plain),
+    cluesFor: sorted.map(plain),
     cluesAgainst: cluesAgainst.map(plain),
-    fixes: safe,
+    fixes: withOwnChecks(safe, origins, evidence.logs),
   };
 }
 

@@ -612,6 +612,23 @@ function firstOf({ verdict, assessments }: Diagnosis): string {
   return verdict === 'findings' ? (assessments[0]?.cause ?? '') : verdict;
 }
 
+/** `${reason}` without its braces, a value that is not there; the shell of a command has names of its own. */
+const UNFILLED = /\$(?!prompt\b)(?:[a-z]\w|\{)|\bundefined\b(?! symbol)|\[object |\bNaN\b/;
+
+function textsOf({
+  headline,
+  explanation,
+  cluesFor,
+  fixes,
+}: Diagnosis['assessments'][number]): readonly string[] {
+  return [
+    headline,
+    explanation,
+    ...cluesFor.map(({ says }) => says),
+    ...fixes.flatMap(({ says, why, commands, verify }) => [says, why, ...commands, ...verify]),
+  ];
+}
+
 /** How lines arrive that went through collectors. */
 const WRAPPERS: readonly (readonly [string, (line: string) => string])[] = [
   ['kubectl logs --prefix', (line) => `[pod/pod-0/main] ${line}`],
@@ -657,6 +674,30 @@ describe('logs after public texts', () => {
       expect(lines.filter((line) => new RegExp(words).test(line)).length).toBeGreaterThan(0);
     },
   );
+
+  it.each(LOGS.filter(({ cure }) => cure !== undefined))(
+    'counts lines of $name where its first fix counts lines of a log',
+    async ({ name }) => {
+      const lines = await linesOf(name);
+      const checks = (await ofLines(lines)).assessments[0]?.fixes[0]?.verify ?? [];
+      for (const check of checks) {
+        // A setting of a worker is looked for in its router.
+        const [, flags = '', words = ''] =
+          /^kubectl logs (?!FRONTEND --since=1m).*\| grep -c([iE]{0,2}) "([^"]+)" +# .*should be 0/.exec(
+            check,
+          ) ?? [];
+        if (words === '') continue;
+        const pattern = new RegExp(words, flags.includes('i') ? 'i' : '');
+        expect(`${check}: ${lines.some((line) => pattern.test(line))}`).toBe(`${check}: true`);
+      }
+    },
+  );
+
+  it.each(LOGS)('leaves no place of a text unfilled in what it says of $name', async ({ name }) => {
+    const { headline, advice, assessments } = await ofLines(await linesOf(name));
+    const texts = [headline, advice, ...assessments.flatMap(textsOf)];
+    expect(texts.filter((text) => UNFILLED.test(text))).toEqual([]);
+  });
 
   it.each(WRAPPERS)('makes the same of them behind %s', async (_name, wrap) => {
     for (const { name, first } of LOGS) {

@@ -3,13 +3,14 @@ import type { GivenFile } from '../../manifests/lint/config/tree-files.js';
 import type { Fleet } from '../../manifests/lint/facts/fleet.js';
 import type { NamedText } from '../../manifests/lint/fixes/apply-fixes.js';
 import { inspectTexts } from '../../manifests/lint/lint-texts.js';
+import { findRestingOnDefaults } from '../../manifests/lint/rules/block-size-unset.js';
 import { unreadable } from '../../manifests/lint/rules/unreadable.js';
 import type { EvidencePart } from '../evidence.js';
 import { FleetReader } from './manifest-facts.js';
 import { notRead, outcome } from './outcomes.js';
 
 /**
- * What manifests and shell scripts say: the faults that `lint` finds, and the
+ * What manifests and shell scripts say: the faults that `lint` finds, what rests on defaults alone, and the
  * sizes and settings of every side, those that apply by default among them.
  * `name` is what the operator gave, `environments` the environment files of compose files, which hold secrets and are
  * no part of what a report shows. Never throws.
@@ -22,7 +23,8 @@ export function manifestsPart(
   try {
     const given = new Map(environments.map(({ file, paths }) => [file, paths]));
     const all = [...texts.filter(({ file }) => !given.has(file)), ...environments];
-    const { findings, fleets, leftOut } = inspectTexts(all, { given });
+    const { findings: faults, fleets, leftOut } = inspectTexts(all, { given });
+    const findings = [...faults, ...fleets.flatMap(findRestingOnDefaults)];
     const reader = new FleetReader();
     for (const fleet of fleets) reader.read(fleet);
     const { sizes, settings } = reader;

@@ -24,40 +24,65 @@ const rule: Rule = {
 /** A KV router without a number, before workers with another default. */
 export const blockSizeUnset: LintRule = {
   rule,
-  check(fleet: Fleet): readonly Finding[] {
-    return fleet.frontends.flatMap((frontend) => checkFrontend(frontend, fleet));
-  },
+  check: (fleet) => fleet.frontends.flatMap((frontend) => checkFrontend(frontend, fleet)),
 };
 
-function checkFrontend(frontend: FrontendFacts, { dynamoWorkers }: Fleet): readonly Finding[] {
-  const { launch, kvMode, noEvents, flag, variable, decides, hasPythonProcessor } = frontend;
-  const isSet = flag !== undefined || variable !== undefined || launch.isGated || mayBeUnseen(launch);
-  if (kvMode === undefined || noEvents !== undefined || isSet) {
-    return [];
-  }
-  const sized = dynamoWorkers.filter(({ size }) => size !== undefined);
-  const unseen = dynamoWorkers.filter(isUnseen);
+/**
+ * Frontends before workers of TensorRT-LLM whose number is written nowhere, with a Dynamo in which the worker's card decides: the two are
+ * the same by default alone. That is no fault of the files; where routing is known not to work, it is the first thing to look at.
+ */
+export function findRestingOnDefaults(fleet: Fleet): readonly Finding[] {
+  return fleet.frontends.flatMap((frontend) => {
+    if (frontend.decides !== 'card') return [];
+    const workers = unnumberedWorkers(frontend, fleet)?.filter(({ size }) => size !== undefined) ?? [];
+    // Those without a cache have a fault of their own.
+    const hasCache = workers.some(({ noPrefixCaching }) => noPrefixCaching === undefined);
+    return hasCache && restsOnDefaults(workers) ? unsetSize(frontend, workers, false) : [];
+  });
+}
+
+function checkFrontend(frontend: FrontendFacts, fleet: Fleet): readonly Finding[] {
+  const { decides, hasPythonProcessor } = frontend;
+  const workers = unnumberedWorkers(frontend, fleet);
+  if (workers === undefined) return [];
+  const sized = workers.filter(({ size }) => size !== undefined);
+  const unseen = workers.filter(isUnseen);
   if (sized.length === 0) return unseenSizes(frontend, unseen);
+  // Without a Python chat processor the card decides in all versions that are known.
+  if (decides === 'card' || (decides === 'unknown' && !hasPythonProcessor && !restsOnDefaults(sized)))
+    return [];
+  // An unseen worker may have another number.
+  return unsetSize(frontend, sized, unseen.length === 0);
+}
+
+/** The workers of Dynamo before a KV router that says no number; undefined before another frontend. */
+function unnumberedWorkers(
+  { launch, kvMode, noEvents, flag, variable }: FrontendFacts,
+  { dynamoWorkers }: Fleet,
+): readonly WorkerFacts[] | undefined {
+  const isSet = flag !== undefined || variable !== undefined || launch.isGated || mayBeUnseen(launch);
+  return kvMode === undefined || noEvents !== undefined || isSet ? undefined : dynamoWorkers;
+}
+
+function unsetSize(
+  frontend: FrontendFacts,
+  sized: readonly WorkerFacts[],
+  isFixable: boolean,
+): readonly Finding[] {
+  const { launch, kvMode, decides } = frontend;
   const sizes = [...new Set(sized.map(({ size }) => size?.tokens ?? 0))];
   const [tokens] = sizes;
   // Several sizes are a fault of their own: no number would be right.
-  if (tokens === undefined || sizes.length > 1 || tokens === FRONTEND_DEFAULT_TOKENS) {
+  if (kvMode === undefined || tokens === undefined || sizes.length > 1 || tokens === FRONTEND_DEFAULT_TOKENS)
     return [];
-  }
-  // Without a Python chat processor the card decides in all versions that are known.
-  if (decides === 'card' || (decides === 'unknown' && !hasPythonProcessor && !restsOnDefaults(sized))) {
-    return [];
-  }
-  const { backend } = sized[0]?.launch ?? {};
-  const isTrtllm = backend === TRTLLM.word;
+  const isTrtllm = sized[0]?.launch.backend === TRTLLM.word;
   return [
     findingAt(rule, kvMode.span, {
-      severity: decides === 'variable' ? 'error' : 'warning',
+      severity: decides === 'variable' ? 'error' : decides === 'card' ? 'note' : 'warning',
       message: `${nameOf(launch)} routes by KV cache and has no block size; the block size of ${namesOf(sized)} is ${tokens} tokens${isTrtllm && restsOnDefaults(sized) ? ', the default of TensorRT-LLM' : ''}, and a frontend takes ${FRONTEND_DEFAULT_TOKENS} by default`,
       consequence: consequenceOf(frontend, tokens),
       advice: adviceOf(sized, tokens),
-      // An unseen worker may have another one.
-      fix: unseen.length > 0 ? undefined : fixOf(frontend, sized, tokens),
+      fix: isFixable ? fixOf(frontend, sized, tokens) : undefined,
       related: sizesOf(sized),
     }),
   ];
@@ -129,6 +154,8 @@ function restsOnDefaults(workers: readonly WorkerFacts[]): boolean {
 
 function consequenceOf({ launch, decides }: FrontendFacts, tokens: number): string {
   switch (decides) {
+    case 'card':
+      return `Dynamo ${launch.version?.text} takes the number from the workers' model cards, and the frontend's variable changes nothing there: routing works as long as the card has the block size of the engine. Both are ${tokens} only by default here.`;
     case 'variable':
       return `This Dynamo (${launch.version?.text}) with its Python chat processor builds the router with the frontend's number: it hashes prompts in blocks of ${FRONTEND_DEFAULT_TOKENS} tokens, the workers in blocks of ${tokens}. ${rule.explanation}`;
     default:

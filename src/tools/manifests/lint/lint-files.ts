@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { placesIn, type SourceFile } from '../source-file.js';
 import type { GivenFile } from './config/tree-files.js';
+import { readApplied } from './facts/applied-objects.js';
 import { type Fleet, readFleets } from './facts/fleet.js';
 import { Material } from './facts/material.js';
 import { findNotChecked, type NotChecked } from './facts/not-checked.js';
@@ -58,12 +59,10 @@ export function inspectFiles(
     findings.push(...unreadable.findings);
     leftOut.push(...unreadable.leftOut);
   }
-  const overlays = readOverlays(material);
-  const fleets = readFleets(
-    material,
-    shellFiles.map(({ file, text }) => ({ file, text, placeOf: placesIn(text) })),
-    overlays,
-  );
+  const scripts = shellFiles.map(({ file, text }) => ({ file, text, placeOf: placesIn(text) }));
+  const built = readOverlays(material);
+  const overlays = { ...built, programs: [...built.programs, ...readApplied(scripts, material)] };
+  const fleets = readFleets(material, scripts, overlays);
   const found = FLEET_RULES.flatMap(({ check }) =>
     fleets.flatMap((fleet) =>
       check(fleet, fleets).map((finding) => ({ fleet, finding: asOf(fleet, finding) })),

@@ -1,7 +1,7 @@
 import { isMap, isScalar, isSeq, type Node, type YAMLMap } from 'yaml';
 import { readSourceFile } from '../../source-file.js';
 import { keyOf, placedText } from '../../yaml-access.js';
-import type { Word } from '../shell/words.js';
+import { type Word, wordOfText } from '../shell/words.js';
 import type { InnerText } from '../text/scalar-text.js';
 
 /** Entries of a configuration that are read: engines have some two hundred flags. */
@@ -40,9 +40,6 @@ function valuesOf(value: Node | null, text: InnerText): readonly Word[] {
 
 function wordAt(value: string, text: InnerText, start: number, end: number): Word {
   const span = text.spanOf(start, end);
-  return {
-    value,
-    span: { ...span, isExact: span.isExact && text.value.slice(start, end) === value },
-    mayBeMore: false,
-  };
+  const isExact = span.isExact && text.value.slice(start, end) === value;
+  return wordOfText(value, { ...span, isExact }, false);
 }

@@ -64,7 +64,7 @@ export function readFleets(
     const read = readLaunches(source, site, material);
     if (read.length === 0) continue;
     const isChanged = material.kustomizations.isChangedElsewhere(posix.dirname(source.file));
-    const launches = isChanged ? read.map(withoutCertainty) : read;
+    const launches = isChanged ? read.map((one) => withoutCertainty(one)) : read;
     if (site.kind === 'DynamoGraphDeployment') add(groups, graphOf(site, graphs), launches);
     else add(outside, source.file, launches);
   }
@@ -72,7 +72,7 @@ export function readFleets(
     if (isAlone(file) && beside.length > 0) add(outside, file, beside);
   const files = [...outside].map(([file, launches]) => ({ file, launches }));
   const working = overlays.programs
-    .filter(({ views }) => views.some((launches) => hasWorker({ launches })))
+    .filter(({ views, isScript }) => isScript !== true && views.some((launches) => hasWorker({ launches })))
     .map(({ file }) => file);
   for (const { file, sets } of material.others) {
     if (!isAlone(file)) continue;
@@ -86,10 +86,10 @@ export function readFleets(
   const groupsOf = together.flatMap((view) => withOwnRouters(view.flatMap(({ launches }) => launches)));
   for (const [index, launches] of groupsOf.entries())
     for (const launch of launches) add(groups, `view ${index}/${namespaceOf(launch)}`, [launch]);
-  for (const { file, views, sets, isWhole } of overlays.programs) {
+  for (const [number, { file, views, sets, isWhole, isScript }] of overlays.programs.entries()) {
     const addOwn = (key: string, launch: Launch): void => {
-      const full = `overlay ${file}/${key}`;
-      overlayOf.set(full, file);
+      const full = `overlay ${number}/${key}`;
+      if (isScript !== true) overlayOf.set(full, file);
       add(groups, full, [launch]);
     };
     for (const [index, view] of views.flatMap(withOwnRouters).entries()) {

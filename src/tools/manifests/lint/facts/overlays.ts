@@ -2,12 +2,14 @@ import { addTo } from '../../../../core/data/group-by.js';
 import { podSitesOf } from '../../read-pod-sites.js';
 import { ConfigMaps } from '../config/config-maps.js';
 import { buildOverlay, type Outside, type Overlay } from '../kustomize/build-overlay.js';
+import type { BuiltObject } from '../kustomize/built-object.js';
 import { JoinedSource } from '../kustomize/joined-source.js';
 import type { Refusal } from '../kustomize/refusal.js';
 import type { Launch } from '../launches/launch.js';
 import { readLaunches } from '../launches/read-launches.js';
 import { unchecked } from '../launches/unchecked-launches.js';
 import { type PoolSite, readPoolSite } from '../readers/inference-pool.js';
+import { readLooseCommands } from '../readers/loose-commands.js';
 import { type NetworkSite, readNetworkSite } from '../readers/network-site.js';
 import { readOthers } from '../readers/read-others.js';
 import { namesProgram } from '../text/text-kinds.js';
@@ -19,7 +21,7 @@ const MAX_OVERLAYS = 2_000;
 const MAX_LENGTH = 256 * 1024 * 1024;
 
 /** What one overlay starts. */
-interface OverlayPrograms {
+export interface OverlayPrograms {
   /** Its kustomization. */
   readonly file: string;
   /** Programs that serve together. */
@@ -33,6 +35,8 @@ interface OverlayPrograms {
   readonly refusals: readonly Refusal[];
   /** Whether all bases are here: in another one there may be a router. */
   readonly isWhole: boolean;
+  /** Whether they are what a script applies, and no kustomization builds them. */
+  readonly isScript?: boolean;
 }
 
 /** What all overlays start, and the files that are looked at with them and no longer by themselves. */
@@ -65,7 +69,9 @@ export function readOverlays(material: Material): Overlays {
     length += source.text.length;
     if (overlay === undefined) continue;
     for (const file of [...overlay.resources, ...overlay.applied]) files.add(file);
-    const read = programsOf(overlay, material, kustomizations.isChangedElsewhere(folder));
+    const read = programsOf(overlay, material, {
+      isChanged: kustomizations.isChangedElsewhere(folder),
+    });
     if (read.views.length + read.sets.length + read.pools.length > 0) programs.push(read);
   }
   return { programs, files };
@@ -78,10 +84,21 @@ const OUTSIDE: Readonly<Record<Outside['kind'], string>> = {
   absent: 'its base is not among these files',
 };
 
-function programsOf(
-  { source, objects, outside, refusals }: Overlay,
+/** How the objects of one are read. */
+interface Reading {
+  /** Whether something that is not in these files changes all of them. */
+  readonly isChanged?: boolean;
+  /** Why a program is compared with nothing that is changed in a way which is not known here. */
+  readonly unknown?: string;
+  /** Whether an object that is no workload can be read as it stands. */
+  readonly isCertain?: (object: BuiltObject) => boolean;
+}
+
+/** What the objects of an overlay start, or of a script that applies them. */
+export function programsOf(
+  { source, objects, outside, refusals }: Pick<Overlay, 'source' | 'objects' | 'outside' | 'refusals'>,
   { kustomizations, tree }: Material,
-  isChanged: boolean,
+  { isChanged = false, unknown, isCertain = () => true }: Reading = {},
 ): OverlayPrograms {
   const configMaps = new ConfigMaps(kustomizations);
   for (const { access, object, isUnknown } of objects) configMaps.add(source, access, object, isUnknown);
@@ -94,21 +111,32 @@ function programsOf(
     for (const launch of launches) addTo(parts, part, launch);
   };
   for (const one of objects) {
-    const { access, object, document, part, isUnknown } = one;
-    const pool = readPoolSite(source, access, object);
+    const { access, object, document, part, isUnknown, branch } = one;
+    const inBranch = (launches: readonly Launch[]): readonly Launch[] =>
+      branch === undefined ? launches : launches.map((launch) => ({ ...launch, branch }));
+    const isKnown = isCertain(one);
+    const pool = isKnown ? readPoolSite(source, access, object) : undefined;
     if (pool !== undefined) pools.push(pool);
-    const network = readNetworkSite(source, access, object);
+    const network = isKnown ? readNetworkSite(source, access, object) : undefined;
     // Of a policy that is changed in a way that is not known here it cannot be said whom it selects.
     if (network !== undefined) networks.push(isUnknown ? { ...network, labels: undefined } : network);
+    let isRead = false;
     for (const site of podSitesOf(one)) {
       const launches = readLaunches(source, site, { configMaps, tree });
-      if (launches.length > 0) sites.push({ source, site });
-      add(part, isUnknown || isChanged ? launches.map(withoutCertainty) : launches);
+      isRead ||= launches.length > 0;
+      if (launches.length > 0 && isKnown) sites.push({ source, site });
+      const isCounted = !isUnknown && !isChanged;
+      add(part, inBranch(isCounted ? launches : launches.map((one) => withoutCertainty(one, unknown))));
     }
     if (document.contents !== object) continue;
+    if (!isKnown) {
+      // It is named at least.
+      if (!isRead) sets.push(readLooseCommands({ source, documents: [document] }));
+      continue;
+    }
     const others = readOthers({ source, documents: [document] }, tree);
-    sets.push(...others.sets);
-    add(part, others.beside);
+    sets.push(...others.sets.map(inBranch));
+    add(part, inBranch(others.beside));
   }
   const missing = outside.map(({ kind, span }) =>
     unchecked({ program: 'kustomization', reason: OUTSIDE[kind] }, span),
@@ -126,13 +154,11 @@ function programsOf(
   };
 }
 
+const CHANGED_ELSEWHERE = 'not all that its kustomization changes is in these files';
+
 /** Its arguments may be any after a change that is not known here. */
-export function withoutCertainty(launch: Launch): Launch {
-  return {
-    ...launch,
-    role: 'unchecked',
-    unchecked: 'not all that its kustomization changes is in these files',
-  };
+export function withoutCertainty(launch: Launch, unknown: string = CHANGED_ELSEWHERE): Launch {
+  return { ...launch, role: 'unchecked', unchecked: unknown };
 }
 
 /** All parts of an overlay serve together, unless one of them is whole: then each is a deployment of its own. */

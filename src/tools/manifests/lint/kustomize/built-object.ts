@@ -9,6 +9,8 @@ export interface BuiltObject extends ObjectNode {
   readonly namespaces: Set<string>;
   /** Which resource of the outermost kustomization it comes from; its own files are one. */
   readonly part: string;
+  /** The branches of a script in which it is applied. */
+  readonly branch?: readonly string[];
   /** Whether something changes it that is not known here. */
   isUnknown: boolean;
 }

@@ -1,9 +1,9 @@
 import type { YAMLMap } from 'yaml';
 import type { ContainerSite, PodSite } from '../../pod-site.js';
 import type { Word } from '../shell/words.js';
-import { locateScalar } from '../text/scalar-text.js';
 import type { TextSource } from '../text/span.js';
 import { dynamoVersionOf } from './dynamo-version.js';
+import { wordOf } from './expand-variables.js';
 import type { Launch } from './launch.js';
 import type { Program } from './programs.js';
 
@@ -28,7 +28,7 @@ export function componentDefault(
   }
   const env = new Map(containerEnv);
   for (const { name, value, node } of container === undefined ? site.componentEnv : []) {
-    env.set(name, variableWord(source, node, value && locateScalar(source, value)));
+    env.set(name, variableWord(source, node, value && wordOf(source, value, new Map())));
   }
   const { start, end } = site.at;
   return [

@@ -11,7 +11,7 @@ export function wordOf(
 ): Word {
   const { value, span } = locateScalar(source, text);
   const expanded = fill(value, env);
-  if (expanded === value) return { value, span, mayBeMore: false };
+  if (expanded === value && !value.includes(UNKNOWN)) return { value, span, mayBeMore: false };
   if (expanded !== undefined) return wordOfText(expanded, { ...span, isExact: false }, false);
   const unknown = value.indexOf('$(');
   const known = { prefix: value.slice(0, unknown), suffix: value.slice(value.lastIndexOf(')') + 1) };

@@ -2,18 +2,19 @@ import { ENGINES } from '../../../../engines/catalogue/engines.js';
 import type { ContainerSite, PlacedText, PodSite } from '../../pod-site.js';
 import { YamlAccess } from '../../yaml-access.js';
 import { readShellCommands, type ShellCommand } from '../shell/shell-commands.js';
-import { textOfWord, type Word } from '../shell/words.js';
-import { type InnerText, locateScalar, scalarText, textOf, wholeText } from '../text/scalar-text.js';
+import { textOfWord, UNKNOWN, type Word, wordOfText } from '../shell/words.js';
+import { type InnerText, locateScalar, scalarText, scriptText, textOf } from '../text/scalar-text.js';
 import type { Located, Span, TextSource } from '../text/span.js';
 import { componentDefault, variableWord } from './component-default.js';
 import { withConfigFile } from './config-file.js';
 import { readContainerRun } from './container-run.js';
 import { dynamoVersionOf } from './dynamo-version.js';
+import { ENGINE_ARGUMENTS, ENGINE_FLAG } from './engine-flags.js';
 import { expand, wordOf } from './expand-variables.js';
 import type { Launch } from './launch.js';
 import { presetWords } from './preset-words.js';
 import { findProgram } from './programs.js';
-import { shellScript } from './shell-script.js';
+import { scriptPath, shellScript } from './shell-script.js';
 import {
   fileInContainer,
   type Library,
@@ -56,7 +57,7 @@ export function readScriptSets(source: TextSource, { tree }: Library): readonly 
     imageFileAt: treeFileAt(tree, source.file, false),
     givenAt: (path) => tree.givenFor(path),
   };
-  const runs = scriptRuns(wholeText(source), surroundings, 0);
+  const runs = scriptRuns(scriptText(source), surroundings, 0);
   const sets: (readonly Launch[])[] = [];
   let running: typeof runs = [];
   for (const run of runs) {
@@ -116,8 +117,8 @@ function containerLaunches(
   const access = new YamlAccess(site.document);
   const given = configMaps.environmentOf(access, container.node, asking);
   for (const [name, located] of given.entries) {
-    env.set(name, { ...located, mayBeMore: false });
-    known.set(name, located);
+    env.set(name, wordOfText(located.value, located.span, false));
+    known.set(name, located.value.includes(UNKNOWN) ? undefined : located);
   }
   // Of two with one name the last counts, and what a value names has to stand in front of it.
   for (const { name, value, node } of container.env) {
@@ -136,6 +137,10 @@ function containerLaunches(
     env,
     hasUnseenEnv: given.hasUnseen || isPatch,
     image: container.image?.value,
+    scriptAt: ({ value }) =>
+      value === undefined
+        ? undefined
+        : configMaps.fileOf(access, site.spec, container.node, asking, value).text,
     fileAt: (path) => {
       if (path.value === undefined) return treeFileAt(tree, file.file, false)(path);
       const { text, isMounted } = configMaps.fileOf(access, site.spec, container.node, asking, path.value);
@@ -274,10 +279,21 @@ function commandLaunches(
   if (run !== undefined) {
     const { image, entrypoint, command, env, hasUnseenEnv } = run;
     const fileAt = fileInContainer(surroundings, run);
-    const inside = { ...surroundings, env, hasUnseenEnv, image: image?.value, fileAt };
-    return startedLaunches(entrypoint === undefined ? [] : [entrypoint], command, inside, (inner) =>
+    const inside = {
+      ...surroundings,
+      env,
+      hasUnseenEnv,
+      image: image?.value,
+      fileAt,
+      scriptAt: () => undefined,
+    };
+    const started = startedLaunches(entrypoint === undefined ? [] : [entrypoint], command, inside, (inner) =>
       commandLaunches(inner, inside, argsAre, depth + 1, innerText),
     );
+    const flag = command.find(({ value }) => ENGINE_FLAG.test(value ?? ''));
+    return started.length > 0 || flag === undefined || shellScript(command) !== undefined
+      ? started
+      : [unchecked(ENGINE_ARGUMENTS, flag.span, surroundings.site, surroundings.container)];
   }
   const shell = shellScript(words);
   if (shell !== undefined) {
@@ -286,6 +302,10 @@ function commandLaunches(
       ? []
       : scriptLaunches(script, surroundings, depth + 1);
   }
+  const path = scriptPath(words);
+  const written = path === undefined ? undefined : surroundings.scriptAt?.(path);
+  if (written !== undefined && depth < MAX_SHELL_DEPTH)
+    return scriptLaunches(written, surroundings, depth + 1);
   const found = findProgram(words);
   if (found === undefined) {
     const other = uncheckedCommand(words);

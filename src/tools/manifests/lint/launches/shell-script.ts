@@ -33,3 +33,13 @@ export function shellScript(words: readonly Word[]): Word | undefined {
     ? undefined
     : words[flag + 1];
 }
+
+/** The file of `bash FILE`, or a script that is a command itself. */
+export function scriptPath(words: readonly Word[]): Word | undefined {
+  const at = words.findIndex(({ value }) => !/^(?:exec|nohup|sudo|\w+=.*)$/.test(value ?? ''));
+  const [first, ...others] = words.slice(Math.max(0, at), MAX_OPTIONS);
+  if (!SHELLS.includes(first?.value?.split('/').at(-1) ?? ''))
+    return /\.(?:sh|bash)$/.test(first?.value ?? '') ? first : undefined;
+  const file = others.findIndex(({ value }) => !/^[-+]/.test(value ?? ''));
+  return areOptions(others.slice(0, Math.max(0, file)), []) ? others[file] : undefined;
+}

@@ -26,6 +26,8 @@ export interface Surroundings {
   readonly image: string | undefined;
   /** The files of the container or beside the script. */
   readonly fileAt: (path: PathSetting) => InnerText | undefined;
+  /** The scripts that are written for it alone: of a ConfigMap that a container mounts, or of a script that has written them itself. */
+  readonly scriptAt?: (path: PathSetting) => InnerText | undefined;
   /** The files of an image that a script starts. */
   readonly imageFileAt?: (path: PathSetting) => InnerText | undefined;
   /** Files that the operator names for a path. */
@@ -60,6 +62,7 @@ export function withWritten(
   if (files.size === 0 && folder === '.') return surroundings;
   return {
     ...surroundings,
+    scriptAt: ({ value }) => (value === undefined ? undefined : files.get(pathIn(folder, value))?.text),
     fileAt: (path) => {
       const name = pathIn(folder, textOfWord(path));
       const written = files.get(name);

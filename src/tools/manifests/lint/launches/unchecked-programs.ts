@@ -18,6 +18,8 @@ const COMMANDS: Readonly<Record<string, string>> = {
   mooncake_master: 'Mooncake master',
   lmcache_server: 'LMCache server',
   lmcache_controller: 'LMCache controller',
+  'vllm-router': 'vllm-router',
+  'dynamo-openengine-sidecar': 'dynamo-openengine-sidecar',
 };
 
 /** The same for `python3 -m`. */
@@ -30,6 +32,8 @@ const MODULES: Readonly<Record<string, string>> = {
   'rtp_llm.start_server': 'RTP-LLM',
   'lmcache.v1.api_server': 'LMCache controller',
   'dynamo.global_router': 'dynamo.global_router',
+  'atom.entrypoints.openai_server': 'ATOM',
+  'vllm_router.app': 'production-stack router',
 };
 
 /** Commands by which Dynamo was started up to 0.3. */
@@ -45,6 +49,7 @@ const IMAGES: readonly (readonly [RegExp, string])[] = [
   [/(?:^|\/)huggingfaceserver$/, 'KServe huggingfaceserver'],
   [/(?:^|\/)nim\//, 'NIM'],
   [/(?:^|\/)lightllm$/, 'LightLLM'],
+  [/(?:^|\/)rocm\/atom$/, 'ATOM'],
   [/(?:^|\/)rtp[-_]llm(?:[-_]\w+)?$/, 'RTP-LLM'],
   [/(?:^|\/)mindie$/, 'MindIE'],
   [/(?:^|\/)litellm(?:-database)?$/, 'LiteLLM'],

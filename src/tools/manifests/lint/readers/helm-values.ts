@@ -9,10 +9,14 @@ import type { SettingValue } from '../launches/setting-value.js';
 import type { Word } from '../shell/words.js';
 import { locateScalar } from '../text/scalar-text.js';
 import type { TextSource } from '../text/span.js';
-import { impliedWord, type OpenFile, plainDocuments, settingAt, wordOf } from './yaml-words.js';
+import { readValues } from './release-values.js';
+import { impliedWord, type OpenFile, settingAt, wordOf } from './yaml-words.js';
 
 /** The workers of llm-d's model service. */
 const SECTIONS = ['decode', 'prefill'] as const;
+
+/** Its chart, where a release names one: other charts have such sections too. */
+const MODEL_SERVICE = /modelservice|model-service|llm-d/;
 
 /** Models of one release. */
 const MAX_MODELS = 500;
@@ -22,15 +26,16 @@ const MAX_MODELS = 500;
  * (`servingEngineSpec`, `routerSpec`), and llm-d's model service (`decode`, `prefill`).
  */
 export function readHelmValues(file: OpenFile): readonly (readonly Launch[])[] {
-  return plainDocuments(file).flatMap(({ access, root }) => {
+  return readValues(file).flatMap(({ access, root, source, chart }) => {
     const models = access.maps(access.map(root, 'servingEngineSpec'), 'modelSpec').slice(0, MAX_MODELS);
-    if (models.length > 0) return [readStack(file.source, access, root, models)];
+    if (models.length > 0) return [readStack(source, access, root, models)];
+    if (chart !== undefined && !MODEL_SERVICE.test(chart)) return [];
     const parts = SECTIONS.filter((key) => access.map(root, key) !== undefined);
     return parts.length === 0
       ? []
       : [
           parts.flatMap((section) =>
-            readModelService(file.source, access, root, section).map((launch) => ({ ...launch, section })),
+            readModelService(source, access, root, section).map((launch) => ({ ...launch, section })),
           ),
         ];
   });

@@ -1,5 +1,6 @@
 import { isScalar, type Node, visit, type YAMLMap, type YAMLSeq } from 'yaml';
 import { placedText, placeOfNode } from '../../yaml-access.js';
+import { ENGINE_ARGUMENTS, ENGINE_FLAG } from '../launches/engine-flags.js';
 import type { Launch } from '../launches/launch.js';
 import { unchecked } from '../launches/unchecked-launches.js';
 import type { OpenFile } from './yaml-words.js';
@@ -12,10 +13,6 @@ const MAX_TEXT_CHARS = 100_000;
 /** The program at the beginning of a line of commands, behind what may stand before it. */
 const COMMAND =
   /^[ \t]*(?:(?:-|exec|nohup|sudo|then|do|&&|env|[A-Za-z_]\w{0,60}=[^\s]{0,200})[ \t]+){0,20}["']?(?:\S{0,200}\/)?(?:(?<vllm>vllm[ \t]+serve|python3?[ \t]+-m[ \t]+vllm\.entrypoints\.\S+)|(?<sglang>sglang[ \t]+serve|python3?[ \t]+-m[ \t]+sglang\.launch_server)|(?<trtllm>trtllm-serve|trtllm-llmapi-launch)|python3?[ \t]+-m[ \t]+(?<dynamo>dynamo\.(?:frontend|router|indexer|vllm|sglang|trtllm|mocker)))(?=[\s"'\\]|$)/m;
-
-/** Flags that only engines have, as an item of a list: of several programs, none of which is named. */
-const ENGINE_FLAG =
-  /^--(?:block-size|page-size|kv-block-size|kv-events-config|kv-transfer-config|kv-cache-dtype|max-model-len|gpu-memory-utilization|mem-fraction-static|tensor-parallel-size|max-num-seqs|(?:no-)?enable-prefix-caching|prefix-caching-hash-algo|disable-radix-cache|enable-hierarchical-cache|extra-engine-args|extra_llm_api_options|tp-size)(?:[=\s]|$)/;
 
 /** The same anywhere in a text that is no YAML. */
 const LOOSE_FLAG = new RegExp(
@@ -31,7 +28,6 @@ const IMAGE =
 const MAX_RUN_CHARS = 4_000;
 
 const NO_READER = 'it stands in a file of a kind that no rule reads';
-const NO_PROGRAM = 'the program that gets them is not in this file';
 
 /**
  * Commands and arguments of engines in a file of which nothing else was read: values of a chart that no rule knows, a
@@ -60,14 +56,18 @@ export function readLooseCommands({ source, documents }: OpenFile): readonly Lau
         const program = programIn(texts.join(' ').slice(0, MAX_TEXT_CHARS));
         if (program !== undefined) add(program, NO_READER, list);
         else if (texts.some((text) => ENGINE_FLAG.test(text)))
-          add('arguments of an engine', NO_PROGRAM, list);
-        return program === undefined ? undefined : visit.SKIP;
+          add(ENGINE_ARGUMENTS.program, ENGINE_ARGUMENTS.reason, list);
+        else return undefined;
+        return visit.SKIP;
       },
       Scalar(key, node) {
         if (key === 'key' || !isScalar(node)) return;
         const text = placedText(node)?.value ?? '';
         const program = programIn(text.slice(0, MAX_TEXT_CHARS));
         if (program !== undefined) add(program, NO_READER, node as Node);
+        // `prefill_flags: "--tp-size 8 --page-size 64"`, which something puts into a command.
+        else if (/^\s*--[a-z]/.test(text) && LOOSE_FLAG.test(text.slice(0, MAX_TEXT_CHARS)))
+          add(ENGINE_ARGUMENTS.program, ENGINE_ARGUMENTS.reason, node as Node);
       },
     });
   }

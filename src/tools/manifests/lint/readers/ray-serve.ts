@@ -10,7 +10,10 @@ import { type InnerText, scalarText, wholeText } from '../text/scalar-text.js';
 import type { OpenFile } from './yaml-words.js';
 
 /** What every such configuration has, wherever it stands. */
-const SIGN = 'llm_configs';
+const SIGN = /llm_configs|(?:prefill|decode)_config/;
+
+/** The arguments of `build_pd_openai_app`: one configuration for each part of a request. */
+const PARTS = ['prefill', 'decode'] as const;
 
 /** Models of one configuration. */
 const MAX_MODELS = 200;
@@ -21,7 +24,7 @@ const MAX_MODELS = 200;
  * (https://docs.ray.io/en/latest/serve/llm/serving-llms.html).
  */
 export function readRayServe({ source, documents }: OpenFile): readonly Launch[] {
-  if (!source.text.includes(SIGN)) return [];
+  if (!SIGN.test(source.text)) return [];
   return documents.flatMap((document) => {
     const access = new YamlAccess(document);
     const root = isMap(document.contents) ? (document.contents as YAMLMap) : undefined;
@@ -47,10 +50,14 @@ function readInner(text: InnerText, { value }: PlacedText): readonly Launch[] {
 function readConfig(access: YamlAccess, root: YAMLMap, text: InnerText): readonly Launch[] {
   return access.maps(root, 'applications').flatMap((application) => {
     const env = variablesOf(access, access.map(application, 'runtime_env', 'env_vars'), text);
-    return access
-      .maps(access.map(application, 'args'), 'llm_configs')
+    const given = access.map(application, 'args');
+    const pair = PARTS.flatMap((section) => {
+      const model = access.map(given, `${section}_config`);
+      return model === undefined ? [] : [{ model, section }];
+    });
+    return [...access.maps(given, 'llm_configs').map((model) => ({ model, section: undefined })), ...pair]
       .slice(0, MAX_MODELS)
-      .map((model) => {
+      .map(({ model, section }) => {
         const own = variablesOf(access, access.map(model, 'runtime_env', 'env_vars'), text);
         const args = access.map(model, 'engine_kwargs');
         const loading = access.map(model, 'model_loading_config');
@@ -73,6 +80,7 @@ function readConfig(access: YamlAccess, root: YAMLMap, text: InnerText): readonl
             env: new Map([...env, ...own]),
             hasUnseenArgs: false,
             hasUnseenEnv: false,
+            ...(section === undefined ? {} : { section }),
           },
           text.spanOf(start, Math.min(end, start + 1)),
         );

@@ -3,7 +3,7 @@ import type { PlacedText } from '../../pod-site.js';
 import type { SourceFile } from '../../source-file.js';
 import { placedText, YamlAccess } from '../../yaml-access.js';
 import type { SettingValue } from '../launches/setting-value.js';
-import type { Word } from '../shell/words.js';
+import { UNKNOWN, type Word, wordOfText } from '../shell/words.js';
 import { locateScalar, scalarText } from '../text/scalar-text.js';
 import type { TextSource } from '../text/span.js';
 
@@ -31,7 +31,8 @@ export function plainDocuments({ documents }: OpenFile): readonly PlainDocument[
 
 /** A scalar of YAML as a word of a command. */
 export function wordOf(source: TextSource, text: PlacedText): Word {
-  return { ...locateScalar(source, text), mayBeMore: false };
+  const { value, span } = locateScalar(source, text);
+  return wordOfText(value, span, false);
 }
 
 /** A text that stands nowhere, at the place of what gives rise to it. */
@@ -46,7 +47,9 @@ export function settingAt(
   name: string,
 ): SettingValue | undefined {
   const text = placedText(node);
-  return text === undefined ? undefined : { ...locateScalar(source, text), how: 'engine-yaml', name };
+  if (text === undefined) return undefined;
+  const { value, span } = locateScalar(source, text);
+  return { value: value.includes(UNKNOWN) ? undefined : value, span, how: 'engine-yaml', name };
 }
 
 /** A list of texts, or one text that a shell would split, as words. */

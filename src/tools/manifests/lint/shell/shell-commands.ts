@@ -2,7 +2,6 @@ import {
   type Assignment,
   type Command,
   forEachChild,
-  type Pipeline,
   parse,
   type Function as ShellFunction,
   type Word as ShellWord,
@@ -17,7 +16,14 @@ import { ShellVariables } from './shell-variables.js';
 import { VariableStore } from './variable-store.js';
 import { textOfWord, UNKNOWN, type Word } from './words.js';
 import { pathIn, WorkingFolder } from './working-folder.js';
-import { passedOn, redirectedBy, type Written, type WrittenFiles, writtenBy } from './written-files.js';
+import {
+  documentOf,
+  pipedTo,
+  redirectedBy,
+  type Written,
+  type WrittenFiles,
+  writtenBy,
+} from './written-files.js';
 
 /** Longest script that is read: those in manifests are some lines, launch scripts some hundred. */
 const MAX_SCRIPT_LENGTH = 256 * 1024;
@@ -49,6 +55,8 @@ export interface ShellCommand {
   readonly files: WrittenFiles;
   /** The folder that it runs in, from where the script began. */
   readonly folder: string;
+  /** The here-document that it reads, its own or one that is passed on to it. */
+  readonly input: InnerText | undefined;
   /** Its place among the commands that have run, and those that had ended when it began. */
   readonly number: number;
   readonly ended: ReadonlySet<number>;
@@ -80,6 +88,8 @@ class ScriptReader {
   readonly #jobs = new RunningJobs();
   readonly #functions = new Map<string, ShellFunction>();
   readonly #called = new Set<string>();
+  /** What commands get by a pipe. */
+  readonly #inputs = new Map<Command, InnerText>();
   /** The functions that are being called, each with the variables that it declares for itself. */
   readonly #calls: { readonly name: string; readonly restore: (() => void)[] }[] = [];
   #files: WrittenFiles = new Map();
@@ -152,8 +162,10 @@ class ScriptReader {
         this.#write(redirectedBy(node.redirects, this.#variables));
         return;
       default:
+        if (node.type === 'Pipeline')
+          for (const [command, input] of pipedTo(node, this.#script, this.#variables))
+            this.#inputs.set(command, input);
         this.#within(UNCERTAIN.includes(node.type) ? 1 : 0, node);
-        if (node.type === 'Pipeline') this.#pipe(node);
     }
   }
 
@@ -262,6 +274,7 @@ class ScriptReader {
     }
     const env = new Map([...this.#store.exported, ...prefix]);
     const number = this.#commands.length;
+    const input = this.#inputs.get(command) ?? documentOf(command.redirects, this.#script, this.#variables);
     this.#jobs.follow(
       tool,
       command.args.map(({ text }) => text),
@@ -274,11 +287,12 @@ class ScriptReader {
       hasUnseenEnv: this.#store.hasUnseen,
       files: this.#files,
       folder: this.#folder.at,
+      input,
       number,
       ended: this.#jobs.ended,
     });
     this.#change(tool, command, args);
-    this.#write(writtenBy(command, this.#script, this.#variables));
+    this.#write(writtenBy(command, this.#script, this.#variables, input));
   }
 
   /** What a command changes in its shell itself. */
@@ -317,14 +331,6 @@ class ScriptReader {
       one.type === 'Assignment' || !one.value.startsWith('-') ? plainText(one) : [],
     );
     this.#calls.at(-1)?.restore.push(this.#store.saveNames(names));
-  }
-
-  /** `cat <<EOF | tee FILE`: the document reaches the file by a pipe. */
-  #pipe({ commands }: Pipeline): void {
-    const [first, second] = commands;
-    if (first?.type !== 'Command' || second?.type !== 'Command') return;
-    const input = passedOn(first, this.#script, this.#variables);
-    if (input !== undefined) this.#write(writtenBy(second, this.#script, this.#variables, input));
   }
 
   #write(written: readonly Written[]): void {

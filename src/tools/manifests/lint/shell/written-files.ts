@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { Command, Redirection, Word as ShellWord, WordPart } from 'unbash';
+import type { Command, Pipeline, Redirection, Word as ShellWord, WordPart } from 'unbash';
 import { type InnerText, partOf } from '../text/scalar-text.js';
 import type { Span } from '../text/span.js';
 import { UNKNOWN } from './words.js';
@@ -91,11 +91,34 @@ export function redirectedBy(
   });
 }
 
-/** The document that a command without a file of its own passes on: `cat <<EOF | …`. */
-export function passedOn(command: Command, script: InnerText, expansions: Expansions): InnerText | undefined {
+/** The document that commands of a pipe get: `cat <<EOF | tee FILE | …`. */
+export function pipedTo(
+  { commands }: Pipeline,
+  script: InnerText,
+  expansions: Expansions,
+): ReadonlyMap<Command, InnerText> {
+  const inputs = new Map<Command, InnerText>();
+  let input: InnerText | undefined;
+  for (const command of commands) {
+    if (command.type !== 'Command') break;
+    if (input !== undefined) inputs.set(command, input);
+    input = passedOn(command, script, expansions, input);
+    if (input === undefined) break;
+  }
+  return inputs;
+}
+
+/** The document that a command without a file of its own passes on. */
+function passedOn(
+  command: Command,
+  script: InnerText,
+  expansions: Expansions,
+  input?: InnerText,
+): InnerText | undefined {
   const name = command.name === undefined ? '' : expansions.textOf(command.name);
+  if (name === 'tee') return input;
   return name === 'cat' && command.args.length === 0
-    ? documentOf(command.redirects, script, expansions)
+    ? (input ?? documentOf(command.redirects, script, expansions))
     : undefined;
 }
 
@@ -104,8 +127,11 @@ function isNumbered({ descriptor }: Redirection): boolean {
   return descriptor !== undefined && !(descriptor.type === 'FileDescriptor' && descriptor.value === 1);
 }
 
+/** How a line of YAML begins whose value is a name. Names put things apart: one that is not known stays as it is written, but for its braces. */
+const BEFORE_NAME = /(?:^|[\s{,"'])(?:name|namespace)["']?:[ \t]*["']?[\w.-]*$/;
+
 /** The text of a here-document as the program gets it. */
-function documentOf(
+export function documentOf(
   redirects: readonly Redirection[],
   script: InnerText,
   expansions: Expansions,
@@ -118,12 +144,19 @@ function documentOf(
     return partOf(script, body.pos, body.end);
   const pieces = isPlain
     ? [{ text: body.text, at: body.pos as number | undefined }]
-    : (body.parts ?? []).map((part) =>
-        part.type === 'Literal'
-          ? { text: part.text, at: part.pos as number | undefined }
-          : { text: expansions.textOfPart(part), at: undefined },
-      );
+    : (body.parts ?? []).map((part, index, parts) => {
+        if (part.type === 'Literal') return { text: part.text, at: part.pos as number | undefined };
+        const text = expansions.textOfPart(part);
+        const isName = text.includes(UNKNOWN) && BEFORE_NAME.test(lineOf(parts[index - 1]));
+        return { text: isName ? part.text.replace(/[^\w$.-]/g, '') : text, at: undefined };
+      });
   return pieced(pieces, script, script.spanOf(body.pos, body.end), operator === '<<-');
+}
+
+/** What stands on a line in front of an expansion. */
+function lineOf(part: WordPart | undefined): string {
+  const text = part?.type === 'Literal' ? part.text : '';
+  return text.slice(text.lastIndexOf('\n') + 1);
 }
 
 /** A text of pieces of the script and of others. */
@@ -148,9 +181,11 @@ function pieced(
     spanOf(start, end) {
       const first = offsets[start];
       const last = end > start ? offsets[end - 1] : undefined;
-      return first !== undefined && last !== undefined && last - first === end - 1 - start
-        ? script.spanOf(first, last + 1)
-        : { ...whole, isExact: false };
+      if (first !== undefined && last !== undefined && last - first === end - 1 - start)
+        return script.spanOf(first, last + 1);
+      // What a variable gives stands behind what is written in front of it.
+      const near = offsets.slice(0, start + 1).findLast((offset) => offset !== undefined);
+      return { ...(near === undefined ? whole : script.spanOf(near, near + 1)), isExact: false };
     },
   };
 }

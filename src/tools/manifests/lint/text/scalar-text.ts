@@ -36,6 +36,35 @@ export function wholeText(source: TextSource): InnerText {
   return { value: source.text, spanOf: (start, end) => ({ source, start, end, isExact: true }) };
 }
 
+/** A script as a shell has it that was checked out with other line ends: without the carriage returns in front of them. */
+export function scriptText(source: TextSource): InnerText {
+  const whole = wholeText(source);
+  if (!source.text.includes('\r\n')) return whole;
+  const value = source.text.replace(/\r\n/g, '\n');
+  // Where each line begins in the file and in what is read of it.
+  const lines: { readonly at: number; readonly shift: number }[] = [{ at: 0, shift: 0 }];
+  for (let at = source.text.indexOf('\r\n'); at !== -1; at = source.text.indexOf('\r\n', at + 1))
+    lines.push({ at: at + 1 - (lines.length - 1), shift: lines.length });
+  const shiftAt = (offset: number): number => {
+    let low = 0;
+    let high = lines.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((lines[middle]?.at ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return lines[low]?.shift ?? 0;
+  };
+  return {
+    value,
+    spanOf(start, end) {
+      const first = start + shiftAt(start);
+      const last = end > start ? end - 1 + shiftAt(end - 1) + 1 : first;
+      return { source, start: first, end: last, isExact: last - first === end - start };
+    },
+  };
+}
+
 /** A part of a text as a text of its own. */
 export function partOf(text: InnerText, from: number, to: number): InnerText {
   return {

@@ -27,7 +27,7 @@ export const UNREAD_EXTENSIONS: readonly string[] = [
 
 /** Names of the programs that are known here, as they stand in commands and images. */
 const PROGRAM_SIGN =
-  /vllm|sglang|trtllm|tensorrt|dynamo|kv-accord|lmcache|\bsmg\b|\bepp\b|EndpointPicker|context_servers|llm_configs|ollama|text-generation/i;
+  /vllm|sglang|trtllm|tensorrt|dynamo|kv-accord|lmcache|\bsmg\b|\bepp\b|EndpointPicker|context_servers|llm_configs|build_pd_openai_app|ollama|text-generation/i;
 
 /** A Kubernetes object, in YAML or JSON. */
 const OBJECT_SIGN = /(?:^|[\s{,"'])kind["']?\s*:/;

@@ -11,6 +11,7 @@ import { MAX_POOLS, type PoolSite, readPoolSite } from '../readers/inference-poo
 import { readLooseCommands } from '../readers/loose-commands.js';
 import { MAX_NETWORK_SITES, type NetworkSite, readNetworkSite } from '../readers/network-site.js';
 import { type OtherLaunches, readOthers } from '../readers/read-others.js';
+import { RELEASES } from '../readers/release-values.js';
 import type { TextSource } from '../text/span.js';
 import { namesProgram } from '../text/text-kinds.js';
 
@@ -89,6 +90,7 @@ export class Material implements Library {
     let isRead =
       others.sets.length > 0 || others.beside.some(({ role }) => !/^(?:gateway|unchecked)$/.test(role));
     for (const site of readPodSites(file)) {
+      if (others.sets.length > 0 && RELEASES.includes(site.kind)) continue;
       const isLaunching = readLaunches(source, site, this).length > 0;
       if (isNamed || isLaunching) this.#sites.push({ source, site });
       isRead ||= isLaunching;

@@ -12,6 +12,7 @@ import { type PoolSite, readPoolSite } from '../readers/inference-pool.js';
 import { readLooseCommands } from '../readers/loose-commands.js';
 import { type NetworkSite, readNetworkSite } from '../readers/network-site.js';
 import { readOthers } from '../readers/read-others.js';
+import { RELEASES } from '../readers/release-values.js';
 import { namesProgram } from '../text/text-kinds.js';
 import type { Material, PlacedSite } from './material.js';
 import { hasRouting, hasWorker } from './views.js';
@@ -120,8 +121,11 @@ export function programsOf(
     const network = isKnown ? readNetworkSite(source, access, object) : undefined;
     // Of a policy that is changed in a way that is not known here it cannot be said whom it selects.
     if (network !== undefined) networks.push(isUnknown ? { ...network, labels: undefined } : network);
+    const isOwn = document.contents === object && isKnown;
+    const others = isOwn ? readOthers({ source, documents: [document] }, tree) : undefined;
     let isRead = false;
     for (const site of podSitesOf(one)) {
+      if (others !== undefined && others.sets.length > 0 && RELEASES.includes(site.kind)) continue;
       const launches = readLaunches(source, site, { configMaps, tree });
       isRead ||= launches.length > 0;
       if (launches.length > 0 && isKnown) sites.push({ source, site });
@@ -134,9 +138,8 @@ export function programsOf(
       if (!isRead) sets.push(readLooseCommands({ source, documents: [document] }));
       continue;
     }
-    const others = readOthers({ source, documents: [document] }, tree);
-    sets.push(...others.sets.map(inBranch));
-    add(part, inBranch(others.beside));
+    sets.push(...(others?.sets.map(inBranch) ?? []));
+    add(part, inBranch(others?.beside ?? []));
   }
   const missing = outside.map(({ kind, span }) =>
     unchecked({ program: 'kustomization', reason: OUTSIDE[kind] }, span),

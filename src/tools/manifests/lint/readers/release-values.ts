@@ -10,6 +10,9 @@ import { type OpenFile, type PlainDocument, plainDocuments } from './yaml-words.
 /** Charts of one object whose values are read. */
 const MAX_CHARTS = 100;
 
+/** Kinds of objects that install charts: where their values are read, a pod spec in them is a part of those. */
+export const RELEASES: readonly string[] = ['HelmRelease', 'Application', 'HelmChart'];
+
 /** Values of a chart, with the text that they stand in. */
 export interface Values extends PlainDocument {
   readonly source: TextSource;

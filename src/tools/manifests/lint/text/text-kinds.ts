@@ -32,6 +32,9 @@ const PROGRAM_SIGN =
 /** A Kubernetes object, in YAML or JSON. */
 const OBJECT_SIGN = /(?:^|[\s{,"'])kind["']?\s*:/;
 
+/** Arguments that only engines have, in a catalogue that need not name one. */
+const ARGUMENT_SIGN = /--(?:block-size|page-size|kv-cache-dtype|kv-transfer-config|kv-events-config)\b/;
+
 /** Objects that describe other objects: the longest of all manifests, and nothing in them runs. */
 const SCHEMA = /^["']?kind["']?\s*:\s*["']?CustomResourceDefinition\b/m;
 
@@ -51,5 +54,10 @@ export function withoutSchemas(text: string): string {
 
 /** Whether a manifest is worth its parsing: most of the YAML and JSON in a repository is neither an object nor about engines. */
 export function isWorthReading(file: string, text: string): boolean {
-  return namesProgram(text) || OBJECT_SIGN.test(text) || /kustomization[^/]*$/i.test(file);
+  return (
+    namesProgram(text) ||
+    OBJECT_SIGN.test(text) ||
+    ARGUMENT_SIGN.test(text) ||
+    /kustomization[^/]*$/i.test(file)
+  );
 }

@@ -21,6 +21,14 @@ describe('the programs of a script', () => {
     [`CMD=("$PYTHON" -m dynamo.vllm --block-size 64)\n"\${CMD[@]}" &`, ['dynamo.vllm 64']],
     ['C="vllm serve $M --port $P --block-size 64 $X"\neval "$C"', ['vllm 64']],
     ['vllm serve m --block-size 64 || exit 1', ['vllm 64']],
+    ['# a\r\nvllm serve m \\\r\n  --port 1 \\\r\n  --block-size 64\r\n', ['vllm 64']],
+    ['cat > run <<X\r\nvllm serve m --block-size 64\r\nX\r\nbash run\r\n', ['vllm 64']],
+    ['vllm-router --policy cache_aware --worker-urls http://a:8000', ['vllm-router']],
+    ['python3 -m atom.entrypoints.openai_server --model m', ['ATOM']],
+    [
+      'docker run -d registry.local/acme/inference:1 --model m --max-model-len 64',
+      ['arguments of an engine'],
+    ],
   ])('are found: %s', (text, expected) => {
     expect(launches(text)).toEqual(expected);
   });
@@ -29,6 +37,8 @@ describe('the programs of a script', () => {
     'echo run this: srun a b c d bash -c "vllm serve m"',
     'myprogram a b c d e bash -c "vllm serve m"',
     '$TOOL -m build',
+    'docker run -d registry.local/acme/bench:1 --model m --rate 64',
+    'vllm-router-bench --worker-urls http://a:8000',
     'pip install --python $PYTHON -m dynamo.vllm',
   ])('are not guessed: %s', (text) => {
     expect(launches(text)).toEqual([]);

@@ -170,6 +170,26 @@ spec:
   });
 });
 
+describe('a pair of Ray Serve LLM', () => {
+  const pair = (prefill: string, decode: string): string => `applications:
+  - import_path: ray.serve.llm:build_pd_openai_app
+    args:
+      prefill_config:
+        model_loading_config: {model_id: m}
+        engine_kwargs: {kv_transfer_config: {kv_connector: ${prefill}, kv_role: kv_both}}
+      decode_config:
+        model_loading_config: {model_id: m}
+        engine_kwargs: {kv_transfer_config: {kv_connector: ${decode}, kv_role: kv_both}}
+`;
+
+  it('has one connector', () => {
+    expect(found({ 'x.yaml': pair('NixlConnector', 'P2pNcclConnector') })).toEqual([
+      'pair-settings x.yaml:9 error',
+    ]);
+    expect(found({ 'x.yaml': pair('NixlConnector', 'NixlConnector') })).toEqual([]);
+  });
+});
+
 describe("the topic of KV events before llm-d's picker", () => {
   const picker = (filter: string): string => `apiVersion: llm-d.ai/v1alpha1
 kind: EndpointPickerConfig

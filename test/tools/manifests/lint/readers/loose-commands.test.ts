@@ -33,6 +33,11 @@ describe('commands of engines in files that no rule reads', () => {
       ['vllm:3'],
     ],
     [
+      'arguments as one text',
+      'm:\n  prefill_flags: "--tp-size 8 --page-size 64"\n  bench_flags: "--seed 1"\n  about: the flag --page-size 64\n',
+      ['arguments of an engine:2'],
+    ],
+    [
       'arguments alone',
       'models:\n  - backend: vLLM\n    backend_parameters:\n      - --block-size=128\n',
       ['arguments of an engine:4'],

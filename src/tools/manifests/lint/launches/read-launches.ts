@@ -1,7 +1,8 @@
 import { ENGINES } from '../../../../engines/catalogue/engines.js';
 import type { ContainerSite, PlacedText, PodSite } from '../../pod-site.js';
 import { YamlAccess } from '../../yaml-access.js';
-import { readShellCommands, type ShellCommand } from '../shell/shell-commands.js';
+import type { ShellCommand } from '../shell/shell-command.js';
+import { readShellCommands } from '../shell/shell-commands.js';
 import { textOfWord, UNKNOWN, type Word, wordOfText } from '../shell/words.js';
 import { type InnerText, locateScalar, scalarText, scriptText, textOf } from '../text/scalar-text.js';
 import type { Located, Span, TextSource } from '../text/span.js';
@@ -14,7 +15,7 @@ import { expand, wordOf } from './expand-variables.js';
 import type { Launch } from './launch.js';
 import { presetWords } from './preset-words.js';
 import { findProgram } from './programs.js';
-import { scriptPath, shellScript } from './shell-script.js';
+import { scriptFile, shellScript } from './shell-script.js';
 import {
   fileInContainer,
   type Library,
@@ -220,14 +221,19 @@ function scriptLaunches(...asked: Parameters<typeof scriptRuns>): readonly Launc
   return scriptRuns(...asked).flatMap(({ launches }) => launches);
 }
 
-function scriptRuns(script: InnerText, surroundings: Surroundings, depth: number): readonly ScriptRun[] {
+function scriptRuns(
+  script: InnerText,
+  surroundings: Surroundings,
+  depth: number,
+  args?: readonly Word[],
+): readonly ScriptRun[] {
   const env = new Map(
     [...surroundings.env].map(([name, { value, span }]) => [
       name,
       value === undefined ? undefined : { value, span },
     ]),
   );
-  const library = { fileAt: (path: string) => surroundings.fileAt(pathOf(path)) };
+  const library = { fileAt: (path: string) => surroundings.fileAt(pathOf(path)), args };
   return readShellCommands(script, env, library).flatMap((command) => {
     const all = new Map([...surroundings.env, ...command.env]);
     const hasUnseenEnv = surroundings.hasUnseenEnv || command.hasUnseenEnv;
@@ -302,10 +308,10 @@ function commandLaunches(
       ? []
       : scriptLaunches(script, surroundings, depth + 1);
   }
-  const path = scriptPath(words);
-  const written = path === undefined ? undefined : surroundings.scriptAt?.(path);
+  const file = scriptFile(words);
+  const written = file === undefined ? undefined : surroundings.scriptAt?.(file.path);
   if (written !== undefined && depth < MAX_SHELL_DEPTH)
-    return scriptLaunches(written, surroundings, depth + 1);
+    return scriptLaunches(written, surroundings, depth + 1, file?.args);
   const found = findProgram(words);
   if (found === undefined) {
     const other = uncheckedCommand(words);

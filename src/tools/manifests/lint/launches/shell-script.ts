@@ -34,12 +34,18 @@ export function shellScript(words: readonly Word[]): Word | undefined {
     : words[flag + 1];
 }
 
-/** The file of `bash FILE`, or a script that is a command itself. */
-export function scriptPath(words: readonly Word[]): Word | undefined {
+/** The file of `bash FILE`, or a script that is a command itself, and what it is given. */
+export function scriptFile(
+  words: readonly Word[],
+): { readonly path: Word; readonly args: readonly Word[] } | undefined {
   const at = words.findIndex(({ value }) => !/^(?:exec|nohup|sudo|\w+=.*)$/.test(value ?? ''));
-  const [first, ...others] = words.slice(Math.max(0, at), MAX_OPTIONS);
-  if (!SHELLS.includes(first?.value?.split('/').at(-1) ?? ''))
-    return /\.(?:sh|bash)$/.test(first?.value ?? '') ? first : undefined;
+  const [first, ...others] = words.slice(Math.max(0, at));
+  if (first === undefined) return undefined;
+  if (!SHELLS.includes(first.value?.split('/').at(-1) ?? ''))
+    return /\.(?:sh|bash)$/.test(first.value ?? '') ? { path: first, args: others } : undefined;
   const file = others.findIndex(({ value }) => !/^[-+]/.test(value ?? ''));
-  return areOptions(others.slice(0, Math.max(0, file)), []) ? others[file] : undefined;
+  const path = others[file];
+  return path !== undefined && areOptions(others.slice(0, file), [])
+    ? { path, args: others.slice(file + 1) }
+    : undefined;
 }

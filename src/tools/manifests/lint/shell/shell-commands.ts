@@ -12,9 +12,10 @@ import type { Located } from '../text/span.js';
 import { changedBy, countedIn } from './changed-names.js';
 import { type Choice, choiceOf } from './choices.js';
 import { RunningJobs } from './running-jobs.js';
+import type { ShellCommand, ShellLibrary } from './shell-command.js';
 import { ShellVariables } from './shell-variables.js';
 import { VariableStore } from './variable-store.js';
-import { textOfWord, UNKNOWN, type Word } from './words.js';
+import { givenBy, textOfWord, UNKNOWN, type Word } from './words.js';
 import { pathIn, WorkingFolder } from './working-folder.js';
 import {
   documentOf,
@@ -42,31 +43,6 @@ const MAX_CALLS = 8;
 
 /** Commands whose arguments are assignments. */
 const DECLARING: readonly string[] = ['export', 'declare', 'local', 'readonly', 'typeset'];
-
-/** A command of a script, with the variables that it is given beside those of its process. */
-export interface ShellCommand {
-  readonly words: readonly Word[];
-  readonly env: ReadonlyMap<string, Word>;
-  /** The branches of `if` and `case`, or behind a test, in which it stands, from the outermost; empty for what runs in any case. */
-  readonly branch: readonly string[];
-  /** Whether its shell may hand on variables that are not seen here. */
-  readonly hasUnseenEnv: boolean;
-  /** The files that the script has written before it. */
-  readonly files: WrittenFiles;
-  /** The folder that it runs in, from where the script began. */
-  readonly folder: string;
-  /** The here-document that it reads, its own or one that is passed on to it. */
-  readonly input: InnerText | undefined;
-  /** Its place among the commands that have run, and those that had ended when it began. */
-  readonly number: number;
-  readonly ended: ReadonlySet<number>;
-}
-
-/** What the reading of a script may look up. */
-export interface ShellLibrary {
-  /** A file that the script reads into itself. */
-  readonly fileAt?: (path: string) => InnerText | undefined;
-}
 
 /** The commands of a script, in its order, whatever conditions and loops they are in. */
 export function readShellCommands(
@@ -106,6 +82,8 @@ class ScriptReader {
   read(): readonly ShellCommand[] {
     const script = parse(this.#script.value);
     this.#findCalls(script);
+    const { args } = this.#library;
+    if (args !== undefined) this.#store.withArguments(givenBy(args), script);
     this.#visit(script);
     return this.#commands;
   }
@@ -317,8 +295,7 @@ class ScriptReader {
   /** A function runs where it is called, with the arguments of the call. */
   #call(name: string, { body }: ShellFunction, args: readonly Word[], at: Command): void {
     if (this.#calls.length >= MAX_CALLS || this.#calls.some((one) => one.name === name)) return;
-    const given = args.some(({ mayBeMore }) => mayBeMore) ? undefined : args.map(textOfWord);
-    const restore = [this.#store.withArguments(given, at)];
+    const restore = [this.#store.withArguments(givenBy(args), at)];
     this.#calls.push({ name, restore });
     this.#visit(body);
     this.#calls.pop();

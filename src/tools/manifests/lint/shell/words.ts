@@ -62,3 +62,8 @@ export function joinTexts(parts: readonly string[]): string {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   return length <= MAX_WORD_LENGTH ? parts.join('') : UNKNOWN;
 }
+
+/** What `$1`, `$2` and so on are; undefined where one word may be several. */
+export function givenBy(args: readonly Word[]): readonly string[] | undefined {
+  return args.some(({ mayBeMore }) => mayBeMore) ? undefined : args.map(textOfWord);
+}

@@ -105,6 +105,16 @@ describe('a script of its own', () => {
     expect(found({ 'x.sh': script('scp run.sh other:') })).toEqual([]);
   });
 
+  it('has the arguments with which it is started', () => {
+    const script = (start: string): string =>
+      `cat > run.sh <<'X'\npython3 -m dynamo.router --block-size \${1:-16}\nX\n${start} &\n${worker}\n`;
+    expect(found({ 'x.sh': script('bash run.sh 64') })).toEqual([]);
+    expect(found({ 'x.sh': script('./run.sh "$SIZE"') })).toEqual([]);
+    expect(found({ 'x.sh': script('./run.sh $ARGS') })).toEqual([]);
+    expect(found({ 'x.sh': script('bash run.sh') })).toEqual(['block-size-mismatch x.sh:2 error']);
+    expect(found({ 'x.sh': script('bash run.sh 32') })).toHaveLength(1);
+  });
+
   it('is read in a ConfigMap, for the container that mounts it', () => {
     const map = (size: number): string => `apiVersion: v1
 kind: ConfigMap

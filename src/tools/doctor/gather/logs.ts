@@ -5,6 +5,7 @@ import {
   openByteSource,
   standardInputSource,
 } from '../../../edge/platform/streams/byte-source.js';
+import { untilStopped } from '../../../edge/platform/streams/until-stopped.js';
 import type { EvidencePart } from '../evidence.js';
 import { readLog } from '../logs/read-log.js';
 import { isMetricsText } from '../metrics/metrics-text.js';
@@ -32,7 +33,7 @@ export async function gatherLog(place: string, modules: LogModules): Promise<Evi
   try {
     const source = place === STANDARD_INPUT ? standardInputSource() : await openByteSource(place);
     const name = place === STANDARD_INPUT ? 'standard input' : place;
-    const { isPage, pieces } = await peeked(source.pieces);
+    const { isPage, pieces } = await peeked(untilStopped(source.pieces, modules.signal));
     if (isPage) return await pagePart(name, pieces);
     return await logPart(name, { ...source, pieces }, '', modules);
   } catch (error) {

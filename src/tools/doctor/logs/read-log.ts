@@ -1,7 +1,7 @@
 import type { Clock } from '../../../edge/platform/clock.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import type { ByteSource } from '../../../edge/platform/streams/byte-source.js';
-import { onAbort } from '../../../edge/platform/time/on-abort.js';
+import { untilStopped } from '../../../edge/platform/streams/until-stopped.js';
 import { decodedPieces } from './decoded-pieces.js';
 import { LineBlocks } from './line-blocks.js';
 import { LineReader } from './line-reader.js';
@@ -94,33 +94,4 @@ export async function readLog(
     lastMs,
     ...tally.finish(),
   };
-}
-
-/** The pieces until the signal aborts, even while the next one is waited for. */
-async function* untilStopped(
-  pieces: AsyncIterable<Uint8Array>,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<Uint8Array> {
-  if (signal === undefined) {
-    yield* pieces;
-    return;
-  }
-  const iterator = pieces[Symbol.asyncIterator]();
-  let stop = (): void => undefined;
-  const leave = onAbort(signal, () => stop());
-  try {
-    while (!signal.aborted) {
-      // A promise of its own for each piece: one for all would hold on to every piece that ever raced with it.
-      const next = await new Promise<IteratorResult<Uint8Array> | undefined>((resolve, reject) => {
-        stop = () => resolve(undefined);
-        iterator.next().then(resolve, reject);
-      });
-      if (next === undefined || next.done === true) return;
-      yield next.value;
-    }
-  } finally {
-    leave();
-    // A source that waits for its next bytes is closed when they come, or with the process.
-    iterator.return?.()?.catch(() => undefined);
-  }
 }

@@ -112,6 +112,8 @@ export interface LogFindings {
   addRoomFacts(line: LogLine, facts: RoomFacts): void;
   /** What an engine takes memory for, by a traceback that ends in this line. */
   takenFor(line: LogLine): RoomFacts['taking'];
+  /** The line has the place of a panic of Rust; its message stands in the next one. */
+  addPanic(line: LogLine): void;
   /** What an error says of itself in the line above such a traceback. */
   addReason(line: LogLine, sentence: string): void;
   /** The line says that what a sign was of a worker has passed. */

@@ -1,6 +1,7 @@
 import { sizeOf } from '../../../engines/diagnosis/log-fields.js';
 import type { Side } from '../../../engines/diagnosis/sighting-words.js';
 import { FRONTEND_DEFAULT_TOKENS } from '../../../engines/dynamo/default-sizes.js';
+import { isOfAnyListener } from '../measurements/any-listener.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { ownerOf, type SizeConflict } from '../sizes.js';
 
@@ -61,7 +62,9 @@ function unpublishedNumbers(measurements: Measurements): Numbers | undefined {
   const pair = pairOf(value);
   if (pair === undefined) return undefined;
   const [wanted, real] = pair;
-  const text = `the publisher of a worker uses ${wanted}, its engine uses ${real}`;
+  const text = isOfAnyListener(measurements)
+    ? `who reads an engine's events uses ${wanted}, the engine uses ${real}`
+    : `the publisher of a worker uses ${wanted}, its engine uses ${real}`;
   return { engines: sizeOf(real), side: 'worker', isWorkersOwn: true, text };
 }
 

@@ -5,8 +5,10 @@ import type { SettingName, Side } from '../../../engines/diagnosis/sighting-word
 import { ROUTER_DEFAULT_TOKENS } from '../../../engines/dynamo/default-sizes.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { SizeSighting } from '../evidence.js';
+import { isOfAnyListener } from '../measurements/any-listener.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { confirmingTest, findingNumbers, sizeChecks } from './confirm.js';
+import { listenerFix } from './event-listener.js';
 import { fixesFrom } from './from-findings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
 import { gatewaySizeFix, pickerSizeFix } from './picker.js';
@@ -34,6 +36,8 @@ export function alignFixes(measurements: Measurements, alignment: Alignment): re
   if (!measurements.seen.dynamo) return [plainFix(measurements, engines, side), confirmingTest(measurements)];
   if (side === 'router') return [...routerFixes(measurements, engines), confirmingTest(measurements)];
   if (side === 'indexer') return indexerFixes(measurements, engines);
+  if (isWorkersOwn && isOfAnyListener(measurements))
+    return [listenerFix(measurements, engines), gate(engines), confirmingTest(measurements)];
   const worker = workerFixes(measurements, engines);
   const frontend = frontendFixes(measurements, engines, isInert);
   const { decides } = measurements.dynamo;

@@ -1,5 +1,6 @@
 import type { ProposedFix } from '../diagnosis.js';
 import type { ErrorKind } from '../logs/general/error-kinds.js';
+import { panicRepair } from './panics.js';
 
 interface Repair {
   readonly says: string;
@@ -122,9 +123,10 @@ const NOT_GIVEN: Repair = {
 
 /** What repairs a program that ended, by the kind of its first error. */
 export function repairFor(kind: ErrorKind | undefined, sentence: string | undefined): ProposedFix {
-  const repair = sentence === undefined ? NOT_GIVEN : kind === undefined ? UNKNOWN : REPAIRS[kind];
+  const panic = kind === 'internal' && sentence !== undefined ? panicRepair(sentence) : undefined;
+  const plain = sentence === undefined ? NOT_GIVEN : kind === undefined ? UNKNOWN : REPAIRS[kind];
   return {
-    ...repair,
+    ...(panic ?? plain),
     disturbs: 'one_worker_at_a_time',
     files: [],
     verify: ['kubectl get pods    # running, and no new restarts'],

@@ -108,7 +108,7 @@ function written(name: string, value: string | undefined, engine: string | undef
 }
 
 const UNSUPPORTED =
-  /only supports?|(?:does|do)(?: not|n'?t) (?:yet |currently )?support|(?:is|are) not (?:yet |currently )?(?:supported|compatible|allowed)|unsupported|incompatible|mutually exclusive|can(?:not|'t) be (?:used|combined|enabled)|not compatible|conflicts? with/i;
+  /only supports?|(?:does|do)(?: not|n'?t) (?:yet |currently )?support|(?:is|are) (?:currently )?not (?:yet |currently )?(?:supported|compatible|allowed)|unsupported|incompatible|mutually exclusive|can(?:not|'t) be (?:used|combined|enabled)|not compatible|conflicts? with/i;
 
 /** How each engine is started without a feature; the engine's own words, by which it is recognised. */
 const FEATURES: readonly (readonly [
@@ -152,6 +152,7 @@ const FEATURES: readonly (readonly [
     /context parallel\w*|\bdcp\b/i,
     { vllm: 'without --decode-context-parallel-size', sglang: 'without --dcp-size' },
   ],
+  [/beam (?:width|search)/i, { trtllm: 'max_beam_width: 1' }],
   [/pipeline[ _-]paralle\w*/i, { vllm: 'without --pipeline-parallel-size', sglang: 'without --pp-size' }],
   [/hybrid KV cache/i, { vllm: 'with --disable-hybrid-kv-cache-manager' }],
 ];

@@ -21,6 +21,7 @@ import { EngineCount } from './engine-count.js';
 import { type Failure, FailureTally } from './failures.js';
 import type { CostTally, LogSummary, SignalTally } from './log-summary.js';
 import { excerptOf } from './masking.js';
+import { PanicReader } from './panics.js';
 import { RateBuckets } from './rate-buckets.js';
 import { RoomTally } from './room-tally.js';
 import { Starts } from './starts.js';
@@ -79,6 +80,7 @@ export class LogTally implements LogFindings {
   #engine: EngineCount | undefined;
   readonly #failures = new FailureTally();
   readonly #crashes = new CrashTally(this);
+  readonly #panics = new PanicReader(this);
   readonly #room = new RoomTally((line, details) => this.#count('cache_memory_missing', line, details));
 
   /** `who` is the pod or worker whose log it is, when that is known from elsewhere. */
@@ -137,12 +139,17 @@ export class LogTally implements LogFindings {
 
   /** Whether the next line belongs to a traceback, whatever it is. */
   get isWithinTraceback(): boolean {
-    return this.#crashes.isOpen;
+    return this.#crashes.isOpen || this.#panics.isOpen;
+  }
+
+  addPanic(line: LogLine): void {
+    this.#panics.add(line);
   }
 
   follow(line: LogLine): void {
     this.found += 1;
     this.#crashes.follow(line);
+    this.#panics.follow(line);
   }
 
   takeBack(signal: Signal, line: LogLine, worker: string = this.#whoOf(line)): void {
@@ -276,6 +283,7 @@ export class LogTally implements LogFindings {
   > {
     const originOf = (line: LogLine, about = ''): Origin => this.#originOf(line, about);
     this.#crashes.finish();
+    this.#panics.finish();
     this.#room.finish();
     const unreadErrors = this.#unread.finish();
     return {

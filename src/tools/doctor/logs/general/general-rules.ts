@@ -8,6 +8,7 @@ import { pathFaultValue, readPathFault } from './path-faults.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
 import { roomTakenIn } from './room-rules.js';
 import { CONNECTOR_FILES } from './source-files.js';
+import { assertedSetting } from './tensorrt-assertions.js';
 
 /** Exceptions of Python, by their names as the last line of a traceback has them. */
 const EXCEPTIONS = [
@@ -140,6 +141,11 @@ export const GENERAL_RULES: readonly LogRule[] = [
   }),
   // The C++ of TensorRT-LLM: "Assertion failed: Couldn't find the requested block in the reuse tree (/src/…/kvCacheUtils.h:84)".
   rule('Assertion failed: ', (line, found) => {
+    const asserted = assertedSetting(line.text);
+    if (asserted !== undefined) {
+      add(line, found, asserted, 'Assertion failed');
+      return;
+    }
     const [, sentence = '', file] =
       /(Assertion failed: .{0,400}?) \(\S{0,300}?batch_manager\/((?:kvCache|cacheTrans|cacheFormatter|dataTransceiver|mlaCache|evictionPolicy|blockManager)\w*\.(?:cpp|h)):\d/.exec(
         line.text,

@@ -36,7 +36,6 @@ const ERRORS = [
   'Segmentation fault',
   'died unexpectedly',
   'panic: runtime error',
-  ' panicked at ',
   '[TensorRT-LLM][ERROR]',
   'Exception raised from ',
   'cannot find -l',
@@ -72,6 +71,7 @@ const STOPS = [
 /** Which lines say that a program ended, and which errors may have done it. */
 export const PROGRAM_END_RULES: readonly LogRule[] = [
   ...STOPS.map((needle) => rule(needle, (line, found) => found.addStop(line))),
+  rule(' panicked at ', (line, found) => found.addPanic(line)),
   ...ERRORS.map((needle) =>
     rule(needle, (line, found) => {
       found.addError(line, { sentence: sentenceAround(line.text, needle), about: needle });

@@ -29,6 +29,11 @@ export function refusalOf(sentence: string): Fault | undefined {
   return { signal: 'settings_refused', value: plain(sentence) };
 }
 
+/** Whether a sentence demands something, and not of one request. */
+export function demandsOfSettings(sentence: string): boolean {
+  return DEMAND.test(sentence) && !NOT_SETTINGS.test(sentence);
+}
+
 /** The variable with its value that a sentence says to set; undefined where it names none. */
 export function advisedVariable(sentence: string): string | undefined {
   return VARIABLE.exec(sentence)?.[1]?.replace(/[.,:]$/, '');

@@ -1,0 +1,72 @@
+import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
+import type { LogLine } from '../../../engines/diagnosis/log-line.js';
+
+/** Lines behind a panic's place in which its message is looked for: other threads write in between. */
+const MAX_GAP_LINES = 4;
+/** `panicked at src/layout.rs:115:9:` with the message behind it or in the next line. */
+const PLACE = /panicked at ([^\s'][^:\n]{0,300}\.rs):\d{1,7}:\d{1,5}:?\s{0,80}(.{0,400})/;
+/** Before Rust 1.73: `panicked at 'index out of bounds', src/layout.rs:115:9`. */
+const OLD_FORM = /panicked at '(.{1,400})', ([^:\n]{1,300}\.rs):\d/;
+/** What stands behind the message of a panic, or is of another one. */
+const NO_MESSAGE = /^\s*$|note: run with|stack backtrace:| panicked at |Traceback \(most recent/;
+
+/** "called `Result::unwrap()` on an `Err` value: InvalidConfig(…)": the value says what went wrong. */
+const UNWRAPPED = /^called `\w+::\w+\(\)` on an? `\w+` value: (?=\S)/;
+
+/** Joins the place of a panic of Rust with its message, which stands in the line below it. */
+export class PanicReader {
+  readonly #found: Pick<LogFindings, 'addError'>;
+  #open: { readonly line: LogLine; readonly file: string } | undefined;
+
+  constructor(found: Pick<LogFindings, 'addError'>) {
+    this.#found = found;
+  }
+
+  get isOpen(): boolean {
+    return this.#open !== undefined;
+  }
+
+  /** A line with `panicked at`. */
+  add(line: LogLine): void {
+    const [, oldMessage, oldFile] = OLD_FORM.exec(line.text) ?? [];
+    const [, file = oldFile, message = oldMessage ?? ''] = PLACE.exec(line.text) ?? [];
+    if (file === undefined)
+      this.#found.addError(line, {
+        sentence: line.text.slice(line.text.indexOf('panicked at')),
+        about: 'panicked at',
+      });
+    else if (message.trim() !== '') this.#report(line, file, message);
+    // Of threads that panic together the first counts: they say the same.
+    else this.#open ??= { line, file };
+  }
+
+  follow({ lineNumber, text }: LogLine): void {
+    const open = this.#open;
+    if (open === undefined) return;
+    if (!NO_MESSAGE.test(text)) {
+      this.#open = undefined;
+      this.#report(open.line, open.file, text);
+    } else if (lineNumber - open.line.lineNumber >= MAX_GAP_LINES || /note: run with/.test(text))
+      this.finish();
+  }
+
+  /** The log has no message of the last one. */
+  finish(): void {
+    const open = this.#open;
+    this.#open = undefined;
+    if (open !== undefined) this.#report(open.line, open.file, '');
+  }
+
+  #report(line: LogLine, file: string, message: string): void {
+    const words = message.replace(/\s+/g, ' ').trim().replace(UNWRAPPED, '');
+    this.#found.addError(line, {
+      sentence: `panicked at ${shortPath(file)}${words === '' ? '' : `: ${words}`}`,
+      about: 'panicked at',
+    });
+  }
+}
+
+/** From the package on: `hyper-util-0.1.17/src/rt/tokio.rs`. */
+function shortPath(file: string): string {
+  return file.replace(/^.*\/registry\/src\/[^/]{1,120}\//, '').replace(/^.*\/(?=(?:lib|crates)\/)/, '');
+}

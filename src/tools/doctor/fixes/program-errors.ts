@@ -1,6 +1,7 @@
 import type { ProposedFix } from '../diagnosis.js';
 import type { ErrorKind } from '../logs/general/error-kinds.js';
 import { panicRepair } from './panics.js';
+import { fittingSizes } from './parallel-sizes.js';
 
 interface Repair {
   readonly says: string;
@@ -121,12 +122,18 @@ const NOT_GIVEN: Repair = {
   ],
 };
 
+/** Of sentences that say themselves what is to change. */
+function particularRepair(kind: ErrorKind | undefined, sentence: string): Repair | undefined {
+  if (kind === 'internal') return panicRepair(sentence);
+  return kind === 'parallel_sizes' ? fittingSizes(sentence) : undefined;
+}
+
 /** What repairs a program that ended, by the kind of its first error. */
 export function repairFor(kind: ErrorKind | undefined, sentence: string | undefined): ProposedFix {
-  const panic = kind === 'internal' && sentence !== undefined ? panicRepair(sentence) : undefined;
+  const particular = sentence === undefined ? undefined : particularRepair(kind, sentence);
   const plain = sentence === undefined ? NOT_GIVEN : kind === undefined ? UNKNOWN : REPAIRS[kind];
   return {
-    ...(panic ?? plain),
+    ...(particular ?? plain),
     disturbs: 'one_worker_at_a_time',
     files: [],
     verify: ['kubectl get pods    # running, and no new restarts'],

@@ -73,6 +73,10 @@ export interface RoomFacts {
 export interface EngineReading {
   readonly promptTokens?: number | undefined;
   readonly cachedTokens?: number | undefined;
+  /** Tokens that a lookup of a cache behind the engine found, and of those that were asked for the ones that came. */
+  readonly lookedUpTokens?: number | undefined;
+  readonly wantedTokens?: number | undefined;
+  readonly retrievedTokens?: number | undefined;
   readonly prefixHitRate?: number | undefined;
   readonly kvCacheUsage?: number | undefined;
   readonly runningRequests?: number | undefined;

@@ -79,10 +79,19 @@ export const VLLM_RULES: readonly LogRule[] = [
   // LMCache within vLLM: "Reqid: cmpl-1, Total tokens 192, LMCache hit tokens: 128, need to load: 63"; None without a hit.
   rule('LMCache hit tokens: ', (line, tally) => {
     const promptTokens = numberOf(digitsBehind(line.text, 'Total tokens '));
-    const cachedTokens = numberOf(digitsBehind(line.text, 'LMCache hit tokens: ')) ?? 0;
-    if (promptTokens === undefined || cachedTokens > promptTokens) return;
-    tally.addEngineReading(line, { promptTokens, cachedTokens });
+    const lookedUpTokens = numberOf(digitsBehind(line.text, 'LMCache hit tokens: ')) ?? 0;
+    if (promptTokens === undefined || lookedUpTokens > promptTokens) return;
+    tally.addEngineReading(line, { promptTokens, lookedUpTokens });
   }),
+  // What came of it, from each rank: "Retrieved 0 out of 32 out of total 32 tokens", "Retrieved 256 out of 256 required tokens (from 300 total tokens)".
+  ...[' out of total ', ' required tokens (from '].map((needle) =>
+    rule(needle, (line, tally) => {
+      const [, came, wanted] =
+        /\bRetrieved (\d{1,9}) out of (\d{1,9})(?: out of total | required)/.exec(line.text) ?? [];
+      if (came === undefined || !line.text.includes('LMCache')) return;
+      tally.addEngineReading(line, { retrievedTokens: Number(came), wantedTokens: Number(wanted) });
+    }),
+  ),
   // "GPU KV cache size: 123,456 tokens", with the concurrency behind it since 0.30.
   rule('KV cache size: ', (line, tally) => {
     const tokens = numberOf(/KV cache size: ([\d,]{1,20}) tokens/.exec(line.text)?.[1]);

@@ -36,6 +36,10 @@ const REFUSALS: readonly (readonly [needle: string, field: string])[] = [
   ['hash seed mismatch from ', 'hash seed (PYTHONHASHSEED)'],
 ];
 
+/** The place of a line of the NIXL connector: a name, and a shortened path at the debug level, "[distributed/.../v1/nixl_connector.py:820]". */
+const OF_CONNECTOR =
+  /\[(?:[\w.-]{1,60}\/){0,8}(?:nixl_connector|base_worker|pull_worker|push_worker|worker)\.py:\d{1,6}\]/;
+
 /** Lines about KV blocks that come from another vLLM: NIXL, Mooncake and UCX below both, 0.10 to 0.32. */
 export const VLLM_TRANSFER_RULES: readonly LogRule[] = [
   ...REFUSALS.map(([needle, field]) =>
@@ -45,8 +49,7 @@ export const VLLM_TRANSFER_RULES: readonly LogRule[] = [
   ),
   // "… [base_worker.py:1318] zmq.error.Again: Resource temporarily unavailable", of the connector's own files alone.
   rule('zmq.error.Again', (line, found) => {
-    if (!/\[(?:nixl_connector|base_worker|pull_worker|push_worker|worker)\.py:\d{1,6}\]/.test(line.text))
-      return;
+    if (!OF_CONNECTOR.test(line.text)) return;
     found.addSignal('transfer_unreachable', line, { value: 'no answer', about: 'zmq.error.Again' });
   }),
   // "Remote NIXL agent engine ID mismatch. Expected …_dp0,received …": the address leads to another engine.
@@ -86,6 +89,10 @@ export const VLLM_TRANSFER_RULES: readonly LogRule[] = [
     const value = /NIXL transfer failure: (\w{1,40})/.exec(line.text)?.[1];
     found.addSignal('transfer_failed', line, { value, about: 'NIXL transfer failure: ' });
   }),
+  // 0.11: "Handshake failed for request cmpl-1, marking blocks as invalid".
+  rule('Handshake failed for request ', (line, found) =>
+    found.addSignal('transfer_failed', line, { value: 'handshake_failed', about: 'Handshake failed' }),
+  ),
   // "Failing 1 request(s) due to KV load failure (failure_policy=fail, 500 tokens affected)."
   rule(' due to KV load failure', (line, found) => {
     const count = numberOf(digitsBehind(line.text, 'Failing ')) ?? 1;

@@ -47,7 +47,23 @@ export const offloadFailed: Cause = {
 /** Without those that only follow from another: what answers too late is there, and what has no address is not reached. */
 function namedOf(faults: readonly string[]): readonly string[] {
   const isExplained = faults.some((fault) => /answers too late|does not resolve/.test(fault));
-  return isExplained ? faults.filter((fault) => !fault.endsWith(' is not reached')) : faults;
+  const named = isExplained ? faults.filter((fault) => !fault.endsWith(' is not reached')) : faults;
+  return named.filter((fault) => !isSaidBetter(fault, named));
+}
+
+/** What LMCache says of its store in lines without an address or a reason. */
+const STORE = "LMCache's remote store ";
+
+/** `Mooncake does not move its blocks` beside what keeps it from that; `is not reached` beside what says how. */
+function isSaidBetter(fault: string, faults: readonly string[]): boolean {
+  const [, program] = /^(\w+)(?:'s \S+)? does not move its blocks$/.exec(fault) ?? [];
+  return faults.some(
+    (other) =>
+      other !== fault &&
+      ((program !== undefined && other.startsWith(program)) ||
+        other.startsWith(`${fault} (`) ||
+        (fault === `${STORE}is not reached` && other.startsWith(STORE))),
+  );
 }
 
 function capital(text: string): string {

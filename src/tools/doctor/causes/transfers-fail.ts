@@ -26,6 +26,7 @@ const WORDS: Readonly<Record<TransferStep, string>> = {
   not_taken_up: 'no decode engine took them up in time',
   not_received: 'decode engines did not get the blocks in time',
   too_slow: 'they do not end within the time limit of the library',
+  handshake: 'the handshake of the two engines fails',
   unknown: 'what failed is not in what was given',
 };
 

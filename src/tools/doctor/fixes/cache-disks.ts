@@ -50,3 +50,20 @@ export function usableFolder(fault: string): ProposedFix {
     ],
   };
 }
+
+/** Files of LMCache that its index names and its folder does not have. */
+export function keptFolder(): ProposedFix {
+  return {
+    says: "Create the folder of LMCache's disk cache (local_disk, LMCACHE_LOCAL_DISK) on a volume that is mounted and writable in the container, one of its own for each engine, let nothing else delete files in it, and restart the engine",
+    why: 'LMCache keeps its index in memory and opens files by it. A folder that is not there, or files that another engine or a clean-up removed, fail the request or the step that needs them until it starts with an empty index.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      'kubectl exec WORKER -- sh -c "env | grep LMCACHE_LOCAL_DISK; id; ls -ld /PATH; touch /PATH/x && rm /PATH/x"    # there, mounted and writable',
+      'kubectl get pods -o yaml | grep -A3 -iE "LMCACHE_LOCAL_DISK|mountPath"    # no two engines with one folder',
+    ],
+    verify: [
+      'kubectl logs WORKER --since=10m | grep -cE "No such file or directory.*@[0-9]+@"    # should be 0',
+    ],
+  };
+}

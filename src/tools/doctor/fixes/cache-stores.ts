@@ -30,10 +30,10 @@ export function moreRoom(fault: string): ProposedFix {
     disturbs: 'one_worker_at_a_time',
     files: [],
     commands: [
-      'kubectl logs WORKER | grep -m5 -iE "allocate memory|retrieved tokens|error_codes|sub-batch|cannot store|AVAILABLE_HANDLE"    # which part is missing',
+      'kubectl logs WORKER | grep -m5 -iE "allocat|no room|evict|error_codes|cannot store|space|AVAILABLE_HANDLE"    # which part is missing',
     ],
     verify: [
-      'kubectl logs WORKER --since=10m | grep -cE "allocate memory|retrieved tokens is less|Failed to get|cannot store|AVAILABLE_HANDLE"    # should be 0',
+      'kubectl logs WORKER --since=10m | grep -cE "Failed to allocate|cannot store|AVAILABLE_HANDLE|under pressure"    # should be 0',
     ],
   };
 }
@@ -41,10 +41,11 @@ export function moreRoom(fault: string): ProposedFix {
 /** Starts a store, or gives its address to the engines. */
 export function reachStore(fault: string): ProposedFix {
   const [program = 'the store'] = /^[A-Z]\w+/.exec(fault) ?? [];
+  const isClosed = fault.includes('has closed');
   return {
-    says: `Start the master or server of ${program}, and give each engine its address (kubectl get svc): the port in its configuration, open in the pod and by NetworkPolicy`,
-    why: 'The engine goes on without it and computes what it would have found there. A client of another version than its server ends the connection in the same way.',
-    disturbs: 'nothing',
+    says: `Start the master or server of ${program}, and give each engine its address (kubectl get svc): the port in its configuration, open in the pod and by NetworkPolicy${isClosed ? '; then restart the engines, whose client does not connect again, or run a later Mooncake' : ''}`,
+    why: `The engine goes on without it and computes what it would have found there. An address is read as an engine starts: a new one needs a restart, a server that comes back does not${isClosed ? ', except for clients before September 2025' : ''}. A client of another version than its server ends the connection in the same way.`,
+    disturbs: 'one_worker_at_a_time',
     files: [],
     commands: [`kubectl get pods,svc -A | grep -iE "${wordsOf(program)}"    # running, and under which name`],
     verify: [

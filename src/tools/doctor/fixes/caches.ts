@@ -1,5 +1,5 @@
 import type { ProposedFix } from '../diagnosis.js';
-import { roomOnDisk, usableFolder } from './cache-disks.js';
+import { keptFolder, roomOnDisk, usableFolder } from './cache-disks.js';
 import {
   cacheOnAgain,
   directStorage,
@@ -20,11 +20,14 @@ import {
   knowDisk,
   masterInTime,
   masterThatLeads,
+  memoryOfClient,
   offloadOnBothSides,
+  ownName,
   sameVersions,
   segmentOfOneName,
   trustNoBlocks,
 } from './mooncake-store.js';
+import { fittingUrl, keepWhatIsListed, reachRemoteStore, speakTls } from './remote-store.js';
 import {
   askStore,
   hugePages,
@@ -54,6 +57,11 @@ const REPAIRS: readonly (readonly [fault: RegExp, repair: Repair])[] = [
   [/^Mooncake answers too late/, masterInTime],
   [/answers too late/, askStore],
   [/runs without its storage/, readReason],
+  [/no adapter for the URL/, fittingUrl],
+  [/ends each connection/, speakTls],
+  [/^LMCache's remote store.*not reached/, reachRemoteStore],
+  [/another client of this name/, ownName],
+  [/takes no memory of this client/, memoryOfClient],
   [/not reached/, reachStore],
   [/reach its peers/, peersReachEachOther],
   [/does not know this engine/, registerAgain],
@@ -62,12 +70,14 @@ const REPAIRS: readonly (readonly [fault: RegExp, repair: Repair])[] = [
   [/writes nothing to its SSD/, segmentOfOneName],
   [/more slowly/, diskInTime],
   [/no room on its disk/, roomOnDisk],
+  [/misses a file/, keptFolder],
   [/folder on disk|3FS/, usableFolder],
   [/another chunk size/, sameChunks],
   [/huge pages/, hugePages],
   [/clients do not move blocks/, clientsReachEachOther],
   [/out of step/, oneRelease],
-  [/no room|gives less/, moreRoom],
+  [/no room/, moreRoom],
+  [/gives less/, keepWhatIsListed],
 ];
 
 /** The repair of what was seen of caches behind engines. */

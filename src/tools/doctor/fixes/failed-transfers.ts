@@ -39,6 +39,17 @@ const REPAIRS: Readonly<Record<TransferStep, readonly Repair[]>> = {
       ],
     },
   ],
+  handshake: [
+    {
+      says: "Set VLLM_NIXL_SIDE_CHANNEL_HOST to the pod's own address on each engine, open VLLM_NIXL_SIDE_CHANNEL_PORT (5600, one for each rank), and repair what the exception above the first such line of the decode engine names",
+      why: 'Before its first transfer a decode engine asks the side channel of the prefill engine. Without an answer, or with one that it does not take, the blocks of the request count as invalid: it is computed again or fails. The exception stands above the line.',
+      disturbs: 'one_worker_at_a_time',
+      commands: [
+        'kubectl logs DECODE | grep -m1 -B25 -E "Handshake failed|handshake(_setup)?_failed"    # the exception above it',
+        'kubectl exec DECODE -- sh -c "nc -zv PREFILL_POD_IP 5600"    # open',
+      ],
+    },
+  ],
   unknown: [
     {
       says: 'Give the doctor the log of the other engine too: kubectl logs PREFILL --since=15m, kubectl logs DECODE --since=15m',
@@ -68,6 +79,7 @@ const WAITS: Readonly<Record<TransferStep, readonly Repair[]>> = {
     },
   ],
   too_slow: [],
+  handshake: [],
   unknown: [],
 };
 

@@ -1,4 +1,5 @@
 import type { ProposedFix } from '../diagnosis.js';
+import { environmentOf } from './lines.js';
 
 /** A client and a master that were built apart. */
 export function sameVersions(): ProposedFix {
@@ -42,6 +43,36 @@ export function masterThatLeads(): ProposedFix {
       'kubectl logs MOONCAKE_MASTER --since=10m | grep -iE "leader|coordinator" | tail -n 20',
     ],
     verify: ['kubectl logs WORKER --since=10m | grep -ciE "No (active )?master"    # should be 0'],
+  };
+}
+
+/** Two clients of one name, or one that comes back before the master has dropped the old one. */
+export function ownName(): ProposedFix {
+  return {
+    says: 'Give each store client a name of its own (local_hostname, MOONCAKE_LOCAL_HOSTNAME: the IP of its pod, with a port of its own for each rank), and start one again only after --client_ttl of the master (10 s)',
+    why: 'The master keeps the memory of a client under its name. A second one of that name is refused, also the same one after a restart until its old entry has run out: its memory is not part of the store.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      environmentOf('each client', 'MOONCAKE_LOCAL_HOSTNAME', 'status.podIP by the downward API'),
+      'kubectl logs MOONCAKE_MASTER --since=10m | grep -iE "already_exists|client_id" | tail    # whose name it is',
+    ],
+    verify: ['kubectl logs WORKER --since=10m | grep -cE "(SEGMENT|CLIENT)_ALREADY_EXISTS"    # should be 0'],
+  };
+}
+
+/** Memory of a client that its own transport or the master refuses. */
+export function memoryOfClient(): ProposedFix {
+  return {
+    says: 'Give the client a global_segment_size that its network card registers and the master takes (MOONCAKE_GLOBAL_SEGMENT_SIZE: above 0, a multiple of 16 MiB, below max_mr_size of ibv_devinfo -v), with one version of Mooncake on both sides',
+    why: 'Master and client reached each other, and the segment was refused: its parameters, or its memory was not registered before. The line above it has the reason, and the log of the master that of its refusal.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      'kubectl logs WORKER | grep -m1 -B10 -i "mount segment"    # what failed before',
+      'kubectl logs MOONCAKE_MASTER --since=10m | grep -iE "segment" | tail -n 20    # its reason',
+    ],
+    verify: ['kubectl logs WORKER --since=10m | grep -ciE "mount_?.?segment"    # should be 0'],
   };
 }
 

@@ -43,8 +43,9 @@ export function repairMachine(fault: SeenPathFault, isSglang: boolean): readonly
     case 'memory_limit':
     case 'memory_of_gpu':
     case 'memory_atomics':
+    case 'memory_size':
     case 'memory':
-      return [registration(id, library)];
+      return [registration(id, library, isSglang)];
     case 'gid':
       return [fittingGid(library)];
     case 'device_files':
@@ -131,7 +132,28 @@ function livingPort({ card = 'mlx5_0:1', library }: SeenPathFault, isSglang: boo
   };
 }
 
-function registration(id: SeenPathFault['id'], library: TransferLibrary | undefined): PathCure {
+/** The system's reasons 5 and 22: the region, and not the limit of locked memory, which is 12. */
+function regionThatFits(isSglang: boolean): PathCure {
+  const smaller =
+    'memory below what the card takes (ibv_devinfo -v | grep max_mr_size): global_segment_size and local_buffer_size each smaller, more clients in place of a large one';
+  return {
+    says: isSglang
+      ? `Load nvidia_peermem on the node, or let the library take dma-buf, and give the pods the capability IPC_LOCK (ulimit -l unlimited); where HiCache or a store registers memory of the host, ${smaller}`
+      : `Give Mooncake's clients ${smaller}; where it is memory of a GPU, load nvidia_peermem on the node`,
+    why: 'The card or its driver refused the region itself: it is larger than one region or all of them may be (virtual functions have little), or of a GPU that the card does not reach. A client of the store without an engine registers memory of the host alone; nvidia_peermem has no say there. Then the segment is not mounted, and the store has none of its memory.',
+    commands: [
+      'kubectl exec POD -- sh -c "ibv_devinfo -v | grep -E \'hca_id|max_mr\'; ulimit -l"    # the largest region, how many; unlimited',
+      environmentOf('each client', 'MOONCAKE_GLOBAL_SEGMENT_SIZE=BYTES', 'below max_mr_size'),
+      'lsmod | grep nvidia_peermem    # on the node, for memory of GPUs',
+    ],
+  };
+}
+
+function registration(
+  id: SeenPathFault['id'],
+  library: TransferLibrary | undefined,
+  isSglang: boolean,
+): PathCure {
   if (id === 'memory_atomics')
     return {
       says: 'Run a MoRI that registers memory without atomics on this card (MORI_IO_DISABLE_ATOMIC_MR=1 where it has that), or give it cards with atomics: MORI_RDMA_DEVICES=CARD',
@@ -149,13 +171,14 @@ function registration(id: SeenPathFault['id'], library: TransferLibrary | undefi
         'grep -rhm3 "ERROR" ~/ascend/log/debug/plog | head    # in each pod: the first one has the reason',
       ],
     };
+  if (id === 'memory_size') return regionThatFits(isSglang);
   const isAmd = library === 'MoRI';
   const module = isAmd ? 'ib_peer_mem of the amdgpu driver' : 'nvidia_peermem';
   const parts = {
     says:
       id === 'memory_of_gpu'
         ? `Give each node ${module} (modprobe), or let the library take dma-buf (open kernel modules of the driver, a recent rdma-core), and give the pods the capability IPC_LOCK`
-        : `Give the pods the right to lock memory (securityContext: capability IPC_LOCK, ulimit -l unlimited), and load ${module} on each node where GPU memory is registered`,
+        : `Give the pods the right to lock memory (securityContext: capability IPC_LOCK, ulimit -l unlimited), and load ${module} on each node where GPU memory is registered${library === 'Mooncake' ? "; for Mooncake's store also a global_segment_size below max_mr_size of ibv_devinfo -v" : ''}`,
     why: 'A network card reads and writes only memory that is registered with it. That fails at the limit of locked memory, without the module between card and GPU, and with GPU memory that is mapped in pieces (expandable_segments, virtual memory).',
     commands: [
       'kubectl exec POD -- sh -c "ulimit -l"    # unlimited',

@@ -54,7 +54,9 @@ const WORDS: Readonly<Record<PathFaultId, readonly string[]>> = {
   memory_limit: ['max locked memory', 'ulimit', 'MEMLOCK'],
   memory_atomics: ['RegisterRdmaMemoryRegion'],
   memory_of_gpu: ['ibv_reg', 'egister memory', 'egistering', 'peermem', 'dma_?-?buf', 'GPUDirect RDMA'],
+  memory_size: ['egister memory'],
   memory: [
+    'register_local_memory_failed',
     'ibv_reg',
     'Failed to register',
     'egister.*fail',

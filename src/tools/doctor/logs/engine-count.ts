@@ -14,6 +14,9 @@ export class EngineCount {
   #last: LogLine;
   #promptTokens = 0;
   #cachedTokens = 0;
+  #lookedUpTokens = 0;
+  #wantedTokens = 0;
+  #retrievedTokens = 0;
 
   constructor(first: LogLine) {
     this.#first = first;
@@ -24,16 +27,25 @@ export class EngineCount {
     this.#last = line;
     this.#promptTokens += reading.promptTokens ?? 0;
     this.#cachedTokens += reading.cachedTokens ?? 0;
+    this.#lookedUpTokens += reading.lookedUpTokens ?? 0;
+    this.#wantedTokens += reading.wantedTokens ?? 0;
+    this.#retrievedTokens += reading.retrievedTokens ?? 0;
     this.#prefixHitRate.add(reading.prefixHitRate);
     this.#kvCacheUsage.add(reading.kvCacheUsage);
     this.#runningRequests.add(reading.runningRequests);
     this.#waitingRequests.add(reading.waitingRequests);
   }
 
+  /** A lookup is a promise: where ranks say what they got, that share of it was reused. */
+  #cameOfLookups(): number {
+    const share = this.#wantedTokens === 0 ? 1 : Math.min(1, this.#retrievedTokens / this.#wantedTokens);
+    return Math.round(this.#lookedUpTokens * share);
+  }
+
   finish(originOf: (line: LogLine) => Origin): EngineTally {
     return {
       promptTokens: this.#promptTokens,
-      cachedTokens: this.#cachedTokens,
+      cachedTokens: this.#cachedTokens + this.#cameOfLookups(),
       prefixHitRate: this.#prefixHitRate.gauge,
       kvCacheUsage: this.#kvCacheUsage.gauge,
       runningRequests: this.#runningRequests.gauge,

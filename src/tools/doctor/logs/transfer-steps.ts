@@ -3,9 +3,10 @@
  * - `not_taken_up`: the prefill engine was not given a place for the blocks;
  * - `not_received`: the decode engine waited for them;
  * - `too_slow`: blocks moved, or seemed to, until the time limit of the library;
+ * - `handshake`: the two engines did not agree before it;
  * - `unknown`: the line does not say.
  */
-export type TransferStep = 'not_taken_up' | 'not_received' | 'too_slow' | 'unknown';
+export type TransferStep = 'not_taken_up' | 'not_received' | 'too_slow' | 'handshake' | 'unknown';
 
 const STEPS: readonly (readonly [pattern: RegExp, step: TransferStep])[] = [
   // SGLang: "Request … timed out after 300.0s in KVPoll.Bootstrapping", of the prefill engine.
@@ -14,6 +15,8 @@ const STEPS: readonly (readonly [pattern: RegExp, step: TransferStep])[] = [
   [/KVPoll\.WaitingForInput|TIMED OUT/, 'not_received'],
   // Mooncake: "Sync batch data transfer timeout after 33061142969ns".
   [/data transfer timeout/, 'too_slow'],
+  // vLLM: "NIXL transfer failure: handshake_setup_failed", "Handshake failed for request cmpl-1".
+  [/^handshake/, 'handshake'],
 ];
 
 /** The step that reasons of failed transfers name; the first that names one counts. */

@@ -1,8 +1,9 @@
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { isErrorOfGlog, isWarningOfGlog } from './glog.js';
 import { unresolvedStoreOf } from './name-rules.js';
+import { pathFaultValue } from './path-faults.js';
 import { STORE_FILES } from './source-files.js';
-import { storeFaultOf, storeWarningOf } from './store-faults.js';
+import { isUnregistered, storeFaultOf, storeWarningOf } from './store-faults.js';
 
 /** What a line of one cache is a sign of; undefined where nothing is wrong. */
 type FaultOf = (text: string) => string | undefined;
@@ -15,9 +16,21 @@ type FaultOf = (text: string) => string | undefined;
 export const CACHE_RULES: readonly LogRule[] = [
   ...STORE_FILES.map((needle) =>
     cache(needle, (text) => {
-      if (isErrorOfGlog(text)) return storeFaultOf(text);
+      if (isErrorOfGlog(text)) return isUnregistered(text) ? undefined : storeFaultOf(text);
       return isWarningOfGlog(text) ? storeWarningOf(text) : undefined;
     }),
+  ),
+  // Memory that a card does not take is a fault of the machine, whichever file of the store says so.
+  ...['register_local_memory_failed', 'Failed to register local memory'].map((needle) =>
+    rule(needle, (line, found) => {
+      if (!isErrorOfGlog(line.text)) return;
+      const value = pathFaultValue('memory', 'mooncake');
+      found.addSignal('transfer_path_broken', line, { value, about: needle });
+    }),
+  ),
+  // Its library for calls, in a form of its own: "2025-06-06 09:39:00.285457 ERROR    [382] [coro_rpc_client.hpp:923] client has been closed, please re-connect".
+  cache('] client has been closed, please re', (text) =>
+    text.includes('[coro_rpc_client') ? storeFaultOf(text) : undefined,
   ),
   cache('Initialize mooncake failed', () => 'Mooncake is not reached'),
   cache('Launch mooncake store server timeout', () => 'Mooncake is not reached'),

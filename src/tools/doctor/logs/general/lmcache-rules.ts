@@ -1,8 +1,16 @@
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { unresolvedStoreOf } from './name-rules.js';
+import { remoteStoreFaultOf } from './remote-store.js';
 
-/** Exceptions of a connector that was given a key, a format or an argument of a kind that it does not take. */
-const OF_KIND = /format string|unexpected keyword|has no attribute|not support|unhashable|must be|argument/;
+/** What the system says of a file or of the disk below it. */
+const DISK_ERRORS = [
+  'No such file or directory',
+  'Permission denied: ',
+  'Read-only file system',
+  'No space left on device',
+] as const;
+/** LMCache's name of a block on its disk, "vllm@mistralai-Mistral-7B-Instruct-v0.2@1@0@9bc7f366.pt": engine, model, ranks, rank, hash, and the dtype since 0.4. */
+const BLOCK_FILE = /@\d{1,5}@\d{1,5}@-?[0-9a-f]{4,80}(?:@[\w.-]{1,40})*\.(?:pt|data|safetensors)\b/;
 /** Longest reason that is kept. */
 const MAX_REASON_CHARS = 120;
 
@@ -17,15 +25,16 @@ export const LMCACHE_RULES: readonly LogRule[] = [
   off('LMCacheEngine marked as init failed'),
   fault('LMCache is unhealthy, skipping ', 'LMCache skips everything while its health check fails'),
   // "Failed to initialize/re-establish remote connection: Error -2 connecting to redis-kv:6379. Name or service not known."
-  fault('initialize/re-establish remote connection', 'LMCache is not reached'),
-  fault('Connection is None in ', 'LMCache is not reached'),
+  remote('initialize/re-establish remote connection'),
+  remote('Connection is None in '),
   // Also the pool of vllm-ascend: "Remote connection failed in contains: unsupported format string passed to bytes.__format__".
-  rule('Remote connection failed in ', (line, found) => {
-    const value = OF_KIND.test(line.text)
-      ? 'LMCache does not take what its store gives or is given'
-      : (unresolvedStoreOf(line.text) ?? 'LMCache is not reached');
-    found.addSignal('offload_failed', line, { value, about: 'Remote connection failed in' });
-  }),
+  remote('Remote connection failed in '),
+  ...DISK_ERRORS.map((needle) =>
+    rule(needle, (line, found) => {
+      const value = diskFaultOf(line.text);
+      if (value !== undefined) found.addSignal('offload_failed', line, { value, about: needle });
+    }),
+  ),
   fault('LMCache server is unhealthy', 'LMCache is not reached'),
   fault('Marking server as unhealthy', 'LMCache answers too late'),
   fault('batched_async_contains timed out', 'LMCache answers too late'),
@@ -56,6 +65,21 @@ export const LMCACHE_RULES: readonly LogRule[] = [
   fault('Failed to ensure peer connection for lookup_id', 'LMCache does not reach its peers'),
   fault('returned error for batched P2P lookup', 'LMCache does not reach its peers'),
 ];
+
+function remote(needle: string): LogRule {
+  return rule(needle, (line, found) =>
+    found.addSignal('offload_failed', line, { value: remoteStoreFaultOf(line.text), about: needle.trim() }),
+  );
+}
+
+/** The fault of a disk in a line that names a block of LMCache; undefined for files of others. */
+function diskFaultOf(text: string): string | undefined {
+  if (!BLOCK_FILE.test(text)) return undefined;
+  if (text.includes('No space left')) return 'LMCache has no room on its disk';
+  return text.includes('No such file')
+    ? 'LMCache misses a file or its folder on disk'
+    : 'LMCache cannot use its folder on disk';
+}
 
 function off(needle: string): LogRule {
   return rule(needle, (line, found) => {

@@ -12,6 +12,7 @@ export type PathFaultId =
   | 'memory_limit'
   | 'memory_of_gpu'
   | 'memory_atomics'
+  | 'memory_size'
   | 'memory'
   | 'gid'
   | 'device_files'
@@ -96,7 +97,14 @@ const PATH_FAULTS: readonly PathFault[] = [
   {
     id: 'memory_limit',
     says: 'memory cannot be registered: the limit of locked memory is too low',
-    pattern: /max locked memory|Cannot allocate memory.{0,40}ulimit|RLIMIT_MEMLOCK/i,
+    pattern:
+      /max locked memory|Cannot allocate memory.{0,40}ulimit|RLIMIT_MEMLOCK|egister memory 0x[0-9a-f]{1,16}: Cannot allocate memory \[12\]/i,
+  },
+  // Mooncake: "Failed to register memory 0x7fa3ce000000: Input/output error [5]".
+  {
+    id: 'memory_size',
+    says: 'memory cannot be registered: the network card does not take a region of this size or kind',
+    pattern: /egister memory 0x[0-9a-f]{1,16}: (?:Input\/output error \[5\]|Invalid argument \[22\])/,
   },
   {
     id: 'memory_atomics',
@@ -114,7 +122,7 @@ const PATH_FAULTS: readonly PathFault[] = [
     id: 'memory',
     says: 'memory cannot be registered',
     pattern:
-      /ibv_reg_(?:dmabuf_)?mr|Failed to register (?:local |chunk )?(?:memory|buffer|MR)|register_?(?:buffer|memory|Mem\w*) .{0,40}fail|memory registration failed|fi_mr_reg\w* failed|registerMem|RegisterRdmaMemoryRegion\w* failed|HcclMemReg failed|Register mem ret: |failed to ucp_mem_map|not registered by any|AddressNotRegistered|overlapped memory region|local protection error/i,
+      /ibv_reg_(?:dmabuf_)?mr|Failed to register (?:local |chunk )?(?:memory|buffer|MR)|register_local_memory_failed|register_?(?:buffer|memory|Mem\w*) .{0,40}fail|memory registration failed|fi_mr_reg\w* failed|registerMem|RegisterRdmaMemoryRegion\w* failed|HcclMemReg failed|Register mem ret: |failed to ucp_mem_map|not registered by any|AddressNotRegistered|overlapped memory region|local protection error/i,
   },
   // "No suitable GID found on mlx5_bond_1/", and what follows: "Failed to open device mlx5_bond_1 on port  with GID -1".
   {

@@ -53,6 +53,19 @@ const FAULTS: readonly StoreFault[] = [
     'Mooncake has no leading master',
     /No (?:active )?master .{0,40}(?:available|published)|leader_coordinator\.cpp/,
   ],
+  // "Failed to mount segment: SEGMENT_ALREADY_EXISTS", "CLIENT_ALREADY_EXISTS".
+  [
+    "Mooncake's master has another client of this name",
+    /(?:[Mm]ount(?:ing)?[ _]?[Ss]egment|[Rr]egister).{0,120}(?:SEGMENT|CLIENT)_ALREADY_EXISTS/,
+  ],
+  [
+    'Mooncake takes no memory of this client',
+    /mount[ _]segment.{0,120}(?:INVALID_PARAMS|BUFFER_OVERFLOW|SHARD_INDEX|INTERNAL_ERROR|NOT_IMPLEMENTED|UNAVAILABLE_IN_CURRENT_(?:STATUS|MODE))/i,
+  ],
+  [
+    'Mooncake is not reached (its client has closed the connection)',
+    /client has been closed, please re-?connect/,
+  ],
   [
     'Mooncake is not reached',
     /rpc error|mount segment|mount_segment|connect|unreachable|RPC_FAIL|create client|open segment|ping master|Client not available|client_not_ready/i,
@@ -70,6 +83,11 @@ const FAULTS: readonly StoreFault[] = [
     /CHECKSUM_MISMATCH|checksum_mismatch|checksum verification failed/,
   ],
 ];
+
+/** Whether an error of the store is of memory that could not be registered with a network card. */
+export function isUnregistered(text: string): boolean {
+  return /register_local_memory_failed|Failed to register (?:local )?memory/.test(text);
+}
 
 /** Whether an error of the store, by its level, comes while nothing is wrong. */
 export function isUsualOfStore(text: string): boolean {

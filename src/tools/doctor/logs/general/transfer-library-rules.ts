@@ -49,6 +49,9 @@ const UNFIT_CARDS: readonly (readonly [needle: string, id: PathFaultId])[] = [
 /** A warning that names another way which was taken. */
 const WAY_OUT = /fall(?:ing|s)? ?back|simultaneous-open|P2P (?:access|unavailable)|will (?:be )?retr/i;
 
+/** What the system said, in the form of glog, as people copy it: "Failed to register memory 0x7fa3ce000000: Input/output error [5]". */
+const SYSTEM_REASON = /^Failed to register memory 0x[0-9a-f]{1,16}: [A-Z][\w /]{1,60} \[\d{1,3}\]/;
+
 /** Lines of libraries that move KV blocks: UCX, NIXL, libfabric, Mooncake, Ascend's HCCL and MoRI. */
 export const TRANSFER_LIBRARY_RULES: readonly LogRule[] = [
   ...TRANSFER_FILES.map((needle) =>
@@ -65,7 +68,8 @@ export const TRANSFER_LIBRARY_RULES: readonly LogRule[] = [
   ),
   ...TRANSFER_SENTENCES.map((needle) =>
     rule(needle, (line, found) => {
-      if (isErrorOfGlog(line.text)) add(line, found, namedPathFault(line.text), needle);
+      if (isErrorOfGlog(line.text) || SYSTEM_REASON.test(line.text))
+        add(line, found, namedPathFault(line.text), needle);
     }),
   ),
   ...PARTICULAR.map((needle) =>

@@ -60,7 +60,7 @@ describe('a line of a cache behind an engine', () => {
     ['redis.exceptions.AuthenticationError: NOAUTH Authentication required.', 'Redis refuses the password'],
     [
       '[2026-08-26 10:00:01,101] LMCache WARNING: Connection is None in contains, returning False (remote_backend.py:165)',
-      'LMCache is not reached',
+      "LMCache's remote store is not reached",
     ],
     [
       '[2026-08-26 10:00:01,101] LMCache WARNING: batched_async_contains timed out (remote_backend.py:537)',

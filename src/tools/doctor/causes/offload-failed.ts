@@ -8,7 +8,7 @@ import { clueFor } from './clues.js';
 /** Faults that a program states of itself in so many words: nothing else can be the reason. */
 const STATED = /switched (?:itself|its store) off|at a time than its buffer|GPUDirect Storage refuses/;
 /** Faults that heal by themselves as a rule where they come once, or whose sentence is not of a release. */
-const PASSING = /does not resolve|know the disk of this client|out of step/;
+const PASSING = /does not resolve|know the disk of this client|out of step|has closed the connection/;
 /** Lines from which on a fault does not pass. */
 const LASTING = 3;
 /** Faults that are named; further ones are in the lines. */

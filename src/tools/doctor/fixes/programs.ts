@@ -93,7 +93,7 @@ function oneUcx(): ProposedFix {
     disturbs: 'one_worker_at_a_time',
     files: [],
     commands: [
-      'kubectl exec POD -- sh -c "echo $LD_LIBRARY_PATH; ldconfig -p | grep -E \'libuc[pst]\'; pip list | grep -i nixl"    # which UCX is found first',
+      'kubectl exec POD -- sh -c "env | grep LD_LIBRARY_PATH; ldconfig -p | grep -E \'libuc[pst]\'; pip list | grep -i nixl"    # which UCX is found first',
     ],
     verify: ['kubectl logs POD --since=5m | grep -c "version is incompatible"    # should be 0'],
   };

@@ -40,7 +40,7 @@ function ownCheck(check: string, lines: readonly string[], line: string): string
   return `kubectl logs ${pod === 'FRONTEND' ? 'POD' : pod}${options} | grep -cE "${words}"    # ${expected}`;
 }
 
-/** The longest run of plain words in a line, for `grep`; of a frame of a traceback its file and function. */
+/** The longest run of plain words in a line, for `grep`; of a frame of a traceback its file and function. @internal */
 export function ownWords(line: string): string | undefined {
   const [, file, place] = /([\w-]{1,80}\.py)", line \d{1,7}, in (\w{1,80})/.exec(line) ?? [];
   if (file !== undefined) return `${file}.*in ${place}`;

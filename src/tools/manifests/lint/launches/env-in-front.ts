@@ -97,7 +97,7 @@ export function envInFront(words: readonly Word[]): EnvInFront {
 }
 
 /** The end of a word, in its place. */
-export function cutWord(word: Word, from: number): Word {
+function cutWord(word: Word, from: number): Word {
   const { span, value } = word;
   return {
     ...word,

@@ -34,7 +34,7 @@ export class WorkingFolder {
 }
 
 /** The folder of the script itself: where it began, and written as nobody writes a path from where it is now. */
-export const OWN_FOLDER = './.';
+const OWN_FOLDER = './.';
 
 /** A folder as a path that means the same wherever the script goes. */
 export function pathFromStart(folder: string): string {

@@ -17,6 +17,8 @@ const VERDICT_INKS: Readonly<Record<ReportDocument['verdict'], Ink>> = {
 const LABEL_CHARS = 9;
 const CLUES = 3;
 const DIFF_LINES = 4;
+/** An instruction that is cut is none: this is more than any has at 80 columns. */
+const ADVICE_LINES = 8;
 const SIZE_ROWS = 5;
 const NAME_CHARS = 24;
 /** The last column of the table of sizes is cut to what is left of the line, but not to less. */
@@ -32,7 +34,7 @@ export function writeScreen(
   const [first] = causes;
   writeVerdict(out, report, mentionsVerbose);
   out.gap();
-  out.paragraph(label('Do this'), advice, { maxLines: 2, leadInk: 'bold', ink: 'bold' });
+  out.paragraph(label('Do this'), advice, { maxLines: ADVICE_LINES, leadInk: 'bold', ink: 'bold' });
   // What is healthy has a weak sign of something at most, which is no reason to do anything.
   const isFinding = report.verdict === 'findings';
   const fix = isFinding ? first?.fixes[0] : undefined;

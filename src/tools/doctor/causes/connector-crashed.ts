@@ -45,5 +45,5 @@ export const connectorCrashed: Cause = {
 };
 
 function said({ sentence }: Crash): string {
-  return sentence === '' ? '; its last line is not in what was given' : `: ${sentence}`;
+  return sentence === '' ? '; its last line is not in what was given' : `: ${sentence.replace(/\.$/, '')}`;
 }

@@ -3,6 +3,7 @@ import { advisedVariable } from '../logs/general/refusals.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { assertedSettings } from './asserted-settings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
+import { offloadedSizes } from './offloaded-sizes.js';
 import { workersForRouter } from './routers.js';
 import { demandedSettings, isSizeOfBlocks, refusedFeatures, type WantedSetting } from './setting-words.js';
 
@@ -18,7 +19,7 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (variable !== undefined) return setVariable(variable);
   const workers = workersForRouter(sentence);
   if (workers !== undefined) return workers;
-  const asserted = assertedSettings(measurements, sentence);
+  const asserted = assertedSettings(measurements, sentence) ?? offloadedSizes(sentence);
   if (asserted !== undefined) return fix(...asserted);
   if (/longer than 107 characters/.test(sentence)) return shorterPath();
   if (/prefill target not in allowlist/.test(sentence)) return allowedTargets();

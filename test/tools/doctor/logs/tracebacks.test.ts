@@ -21,6 +21,16 @@ async function signsOf(lines: readonly string[]): Promise<Record<string, string[
 }
 
 describe('tracebacks through files that move or keep KV blocks', () => {
+  it('are refused settings where an assertion without words compares two sizes of blocks', async () => {
+    const [path, place] = ['vllm/v1/kv_offload/spec.py', '__init__'];
+    const assertion = 'assert offloaded_block_size_int % gpu_block_size == 0';
+    expect((await signsOf(traceback(path, place, assertion, 'AssertionError')))['settings_refused']).toEqual([
+      'offloaded_block_size must be a multiple of gpu_block_size (vllm/v1/kv_offload/spec.py in __init__)',
+    ]);
+    const ofRequest = traceback(path, place, 'assert num_tokens % block_size == 0', 'AssertionError');
+    expect((await signsOf(ofRequest))['settings_refused']).toBeUndefined();
+  });
+
   it('are known by their place and their last line', async () => {
     const lines = traceback('vllm/v1/core/kv_cache_manager.py', 'allocate', 'x = y[0]', "KeyError: 'cmpl-1'");
     expect((await signsOf(lines))['connector_crashed']).toEqual([

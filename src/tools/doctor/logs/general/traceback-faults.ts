@@ -9,6 +9,9 @@ const VALIDATES = /validate|_post_init\b|__post_init__/;
 /** `assert self.p2p_host is not None`, `assert config.enable_controller, "…"`. */
 const ASSERTION =
   /^assert (not )?(?:self|config|cfg)\.([a-z]\w{2,60})(?: is not None| is (False|True)| (?:==|in|>=?|!=) [^,]{1,60})?(?:,.*)?$/;
+/** `assert offloaded_block_size_int % gpu_block_size == 0`, without words of its own. */
+const WHOLE_SIZES =
+  /^assert (?:self\.)?(\w*(?:block_size|page_size|tokens_per_(?:block|chunk)))(?:_int)? % (?:self\.)?(\w*(?:block_size|page_size|tokens_per_block)) == 0$/;
 const NO_ANSWER = /NoneType/;
 /** What a decode engine asks the bootstrap server of a prefill engine for. */
 const ASKED_OF_PEER = /prefill_\w*(?:size|rank|info|tp|dp)|bootstrap|parallel_info|_info\b/;
@@ -24,6 +27,7 @@ export function faultOfTraceback(traceback: Traceback): Fault | undefined {
     cacheItselfOf(traceback) ??
     said ??
     refusedSetting(traceback, words) ??
+    unevenSizes(traceback) ??
     (words === '' ? undefined : refusalOf(words)) ??
     pagesOf(frames) ??
     unansweredPeer(traceback) ??
@@ -43,6 +47,17 @@ function refusedSetting(traceback: Traceback, words: string): Fault | undefined 
   if (setting === undefined) return undefined;
   const isOff = not !== undefined || value === 'False';
   return { signal: 'settings_refused', value: `${setting} must be ${isOff ? 'off' : 'set'} ${at}` };
+}
+
+/** Two sizes of blocks of which one has to be a multiple of the other; the assertion has them in its source alone. */
+function unevenSizes({ frames, sentence = '' }: Traceback): Fault | undefined {
+  const frame = frames.at(-1);
+  const [, size, unit] = WHOLE_SIZES.exec(frame?.source ?? '') ?? [];
+  if (frame === undefined || size === undefined || !/^AssertionError:? *$/.test(sentence)) return undefined;
+  return {
+    signal: 'settings_refused',
+    value: `${size} must be a multiple of ${unit} (${frame.path} in ${frame.place})`,
+  };
 }
 
 function pagesOf(frames: Traceback['frames']): Fault | undefined {

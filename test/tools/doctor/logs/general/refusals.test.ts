@@ -9,6 +9,7 @@ import {
 describe('settings that are refused', () => {
   it.each([
     'block_size must be a multiple of 16',
+    'gpu_block_size=64 not divisible by hash_block_size=256.',
     '--enable-hierarchical-cache and --disable-radix-cache are mutually exclusive; page_size cannot be 1',
     'Hybrid KV cache is not supported for eagle + chunked local attention.',
     'No common block size for 8.',

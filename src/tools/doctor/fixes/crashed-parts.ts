@@ -13,6 +13,8 @@ export interface CrashedPart {
   readonly packages: string;
   /** What to do until it is repaired: an instruction; undefined where there is nothing to leave out. */
   wayOut(measurements: Measurements, crash: Crash): string | undefined;
+  /** What is known of such exceptions; without it that the issues of the project have them. */
+  readonly why?: string;
 }
 
 interface PlacedPart extends CrashedPart {
@@ -24,6 +26,13 @@ const SPECULATION = /specul|draft|eagle|\bmtp\b|dflash|dspark|medusa|n_?gram/i;
 
 function hasSpeculation({ settings }: Measurements, { path, place, sentence }: Crash): boolean {
   return settings('speculation').length > 0 || SPECULATION.test(`${path} ${place} ${sentence}`);
+}
+
+function usesNixl({ settings, signal }: Measurements): boolean {
+  return (
+    settings('kv_connector').some(({ value }) => value.startsWith('Nixl')) ||
+    signal('transfer_expired')?.first.text.includes('nixl') === true
+  );
 }
 
 /** The first that fits counts: the particular before the general. */
@@ -73,6 +82,15 @@ const PARTS: readonly PlacedPart[] = [
     packages: 'torch',
     wayOut: (measurements, crash) =>
       `start vLLM without --kv-offloading-size or OffloadingConnector${hasSpeculation(measurements, crash) ? ', or without --speculative-config' : ''}`,
+  },
+  {
+    pattern: /_update_from_kv_xfer_finish/,
+    name: "vLLM's handling of finished KV transfers",
+    program: 'vLLM',
+    packages: 'nixl|lmcache|mooncake',
+    wayOut: (measurements) =>
+      `keep requests from being aborted by longer time limits at clients and proxy${usesNixl(measurements) ? ' and VLLM_NIXL_ABORT_REQUEST_TIMEOUT=480 on prefill engines' : ''}`,
+    why: 'A connector reports the transfer of a request as finished that the scheduler no longer has: its client went away, a time limit aborted it, or its blocks expired. The engine ends on it, with all its requests. Since pull request 25067 (end of 2025) the scheduler passes over such requests.',
   },
   {
     pattern: /\/v1\/core\//,
@@ -174,12 +192,15 @@ export function repairPart(measurements: Measurements, crash: Crash): ProposedFi
   return {
     says: isUnequal
       ? `Start both roles with the same version, block size, prefix caching and speculative settings; where they have them, run a later version of ${part.program} (kubectl get pods shows the images)`
-      : wayOut === undefined
-        ? `Run a later version of ${part.program}: kubectl get pods shows the images`
-        : `${asSentence(wayOut)}, until a later version of ${part.program} is there (kubectl get pods shows the images)`,
+      : part.why !== undefined && wayOut !== undefined
+        ? `Run a later version of ${part.program} (kubectl get pods shows the images); until then ${wayOut}`
+        : wayOut === undefined
+          ? `Run a later version of ${part.program}: kubectl get pods shows the images`
+          : `${asSentence(wayOut)}, until a later version of ${part.program} is there (kubectl get pods shows the images)`,
     why: isUnequal
       ? 'The two engines list different numbers of blocks for one request. They are of different settings, or one of them counts blocks that it found in its own cache; what was answered meanwhile can be wrong.'
-      : `The exception is of ${part.name.replace(/^(?:The|A) /, (word) => word.toLowerCase())}. The issues of the project have its sentence and its place${place === '' ? '' : ` ${place}`}, and name the version in which it does not come any more.`,
+      : (part.why ??
+        `The exception is of ${part.name.replace(/^(?:The|A) /, (word) => word.toLowerCase())}. The issues of the project have its sentence and its place${place === '' ? '' : ` ${place}`}, and name the version in which it does not come any more.`),
     disturbs: 'all_workers',
     files: [],
     commands: [

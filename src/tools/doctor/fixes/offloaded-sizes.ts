@@ -13,7 +13,7 @@ const IN_WHOLE_BLOCKS =
 const OF_HASHES = /Invalid hash_block_size=\d+; .{0,120}block sizes=[[(]([\d, ]+)/;
 const WHY =
   'Prefixes are hashed in pieces of one size, and every block of every KV cache of the model has to be a whole number of them. With prefix caching the engine takes the largest size that divides them all; without it, and in versions that keep an older number, it does not.';
-const SAME = 'router and pair must follow the size that the engine logs then';
+const SAME = 'router and pair follow the block size that it then logs';
 
 /** Brings sizes of blocks together that vLLM's KV offloading compares; undefined for other sentences. */
 export function offloadedSizes(
@@ -23,8 +23,8 @@ export function offloadedSizes(
   if (hashes !== null) {
     const size = hashes[1] === undefined ? '' : ` ${hashes[1]}`;
     return [
-      `Start vLLM with --enable-prefix-caching, without --block-size${size} and without block_size in kv_connector_extra_config; if it is still refused, a later vLLM, and only then no offloading. The ${SAME}`,
-      WHY,
+      `Start vLLM with --enable-prefix-caching, without --block-size${size} and without block_size in kv_connector_extra_config; ${SAME}`,
+      `${WHY} Where it is refused all the same a later vLLM has it repaired; no offloading is the last way out.`,
       [argumentsOf('vLLM', '--enable-prefix-caching', `without --block-size${size}`)],
     ];
   }

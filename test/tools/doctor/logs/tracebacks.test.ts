@@ -21,6 +21,14 @@ async function signsOf(lines: readonly string[]): Promise<Record<string, string[
 }
 
 describe('tracebacks through files that move or keep KV blocks', () => {
+  it('are followed through the scheduler where it handles finished transfers', async () => {
+    const [path, place] = ['vllm/v1/core/sched/scheduler.py', '_update_from_kv_xfer_finished'];
+    const assertion = 'assert req_id in self.requests';
+    expect(
+      (await signsOf(traceback(path, place, assertion, 'AssertionError', SCHEDULER)))['connector_crashed'],
+    ).toEqual([`${path} in ${place}: AssertionError: ${assertion}`]);
+  });
+
   it('are refused settings where an assertion without words compares two sizes of blocks', async () => {
     const [path, place] = ['vllm/v1/kv_offload/spec.py', '__init__'];
     const assertion = 'assert offloaded_block_size_int % gpu_block_size == 0';

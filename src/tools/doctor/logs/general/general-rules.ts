@@ -169,6 +169,10 @@ export const GENERAL_RULES: readonly LogRule[] = [
       if (/\.py", line \d{1,7}, in \w/.test(line.text)) found.addFrame(line);
     }),
   ),
+  // vLLM's scheduler as a connector reports a transfer as finished: `KeyError: 'cmpl-1'`, later `assert req_id in self.requests`.
+  rule(', in _update_from_kv_xfer_finish', (line, found) => {
+    if (line.text.includes('.py", line ')) found.addFrame(line);
+  }),
   // vLLM Ascend: "Failed to transfer KV cache for request cmpl-1: operands could not be broadcast together with shape(32,) (0,)", and its traceback.
   rule('Failed to transfer KV cache for request ', (line, found) => {
     const sentence = /for request \S{1,200}: (.{1,240})/.exec(line.text)?.[1];
@@ -253,6 +257,8 @@ function isPassedOver(text: string): boolean {
 /** From the name of the exception on: "torch.OutOfMemoryError: CUDA out of memory. …". */
 function sentenceFrom(text: string, needle: string): string {
   const at = text.lastIndexOf(needle);
+  // The bracket in front of it closes the place of the line.
+  if (needle.startsWith('] ')) return text.slice(at + 2);
   const name = /[\w.]*$/.exec(text.slice(Math.max(0, at - 60), at))?.[0] ?? '';
   return text.slice(at - name.length);
 }

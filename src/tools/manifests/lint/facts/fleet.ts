@@ -84,8 +84,10 @@ export function readFleets(
   }
   const together = readViews(files, material.kustomizations, working);
   const groupsOf = together.flatMap((view) => withOwnRouters(view.flatMap(({ launches }) => launches)));
-  for (const [index, launches] of groupsOf.entries())
-    for (const launch of launches) add(groups, `view ${index}/${namespaceOf(launch)}`, [launch]);
+  for (const [index, launches] of groupsOf.entries()) {
+    const namespaceIn = namespacesIn(launches);
+    for (const launch of launches) add(groups, `view ${index}/${namespaceIn(launch)}`, [launch]);
+  }
   for (const [number, { file, views, sets, isWhole, isScript }] of overlays.programs.entries()) {
     const addOwn = (key: string, launch: Launch): void => {
       const full = `overlay ${number}/${key}`;
@@ -93,6 +95,7 @@ export function readFleets(
       add(groups, full, [launch]);
     };
     for (const [index, view] of views.flatMap(withOwnRouters).entries()) {
+      const namespaceIn = namespacesIn(view);
       const isHalf = isWhole && hasWorker({ launches: view }) && !hasRouting({ launches: view });
       const router = isHalf ? routerOf(file, files, working) : undefined;
       for (const launch of [...view, ...(router?.launches ?? [])])
@@ -100,7 +103,7 @@ export function readFleets(
           launch.site?.kind === 'DynamoGraphDeployment'
             ? graphOf(launch.site, graphs)
             : // The values of a picker's chart say of no namespace.
-              `${index}/${router === undefined ? namespaceOf(launch) : ''}`,
+              `${index}/${router === undefined ? namespaceIn(launch) : ''}`,
           launch,
         );
     }
@@ -137,6 +140,17 @@ function graphOf(site: PodSite, graphs: Map<YAMLMap, number>): string {
   const graph = graphs.get(site.object) ?? graphs.size;
   graphs.set(site.object, graph);
   return `graph ${graph}/${site.dynamoNamespace ?? ''}`;
+}
+
+/**
+ * Where the programs of one deployment run. Values of a chart and a picker's configuration do not say it: they are meant for the workers beside
+ * them, where these are in one namespace.
+ */
+function namespacesIn(launches: readonly Launch[]): (launch: Launch) => string {
+  const saysNothing = ({ site, namespace }: Launch): boolean => site === undefined && namespace === undefined;
+  const [only, ...more] = new Set(launches.filter((one) => !saysNothing(one)).map(namespaceOf));
+  return (launch) =>
+    only !== undefined && more.length === 0 && saysNothing(launch) ? only : namespaceOf(launch);
 }
 
 function namespaceOf(launch: Launch): string {

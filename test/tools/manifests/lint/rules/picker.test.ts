@@ -109,6 +109,38 @@ describe("the sockets of llm-d's picker", () => {
   });
 });
 
+describe("a picker's configuration without a namespace", () => {
+  const config = (name: string): string => `kind: ConfigMap
+metadata: {name: ${name}}
+data:
+  c.yaml: |
+    kind: EndpointPickerConfig
+    plugins:
+    - type: precise-prefix-cache-producer
+      parameters: {tokenProcessorConfig: {blockSize: 64}}
+    schedulingProfiles:
+    - {name: default, plugins: [{pluginRef: precise-prefix-cache-producer}]}
+`;
+  const workerIn = (namespace: string): string =>
+    worker(events('tcp://*:5556')).replace(
+      '{name: vllm}',
+      `{name: vllm-${namespace}, namespace: ${namespace}}`,
+    );
+  const rules = (files: Readonly<Record<string, string>>): readonly string[] =>
+    inspect(files).findings.map(({ ruleId }) => ruleId);
+
+  it('is meant for the workers beside it, where these are in one namespace', () => {
+    expect(rules({ 'epp.yaml': config('epp'), 'vllm.yaml': workerIn('inference') })).toContain(
+      'block-size-mismatch',
+    );
+  });
+
+  it('is compared with none where they are in several', () => {
+    const workers = workerIn('a') + workerIn('b');
+    expect(rules({ 'epp.yaml': config('epp'), 'vllm.yaml': workers })).not.toContain('block-size-mismatch');
+  });
+});
+
 describe("a worker that publishes nothing before llm-d's picker", () => {
   it('learns the address at which this picker listens, and gets no fix that would not work', () => {
     const files = { 'a.yaml': picker({ tag: 'v0.3.2' }) + worker('') };

@@ -108,7 +108,7 @@ function unseenSizes(frontend: FrontendFacts, workers: readonly UnseenWorker[]):
       severity: ownNumber && (isTrtllm || decides === 'variable') ? 'warning' : 'note',
       message: `${nameOf(launch)} routes by KV cache and has no block size; ${namesOf(concerned)} ${first.unseen.says}`,
       consequence: unseenConsequence(frontend, first),
-      advice: unseenAdvice(first),
+      advice: unseenAdvice(first, decides),
       unseenFile: first.unseen.path,
       related: concerned.slice(0, MAX_RELATED).map(({ launch: worker, unseen }) => ({
         span: unseen.span,
@@ -131,17 +131,21 @@ function unseenConsequence({ launch, decides }: FrontendFacts, { card }: UnseenW
   }
 }
 
-function unseenAdvice({ launch, unseen: { path } }: UnseenWorker): string {
+function unseenAdvice({ launch, unseen: { path } }: UnseenWorker, decides: FrontendFacts['decides']): string {
   const isTrtllm = launch.backend === TRTLLM.word;
   const setting = isTrtllm
     ? `kv_cache_config.tokens_per_block (${TRTLLM_DEFAULT_TOKENS} where it is absent)`
     : 'the block size';
-  const flag = isTrtllm ? ', and --kv-block-size of dynamo.trtllm' : '';
+  // Where the card decides, the frontend's variable changes nothing.
+  const places = [
+    ...(decides === 'card' ? [] : ['DYN_KV_CACHE_BLOCK_SIZE of the frontend']),
+    ...(isTrtllm ? ['--kv-block-size of dynamo.trtllm'] : []),
+  ].join(', and ');
   const look =
     path === undefined
       ? `Find out the worker's block size`
       : `Look at ${setting} in ${path}, or have lint read it (--with FILE)`;
-  return `${look}; DYN_KV_CACHE_BLOCK_SIZE of the frontend${flag} must be that number. kv-accord doctor shows the sizes of a running deployment, and kv-accord exec starts the frontend with the number that sidecars read from the engines.`;
+  return `${look}; ${places} must be that number. kv-accord doctor shows the sizes of a running deployment, and kv-accord exec starts the frontend with the number that sidecars read from the engines.`;
 }
 
 /** Whether TensorRT-LLM's number is written nowhere: two programs that happen to have the same default. */

@@ -197,6 +197,12 @@ const LOGS: readonly PublicLog[] = [
   { name: 'sglang-lmcache-no-indices', first: 'cache_memory_missing', cure: 'mem-fraction-static' },
   { name: 'vllm-without-nixl', first: 'library_missing', cure: 'pip install nixl' },
   { name: 'sglang-without-mooncake', first: 'library_missing', cure: 'mooncake-transfer-engine' },
+  {
+    name: 'vllm-omni-connector-without-mooncake',
+    first: 'library_missing',
+    cure: 'mooncake-transfer-engine',
+  },
+  { name: 'healthy-vllm-omni-optional-connectors', first: 'unknown' },
   { name: 'vllm-lmcache-other-build', first: 'library_missing', cure: 'lmcache' },
   { name: 'vllm-lmcache-module-renamed', first: 'library_missing', cure: 'version that this engine' },
   { name: 'dynamo-prefill-of-other-release', first: 'library_missing', cure: 'released together' },

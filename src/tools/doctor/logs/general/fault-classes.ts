@@ -43,6 +43,13 @@ const LIBRARY: readonly FaultClass[] = [
     signal: 'library_missing',
     pattern: new RegExp(`\\b(?:${LIBRARIES})\\b[\\w ]{0,40}(?:is|are) not (?:available|installed)`),
   },
+  // The whole text of an exception: "Mooncake not available", "lmcache could not be imported: …".
+  {
+    signal: 'library_missing',
+    pattern: new RegExp(
+      `^(?:The )?['"\`]?(?:${LIBRARIES}|yuanrong|[Dd]atasystem)(?:[ -](?:transfer|engine|store|library|package|module)){0,2}['"\`]? (?:(?:could|can) ?not be (?:imported|loaded|found)|(?:is |was |are )?(?:not |un)(?:available|installed|found))\\b`,
+    ),
+  },
   {
     signal: 'library_missing',
     pattern: new RegExp(`Please install (?:the )?(?:${LIBRARIES})\\b`, 'i'),

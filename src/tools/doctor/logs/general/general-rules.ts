@@ -198,6 +198,14 @@ export const GENERAL_RULES: readonly LogRule[] = [
       about: 'issubclass(connector_cls',
     }),
   ),
+  // A factory of connectors that passes the exception on: "Failed to create connector MooncakeTransferEngineConnector: Mooncake not available".
+  rule('Failed to create connector ', (line, found) => {
+    const sentence = /Failed to create connector [\w.'"]{1,120}: (.{1,400})/.exec(line.text)?.[1];
+    if (sentence === undefined || hasException(line.text)) return;
+    const fault = faultOf(sentence) ?? refusalOf(sentence);
+    add(line, found, fault, 'Failed to create connector');
+    found.addError(line, { sentence, about: 'Failed to create connector', isNamed: fault !== undefined });
+  }),
   // KVBM: its leader pings workers once a second until all have answered; a few are usual.
   rule('ZmqActiveMessageLeader: Ping timed out', (line, found) =>
     found.addSignal('offload_failed', line, { value: 'KVBM is not reached', about: 'Ping timed out' }),

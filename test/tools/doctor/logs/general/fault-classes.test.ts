@@ -12,6 +12,8 @@ describe('the class of an error', () => {
       'cache_memory_missing',
     ],
     ["No module named 'nixl._api'", 'library_missing'],
+    ['Mooncake not available', 'library_missing'],
+    ['mooncake could not be imported: libcudart.so.12', 'library_missing'],
     ["cannot import name 'KVConnectorBase_V2' from 'vllm.distributed.kv_transfer'", 'library_missing'],
     ["'nixl_agent' object has no attribute 'prep_xfer'", 'library_missing'],
     ['Unsupported connector type: FooConnector', 'library_missing'],
@@ -27,6 +29,7 @@ describe('the class of an error', () => {
 
   it.each([
     "No module named 'requests'",
+    'Block of Mooncake not available',
     "'NoneType' object has no attribute 'get'",
     'batch_size must be positive',
     "This model's maximum context length is 4096 tokens.",

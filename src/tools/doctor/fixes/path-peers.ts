@@ -60,3 +60,18 @@ export function startBackend(library: string | undefined): PathCure {
     ],
   };
 }
+
+/** MoRI: each queue pair holds so many writes that are not done, and no more are taken in after a short wait. */
+export function deeperQueue(isSglang: boolean): PathCure {
+  const setting = 'MORI_IO_QP_MAX_SEND_WR=16384 MORI_IO_QP_MAX_CQE=32768 MORI_IO_SQ_BACKOFF_TIMEOUT_US=50000';
+  const pairs = isSglang ? 'SGLANG_MORI_QP_PER_TRANSFER=4' : 'qp_per_transfer in kv_connector_extra_config';
+  return {
+    says: `Give MoRI a deeper send queue and a longer wait on both engines (${setting}), more queue pairs (${pairs}), and let fewer requests run at a time`,
+    why: 'Each write of a block takes a place in the send queue of the network card until it is done. MoRI waits a few milliseconds for a free one, and then gives the transfer up, with its request. Long prompts in small blocks and many requests at a time fill it; where few requests do, the card does not finish its writes: see its port and its counters of retries.',
+    commands: [
+      environmentOf('each engine', setting),
+      ...(isSglang ? [environmentOf('each engine', pairs)] : []),
+      'kubectl exec POD -- sh -c "ibv_devinfo -v | grep -E \'hca_id|max_qp_wr|max_cqe|state\'"    # what the card has at most',
+    ],
+  };
+}

@@ -2,7 +2,14 @@ import type { SeenPathFault } from '../logs/general/path-faults.js';
 import type { TransferLibrary } from '../logs/general/transfer-libraries.js';
 import { environmentOf } from './lines.js';
 import { cardsOf, isOfMooncake, isOfUcx, type PathCure } from './path-machine.js';
-import { ASCEND_PROTOCOL, closedByPeer, RESTART_STUCK, SAME_AGENTS, startBackend } from './path-peers.js';
+import {
+  ASCEND_PROTOCOL,
+  closedByPeer,
+  deeperQueue,
+  RESTART_STUCK,
+  SAME_AGENTS,
+  startBackend,
+} from './path-peers.js';
 
 const RESTARTS = 'kubectl get pods -o wide    # restarts, and the nodes of both';
 
@@ -21,6 +28,8 @@ export function reachPeer(fault: SeenPathFault, isSglang: boolean, isOfNpus = fa
       return [NPU_LINKS];
     case 'name_unresolved':
       return [nameThatResolves(library)];
+    case 'send_queue':
+      return [deeperQueue(isSglang)];
     case 'too_slow':
       return [longerLimit(library)];
     case 'poisoned':

@@ -121,7 +121,8 @@ const WORDS: Readonly<Record<PathFaultId, readonly string[]>> = {
   agent_refused: ['NIXL_ERR_', 'nixl[A-Za-z]*Error'],
   context_stuck: ['waiting for context KV cache transfer', 'scheduled 0 context'],
   name_unresolved: ['getaddrinfo', 'service not known', 'name resolution', 'resolve', 'Host not found'],
-  too_slow: ['Transfer timeout', 'waiting for CQ', 'SQ full'],
+  too_slow: ['Transfer timeout', 'waiting for CQ'],
+  send_queue: ['SQ full', 'SQ request exceeds'],
   poisoned: ['buffer pool poisoned'],
   peer_gone: [
     'REMOTE_DISCONNECT|nixlRemoteDisconnect',

@@ -27,6 +27,7 @@ export type PathFaultId =
   | 'agent_refused'
   | 'context_stuck'
   | 'name_unresolved'
+  | 'send_queue'
   | 'too_slow'
   | 'poisoned'
   | 'peer_gone'
@@ -197,6 +198,12 @@ const PATH_FAULTS: readonly PathFault[] = [
     pattern:
       /getaddrinfo|Name or service not known|Temporary failure in name resolution|Failed to resolve|Host not found|Unable to resolve/i,
   },
+  // MoRI: "SQ full (batch): ep=0 depth=4351 requested=1 max=4351"; other programs have queues of this name too, without its numbers.
+  {
+    id: 'send_queue',
+    says: 'the send queue of the network card is full',
+    pattern: /\bSQ (?:full|request exceeds capacity)\b.{0,60}\b(?:ep=\d|depth=\d).{0,60}\bmax=\d/,
+  },
   {
     id: 'too_slow',
     says: 'a transfer does not end within its time limit',
@@ -237,7 +244,13 @@ const PLAIN: readonly PathFaultId[] = ['prefill_silent', 'backend_unready', 'bac
 
 /** Faults whose words name their library. */
 const OF_NPUS: readonly PathFaultId[] = ['npu_connection', 'npu_transfer'];
-const NAMED: readonly PathFaultId[] = [...OF_NPUS, 'gpu_queues', 'agent_refused', 'context_stuck'];
+const NAMED: readonly PathFaultId[] = [
+  ...OF_NPUS,
+  'send_queue',
+  'gpu_queues',
+  'agent_refused',
+  'context_stuck',
+];
 /** Faults of one network card, which their lines name. */
 const OF_CARD: readonly PathFaultId[] = ['gpu_queues', 'queues', 'port_down'];
 

@@ -16,7 +16,7 @@ const SIGNS: readonly (readonly [TransferLibrary, RegExp])[] = [
     'Ascend',
     /ascend_|adxl|hixl|\bHccl|\bHCCL|aclrt|E[1Z]9999|\[GE\]|transfer_executor|slice_dispatcher|local_copy_engine|status: [15]039\d\d/i,
   ],
-  ['MoRI', /\bmori\b|MORI_|RegisterRdmaMemoryRegion|ProcessOneCqe|MoRIIO/i],
+  ['MoRI', /\bmori\b|MORI_|RegisterRdmaMemoryRegion|ProcessOneCqe|MoRIIO|\bSQ full\b/i],
   [
     'libfabric',
     /libfabric|\bfi_\w+|\bEFA\b|(?:efa|cxi)_\w+\.cpp|(?:Efa|Cxi)Transport|rail endpoints|_ep_\d+\b/i,

@@ -24,6 +24,9 @@ const PARTICULAR = [
   'cqe with error ',
   // MoRI.
   'ProcessOneCqe: [ROOT CAUSE]',
+  'SQ full (',
+  'SQ full timeout (',
+  'SQ request exceeds capacity (',
   'user-specified gid index',
   'auto-detect a valid GID',
 ] as const;

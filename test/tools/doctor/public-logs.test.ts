@@ -222,6 +222,8 @@ const LOGS: readonly PublicLog[] = [
   { name: 'sglang-hicache-prefetches', first: 'unknown' },
   { name: 'vllm-older-than-its-flags', first: 'settings_refused', cure: '--kv-events-config' },
   { name: 'vllm-nixl-endpoint-timeout', first: 'transfer_path_broken', cure: 'UCX_NET_DEVICES' },
+  { name: 'ucx-memory-without-handle', first: 'transfer_path_broken', cure: 'expandable_segments' },
+  { name: 'healthy-ucx-debug-handle', first: 'unknown' },
   { name: 'mori-send-queue-full', first: 'transfer_path_broken', cure: 'MORI_IO_QP_MAX_SEND_WR' },
   { name: 'healthy-io-uring-queue-full', first: 'unknown' },
   { name: 'vllm-nixl-locked-memory', first: 'transfer_path_broken', cure: 'IPC_LOCK' },

@@ -37,6 +37,8 @@ export function repairMachine(fault: SeenPathFault, isSglang: boolean): readonly
   switch (id) {
     case 'gpu_memory_unknown':
       return [UCX_WITH_CUDA];
+    case 'gpu_export':
+      return [exportable(library)];
     case 'fabric_handles':
     case 'gpu_mapping':
       return id === 'fabric_handles' ? [FABRIC_HANDLES] : [COMMON_IPC];
@@ -91,6 +93,20 @@ const COMMON_IPC: PathCure = {
     environmentOf('each engine', 'UCX_TLS=^cuda_ipc', 'or UCX_CUDA_IPC_ENABLE_MNNVL=n'),
   ],
 };
+
+/** The engine's own memory: what the two processes see of each other has no say. */
+function exportable(library: TransferLibrary | undefined): PathCure {
+  const isUcx = isOfUcx(library);
+  return {
+    says: `Keep the KV cache in memory that cudaMalloc gave (PYTORCH_CUDA_ALLOC_CONF without expandable_segments:True and without backend:cudaMallocAsync, no sleep mode or memory saver)${isUcx ? ', or switch the direct path off: UCX_TLS=^cuda_ipc' : ''}`,
+    why: `CUDA gives a handle of the old kind only for memory of cudaMalloc. Memory of a pool, memory that is mapped in pieces, and managed memory have none. The process that owns the memory fails, so that a common IPC namespace changes nothing.${isUcx ? ' A newer UCX shares memory of pools and of pieces in another way.' : ''}`,
+    commands: [
+      'kubectl exec POD -- sh -c "env | grep -E \'ALLOC_CONF|UCX_TLS\'"    # neither expandable_segments:True nor cudaMallocAsync',
+      environmentOf('each engine', 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False', 'where it was set'),
+      ...(isUcx ? [environmentOf('each engine', 'UCX_TLS=^cuda_ipc', 'where it stays')] : []),
+    ],
+  };
+}
 
 const PATH_FOR_GPU_MEMORY: PathCure = {
   says: 'Give both engines a path that takes GPU memory: RDMA (--disaggregation-ib-device mlx5_0), NIXL (--disaggregation-transfer-backend nixl), or a build of Mooncake with CUDA for TCP',

@@ -106,6 +106,7 @@ const WORDS: Readonly<Record<PathFaultId, readonly string[]>> = {
   gpu_queues: ['gdaki', 'mlx5dv_'],
   queues: ['mlx5dv_', 'create_(cq|qp)'],
   port_down: ['port error', 'catastrophic error'],
+  gpu_export: ['IpcGetMemHandle'],
   gpu_mapping: [
     'IpcOpenMemHandle',
     'ShareableHandle',

@@ -21,6 +21,7 @@ export type PathFaultId =
   | 'gpu_queues'
   | 'queues'
   | 'port_down'
+  | 'gpu_export'
   | 'gpu_mapping'
   | 'tcp_gpu_memory'
   | 'tcp_closed'
@@ -164,6 +165,13 @@ const PATH_FAULTS: readonly PathFault[] = [
     says: 'the ports of the two network cards do not fit: GID, MTU or subnet',
     pattern:
       /Failed to modify QP(?:\[| )|Failed to modify \w{2,12} QP to|error modifying (?:QP|DCT) to|ibv_modify_qp|ibv_create_ah\(|check mtu, ?gid|local length error|remote invalid request error|Failed to set path MTU/i,
+  },
+  // The owner's side, before any other process maps it: "cuda_ipc_md.c:219  UCX  ERROR cuIpcGetMemHandle(legacy_handle, …) failed: invalid argument".
+  {
+    id: 'gpu_export',
+    isCommon: true,
+    says: 'the memory of a GPU has no handle by which another process could map it',
+    pattern: /(?:cu(?:da)?|hip)IpcGetMemHandle/,
   },
   {
     id: 'gpu_mapping',

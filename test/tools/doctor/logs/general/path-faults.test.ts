@@ -84,6 +84,14 @@ describe('what fails below a transfer', () => {
     ],
     ['Failed to connect to target: 10.0.0.7:25482, status: 103900', 'peer_gone'],
     ['Transfer timeout to: 10.0.0.7:20064', 'too_slow'],
+    [
+      'cuda_ipc_md.c:219  UCX  ERROR cuIpcGetMemHandle(legacy_handle, (CUdeviceptr)addr) failed: invalid argument',
+      'gpu_export',
+    ],
+    [
+      'cuda_ipc_cache.c:173  UCX  ERROR cuIpcOpenMemHandle(mapped_addr) failed: invalid device context',
+      'gpu_mapping',
+    ],
     ['SQ full (batch): ep=0 depth=4351 requested=1 max=4351', 'send_queue'],
     ['SQ full timeout (notify): ep=0 depth=4351 max=4351 after 100000 yields', 'send_queue'],
     ['SQ request exceeds capacity (batch): ep=1 requested=9000 max=4351', 'send_queue'],
@@ -105,6 +113,7 @@ describe('what fails below a transfer', () => {
     'getaddrinfo failed: Name or service not known',
     'Failed to connect to remote host',
     'cuMemCreate failed: CUDA_ERROR_NOT_PERMITTED',
+    'cudaIpcGetMemHandle failed: invalid argument',
     'io_uring: SQ full (256 entries), submitting',
   ])('is not in %j of any other program', (sentence) => {
     expect(pathFaultIn(sentence)).toBeUndefined();

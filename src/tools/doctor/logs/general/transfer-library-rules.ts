@@ -24,7 +24,8 @@ const PARTICULAR = [
   'cqe with error ',
   // MoRI.
   'ProcessOneCqe: [ROOT CAUSE]',
-  'SQ full (',
+  'SQ full (batch',
+  'SQ full (notify',
   'SQ full timeout (',
   'SQ request exceeds capacity (',
   'user-specified gid index',

@@ -8,7 +8,15 @@ import { clueFor } from './clues.js';
 /** Faults that a program states of itself in so many words: nothing else can be the reason. */
 const STATED = /switched (?:itself|its store) off|at a time than its buffer|GPUDirect Storage refuses/;
 /** Faults that heal by themselves as a rule where they come once, or whose sentence is not of a release. */
-const PASSING = /does not resolve|know the disk of this client|out of step|has closed the connection/;
+const PASSING =
+  /does not resolve|know the disk of this client|out of step|has closed the connection|no answer in time/;
+/** A wait that is over in a moment where it comes once or twice. */
+const WAITS = /buffer_size\) is full|for the blocks of its peers/;
+/** What follows of faults that do not only cost hits. */
+const FOLLOWS: readonly (readonly [fault: RegExp, follows: string])[] = [
+  [/LMCache's lookup /, 'every prompt counts as not cached'],
+  [WAITS, 'requests wait until there is room'],
+];
 /** Lines from which on a fault does not pass. */
 const LASTING = 3;
 /** Faults that are named; further ones are in the lines. */
@@ -23,10 +31,11 @@ export const offloadFailed: Cause = {
     const failed = measurements.signal('offload_failed');
     if (failed === undefined) return undefined;
     const faults = namedOf([...failed.values.keys()].sort());
+    if (failed.count < LASTING && faults.every((fault) => WAITS.test(fault))) return undefined;
     const isStated = faults.some((fault) => STATED.test(fault));
     const isPassing = failed.count < LASTING && faults.every((fault) => PASSING.test(fault));
     return {
-      headline: `${capital(faults.slice(0, MAX_NAMED).join(', ')) || 'The cache behind the engine fails'}: prompts that it should have are computed again, or fail`,
+      headline: `${capital(faults.slice(0, MAX_NAMED).join(', ')) || 'The cache behind the engine fails'}: ${followsOf(faults)}`,
       explanation:
         'A cache behind the engine keeps what the GPU drops. Where it has no room, blocks are not stored; where the load gets fewer than the lookup named, they were evicted in between, one of several ranks lacks them, or the storage fails. Hits that it counts are higher then than what was really reused.',
       cluesFor: [
@@ -43,6 +52,12 @@ export const offloadFailed: Cause = {
     };
   },
 };
+
+function followsOf(faults: readonly string[]): string {
+  const [, follows = 'prompts that it should have are computed again, or fail'] =
+    FOLLOWS.find(([pattern]) => faults.some((fault) => pattern.test(fault))) ?? [];
+  return follows;
+}
 
 /** Without those that only follow from another: what answers too late is there, and what has no address is not reached. */
 function namedOf(faults: readonly string[]): readonly string[] {

@@ -14,6 +14,7 @@ import {
   storeOnAgain,
   usableDevice,
 } from './cache-stores.js';
+import { answerLookups, largerTransferBuffer } from './lmcache-waits.js';
 import {
   clientsReachEachOther,
   diskInTime,
@@ -56,6 +57,8 @@ const REPAIRS: readonly (readonly [fault: RegExp, repair: Repair])[] = [
   [/no leading master/, masterThatLeads],
   [/^Mooncake answers too late/, masterInTime],
   [/answers too late/, askStore],
+  [/LMCache's lookup /, answerLookups],
+  [/LMCache's transfer buffer/, largerTransferBuffer],
   [/runs without its storage/, readReason],
   [/no adapter for the URL/, fittingUrl],
   [/ends each connection/, speakTls],

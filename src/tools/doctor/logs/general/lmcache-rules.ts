@@ -59,12 +59,51 @@ export const LMCACHE_RULES: readonly LogRule[] = [
   fault('GDS allocation failed after', 'LMCache has no room in its GDS buffer'),
   fault('GDS batched allocation failed after', 'LMCache has no room in its GDS buffer'),
   fault('consider increasing the `nixl_buffer_size`', 'LMCache has no room in its NIXL buffer'),
+  // The receiving engine's loop, 0.3.0 to now, each 10 ms; LMCache-Ascend ends it after some seconds.
+  rule('Failed to allocate memory object, retrying', (line, found) =>
+    found.addSignal('offload_failed', line, { value: fullBufferOf(line.text), about: 'retrying' }),
+  ),
+  rule('Memory allocation timed out after ', (line, found) => {
+    if (!line.text.includes('LMCache')) return;
+    const value = `${transferBufferOf(line.text)} had no room in time`;
+    found.addSignal('offload_failed', line, { value, about: 'Memory allocation timed out' });
+  }),
+  // The scheduler's client of the lookup server in each worker. A retry before the last may still get its answer.
+  ...['Failed to receive from rank ', 'Timeout occurred for rank ', 'ZMQ error for rank '].map((needle) =>
+    rule(needle, (line, found) => {
+      const value = unansweredLookupOf(line.text);
+      if (value !== undefined) found.addSignal('offload_failed', line, { value, about: needle });
+    }),
+  ),
   fault('Local cpu memory under pressure so choosing', 'LMCache has no room'),
   fault('Failed to allocate huge pages', 'LMCache has no huge pages'),
   fault('Max retry count reached for lookup_id', 'LMCache does not reach its peers'),
   fault('Failed to ensure peer connection for lookup_id', 'LMCache does not reach its peers'),
   fault('returned error for batched P2P lookup', 'LMCache does not reach its peers'),
 ];
+
+/** Where a receiving engine waits for room: of a peer's blocks in its own memory, else in the buffer of transfers, by the setting of that version. */
+function fullBufferOf(text: string): string {
+  return /\bp2p_/.test(text)
+    ? 'LMCache has no room for the blocks of its peers'
+    : `${transferBufferOf(text)} is full`;
+}
+
+function transferBufferOf(text: string): string {
+  return `LMCache's transfer buffer (${/\bnixl_/.test(text) ? 'nixl' : 'pd'}_buffer_size)`;
+}
+
+/** "Timeout occurred for rank 0, recreating all sockets. Error: …" of later versions passes; without that the socket is of no use any more. */
+function unansweredLookupOf(text: string): string | undefined {
+  const [, rank] =
+    /(?:Failed to receive from rank (?=\d{1,5} after \d{1,3} retries)|(?:Timeout occurred|ZMQ error) for rank )(\d{1,5})/.exec(
+      text,
+    ) ?? [];
+  if (rank === undefined || !text.includes('LMCache')) return undefined;
+  if (text.includes('accomplished in current state') && !text.includes('recreating'))
+    return `LMCache's lookup of rank ${rank} is stuck after a time-out`;
+  return `LMCache's lookup gets no answer ${text.includes('recreating') ? 'in time ' : ''}from rank ${rank}`;
+}
 
 function remote(needle: string): LogRule {
   return rule(needle, (line, found) =>

@@ -9,6 +9,18 @@ const faultsOf = async (line: string): Promise<readonly string[]> => {
 describe('a line of a cache behind an engine', () => {
   it.each([
     [
+      'LMCache ERROR: Timeout occurred for rank 3, recreating all sockets. Error: Resource temporarily unavailable (zmq_transport.py:121:x)',
+      "LMCache's lookup gets no answer in time from rank 3",
+    ],
+    [
+      'LMCache ERROR: Memory allocation timed out after 30.0s (utils.py:70:lmcache.v1.storage_backend.pd_utils)',
+      "LMCache's transfer buffer (pd_buffer_size) had no room in time",
+    ],
+    [
+      'LMCache WARNING: Failed to allocate memory object, retrying... (p2p_backend.py:400:lmcache.v1.storage_backend.p2p_backend)',
+      'LMCache has no room for the blocks of its peers',
+    ],
+    [
       '[2025-05-15 15:48:41.233] [infini] [error] [libinfinistore.cpp:910] Please register memory first',
       'InfiniStore does not have the memory of the engine registered',
     ],

@@ -137,6 +137,8 @@ const LOGS: readonly PublicLog[] = [
   { name: 'lmcache-disk-folder-gone', first: 'offload_failed', cure: 'LMCACHE_LOCAL_DISK' },
   { name: 'lmcache-disk-file-gone', first: 'offload_failed', cure: 'LMCACHE_LOCAL_DISK' },
   { name: 'healthy-lmcache-local-disk', first: 'unknown' },
+  { name: 'lmcache-lookup-of-another-engine', first: 'offload_failed', cure: 'an lmcache_rpc_port each' },
+  { name: 'lmcache-decode-loads', first: 'unknown' },
   { name: 'lmcache-listed-and-not-retrieved', first: 'offload_failed', cure: 'LMCACHE_REMOTE_URL' },
   { name: 'healthy-lmcache-retrieves', first: 'unknown' },
   { name: 'mooncake-store-registers-no-memory', first: 'transfer_path_broken', cure: 'max_mr_size' },

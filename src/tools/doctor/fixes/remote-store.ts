@@ -70,8 +70,8 @@ export function keepWhatIsListed(fault: string): ProposedFix {
   return {
     says: isMooncake
       ? 'Restart the store clients that the master lists and that are gone, then the master where it still lists their keys, check that all ranks of the engine reach the same storage, and with evictions in its log give Mooncake a larger global_segment_size (MOONCAKE_GLOBAL_SEGMENT_SIZE)'
-      : 'Find the store that lists blocks and does not give them (local CPU, disk, or the one behind LMCACHE_REMOTE_URL), restart it and the engines, and check that all ranks of the engine reach the same storage; more LMCACHE_MAX_LOCAL_CPU_SIZE=GB only where lines speak of evictions',
-    why: 'A lookup asks for names alone. What a client that has gone held, what one of several ranks never stored, and what was evicted between lookup and load is listed and does not come: the prompt is computed again, and hits that were counted did not happen.',
+      : 'Find the store that lists blocks and does not give them (local CPU, disk, or the one behind LMCACHE_REMOTE_URL), restart it and the engines, and check that all ranks of the engine reach the same storage; engines on one host need an lmcache_rpc_port each (kv_connector_extra_config); more LMCACHE_MAX_LOCAL_CPU_SIZE=GB only where lines speak of evictions',
+    why: `A lookup asks for names alone.${isMooncake ? '' : ' Engines on one host with the same lmcache_rpc_port share a socket below /tmp, and the other one answers the lookup of what it has itself: nothing comes then, and without a wait.'} What a client that has gone held, what one of several ranks never stored, and what was evicted between lookup and load is listed and does not come: the prompt is computed again, and hits that were counted did not happen.`,
     disturbs: 'one_worker_at_a_time',
     files: [],
     commands: [

@@ -65,6 +65,8 @@ export interface RoomFacts {
   /** vLLM: what is left for the cache where that is less than nothing. */
   readonly missingGib?: string | undefined;
   readonly isOnCpu?: boolean | undefined;
+  /** vLLM: what turned its hybrid KV cache manager off: `the KV connector`, `KV events`. */
+  readonly hybridOffBy?: string | undefined;
   /** What an engine takes memory for, by the place of a traceback. */
   readonly taking?: 'graphs' | 'cache' | undefined;
 }

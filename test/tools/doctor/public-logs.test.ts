@@ -188,6 +188,12 @@ const LOGS: readonly PublicLog[] = [
   { name: 'vllm-full-with-queue', first: 'cache_churn' },
   { name: 'vllm-0.6-multimodal', first: 'events_off', cure: 'prefix caching' },
   { name: 'vllm-no-room-for-longest', first: 'cache_memory_missing', cure: '--max-model-len 62336' },
+  {
+    name: 'vllm-connector-without-hybrid-cache',
+    first: 'cache_memory_missing',
+    cure: '--no-disable-hybrid-kv-cache-manager',
+  },
+  { name: 'vllm-hybrid-cache-off-and-room', first: 'unknown' },
   { name: 'vllm-gpu-of-another', first: 'cache_memory_missing', cure: '--gpu-memory-utilization 0.13' },
   { name: 'sglang-no-room', first: 'cache_memory_missing', cure: 'mem-fraction-static' },
   { name: 'trtllm-no-room-for-cache', first: 'cache_memory_missing', cure: 'free_gpu_memory_fraction' },

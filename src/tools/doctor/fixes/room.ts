@@ -77,6 +77,8 @@ function shorterLongest(fault: string): Way {
       ],
     };
   }
+  const [, hybridOffBy] = /, as (.+) turned the hybrid KV cache manager off/.exec(fault) ?? [];
+  if (hybridOffBy !== undefined) return hybridOn(hybridOffBy, value);
   return {
     says: `Start the engine with --max-model-len ${value}${most === undefined ? ', as long as prompts and answers really are' : ' or less, which fits'}, or give it what it lacks${lacks === undefined ? '' : ` (${lacks} GiB on each GPU)`}: a larger --gpu-memory-utilization, or --tensor-parallel-size over more GPUs`,
     why: `One sequence of the longest length has to fit into what weights, activations and CUDA graphs leave. A shorter longest sequence costs nothing where none comes near it; a cache of 8 bits needs half.${fits === undefined && most !== undefined ? ' The length is in proportion to the two sizes: with layers that have a window less may fit.' : ''}`,
@@ -88,6 +90,19 @@ function shorterLongest(fault: string): Way {
         'half of the bytes per token, where model and GPU allow it',
       ),
     ],
+  };
+}
+
+/** A hybrid model whose layers with a window or a state get caches as large as those with full attention. */
+function hybridOn(turnedOffBy: string, length: string): Way {
+  const isEvents = turnedOffBy === 'KV events';
+  const beside = isEvents
+    ? 'in a later vLLM, which takes it beside KV events'
+    : `and a connector that supports it (a subclass of SupportsHMA, with LMCache LMCacheMPConnector), in a later vLLM where this one has none`;
+  return {
+    says: `Start the engine with --no-disable-hybrid-kv-cache-manager ${beside}; until then --max-model-len ${length}${/\d/.test(length) ? ' or less' : ''}, or without ${isEvents ? '--kv-events-config' : '--kv-transfer-config'}`,
+    why: 'With that manager a layer with a sliding window or a state keeps a small part of a long sequence. Without it each of them gets a cache as large as one with full attention, and the model needs several times the memory.',
+    commands: [argumentsOf('vLLM', '--no-disable-hybrid-kv-cache-manager')],
   };
 }
 

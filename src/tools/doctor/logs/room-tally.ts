@@ -18,6 +18,7 @@ export class RoomTally {
   #facts: RoomFacts = {};
   #factsLine = Number.NEGATIVE_INFINITY;
   #isOnCpu = false;
+  #hybridOffBy: string | undefined;
 
   constructor(count: (line: LogLine, details: SignalDetails) => void) {
     this.#count = count;
@@ -40,6 +41,7 @@ export class RoomTally {
   /** Of several numbers the first counts, which is that of the first batch and rank; of several places the last. */
   addFacts({ lineNumber }: LogLine, facts: RoomFacts): void {
     if (facts.isOnCpu === true) this.#isOnCpu = true;
+    this.#hybridOffBy = facts.hybridOffBy ?? this.#hybridOffBy;
     const open = this.#open;
     const isLate = open !== undefined && lineNumber - open.last > NEAR_LINES;
     const isOld = open === undefined && lineNumber - this.#factsLine > BEFORE_LINES;
@@ -59,7 +61,11 @@ export class RoomTally {
     this.#open = undefined;
     if (open === undefined) return;
     const { line, details, lines } = open;
-    const value = roomValue(details.value ?? '', { ...this.#facts, isOnCpu: this.#isOnCpu });
+    const value = roomValue(details.value ?? '', {
+      ...this.#facts,
+      isOnCpu: this.#isOnCpu,
+      hybridOffBy: this.#hybridOffBy,
+    });
     this.#facts = {};
     this.#count(line, { ...details, value, count: lines });
   }

@@ -5,6 +5,24 @@ import { joined } from '../support/evidence.js';
 
 const LOGS: readonly (readonly [string, string, string, readonly string[]])[] = [
   [
+    'vLLM whose connector turned the hybrid manager off',
+    'up to 39872 tokens fit), as the KV connector LMCacheConnectorV1 turned',
+    '--no-disable-hybrid-kv-cache-manager',
+    [
+      'WARNING 05-06 10:00:00 [vllm.py:1471] Turning off hybrid kv cache manager because connector LMCacheConnectorV1 does not subclass `SupportsHMA`.',
+      "ERROR 05-06 10:00:02 [core.py:1029] ValueError: To serve at least one request with the models's max seq len (128000), (38.87 GiB KV cache is needed, which is larger than the available KV cache memory (12.11 GiB). Based on the available memory, the estimated maximum model length is 39872.",
+    ],
+  ],
+  [
+    'vLLM whose KV events turned the hybrid manager off',
+    'as KV events turned the hybrid KV cache manager off',
+    'without --kv-events-config',
+    [
+      'WARNING 05-06 10:00:00 [config.py:1297] Turning off hybrid kv cache manager because `--kv-events-config` is set.',
+      "ERROR 05-06 10:00:02 [core.py:1029] ValueError: To serve at least one request with the models's max seq len (128000), (38.87 GiB KV cache is needed, which is larger than the available KV cache memory (12.11 GiB). Based on the available memory, the estimated maximum model length is 39872.",
+    ],
+  ],
+  [
     'SGLang with a full pool of layers with a window',
     'the pool of layers with a window',
     '--swa-full-tokens-ratio',

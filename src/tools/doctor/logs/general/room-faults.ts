@@ -93,7 +93,7 @@ const CLASSES: readonly RoomClass[] = [
   {
     value: ROOM.longest,
     pattern:
-      /(?:larger|greater|bigger|more) than the (?:available KV cache memory|maximum number of tokens that can be stored in (?:the )?KV cache)/i,
+      /(?:larger|greater|bigger|more) than the (?:available KV cache memory|maximum number of tokens that can be stored in (?:the )?KV cache)|To serve at least one request with the models?'s max/i,
     numbers: longestAndRoom,
   },
   // TensorRT-LLM: "maxTokensInPagedKvCache (4096) must be large enough to process at least 1 sequence to completion (i.e. must be larger than beam_width (1) * tokensPerBlock (64) * maxBlocksPerSeq (128))".
@@ -207,7 +207,8 @@ function longestAndRoom(sentence: string): string | undefined {
   if (tokens !== undefined) return `${length} tokens, has ${tokens}; up to ${tokens} fit`;
   const needed = /([\d.]+) Gi?B KV\s+cache is needed/.exec(sentence)?.[1];
   const has = /available KV cache\s+memory \((-?[\d.]+) Gi?B\)/.exec(sentence)?.[1];
-  if (needed === undefined || has === undefined) return `${length} tokens`;
+  if (needed === undefined) return `${length} tokens`;
+  if (has === undefined) return `${length} tokens need ${needed} GiB`;
   const fits = /estimated\s+maximum model length is (\d+)/.exec(sentence)?.[1];
   return `${length} tokens need ${needed} GiB, has ${has} GiB${fits === undefined ? '' : `; up to ${fits} tokens fit`}`;
 }
@@ -237,7 +238,7 @@ function batchFault(facts: RoomFacts): string {
 
 /** A fault with what other lines of the same message, and those before it, say. */
 export function roomValue(fault: string, facts: RoomFacts): string {
-  const { component, freeGib, totalGib, missingGib, isOnCpu = false } = facts;
+  const { component, freeGib, totalGib, missingGib, isOnCpu = false, hybridOffBy } = facts;
   if (fault === ROOM.batch) return batchFault(facts);
   if (fault === ROOM.executor) {
     const free =
@@ -245,5 +246,7 @@ export function roomValue(fault: string, facts: RoomFacts): string {
     return `${fault}${component === undefined ? '' : ` for "${component}"`}${free}`;
   }
   if (fault === ROOM.nothing && missingGib !== undefined) return `${fault} (${missingGib} GiB are left)`;
+  if (hybridOffBy !== undefined && fault.startsWith(`${ROOM.longest} `) && !isOnCpu)
+    return `${fault}, as ${hybridOffBy} turned the hybrid KV cache manager off`;
   return isOnCpu ? `${fault}, on a CPU` : fault;
 }

@@ -47,6 +47,16 @@ export const ROOM_RULES: readonly LogRule[] = [
       missingGib: /Available KV cache memory: (-[\d.]{1,12})/.exec(line.text)?.[1],
     }),
   ),
+  // vLLM: "… because `--kv-transfer-config` is set", "… because connector LMCacheConnectorV1 does not subclass `SupportsHMA`"; harmless where the cache has room.
+  rule('Turning off hybrid kv cache manager because', (line, found) => {
+    const connector = /because connector (\w{1,80}) does not/.exec(line.text)?.[1];
+    const hybridOffBy = line.text.includes('kv-events-config')
+      ? 'KV events'
+      : line.text.includes('kv-transfer-config') || connector !== undefined
+        ? `the KV connector${connector === undefined ? '' : ` ${connector}`}`
+        : undefined;
+    found.addRoomFacts(line, { hybridOffBy });
+  }),
   ...['device_config=cpu', 'VLLM_CPU_KVCACHE_SPACE'].map((needle) =>
     rule(needle, (line, found) => found.addRoomFacts(line, { isOnCpu: true })),
   ),

@@ -34,11 +34,11 @@ export const SGLANG_RULES: readonly LogRule[] = [
     const cached = numberOf(digitsBehind(text, '#cached-token: '));
     if (fresh === undefined || cached === undefined) return;
     // Up to 0.4 the earlier chunks of a prompt count as cached; the rate in the same line knows better.
-    const rate = numberOf(/cache hit rate: (\d{1,3}(?:\.\d{1,4})?)%/.exec(text)?.[1]);
+    const rate = hitRateOf(text);
     tally.addEngineReading(line, {
-      ...(rate === undefined
-        ? { promptTokens: fresh + cached, cachedTokens: cached }
-        : { prefixHitRate: rate / 100 }),
+      promptTokens: rate === undefined ? fresh + cached : undefined,
+      cachedTokens: rate === undefined ? cached : undefined,
+      prefixHitRate: rate,
       kvCacheUsage: usageOf(text),
       runningRequests: numberOf(digitsBehind(text, '#running-req: ')),
       waitingRequests: numberOf(digitsBehind(text, '#queue-req: ')),
@@ -164,6 +164,14 @@ function readCacheDtype(line: LogLine, tally: LogFindings, about: string): void 
   const at = line.text.indexOf(about);
   const value = /^(?:torch\.)?\w{2,30}/.exec(line.text.slice(at + about.length, at + about.length + 48))?.[0];
   tally.addSetting(line, 'kv_cache_format', { side: 'worker', value, about });
+}
+
+/** `cache hit rate: 12.50%`, up to 0.4. */
+function hitRateOf(text: string): number | undefined {
+  const at = text.indexOf('cache hit rate: ');
+  if (at === -1) return undefined;
+  const percent = numberOf(/^cache hit rate: (\d{1,3}(?:\.\d{1,4})?)%/.exec(text.slice(at, at + 32))?.[1]);
+  return percent === undefined ? undefined : percent / 100;
 }
 
 /** `page_size from 1 to 64`, `page_size from None to 64`. */

@@ -12,6 +12,14 @@ export interface SignalDetails {
   readonly count?: number;
 }
 
+/** What a line of a known fault has. */
+export interface KnownFaultDetails {
+  /** Groups of its pattern. */
+  readonly values: readonly (string | undefined)[];
+  /** What of the line is to be seen in the origin. */
+  readonly about: string;
+}
+
 /** A block size in a line; nothing is kept when `tokensPerBlock` is undefined. */
 export interface SizeDetails {
   readonly side: Side;
@@ -112,6 +120,10 @@ export interface LogFindings {
   /** The mode of the last decision; empty before the first. */
   routerMode: string;
   addSignal(signal: Signal, line: LogLine, details: SignalDetails): void;
+  /** A sentence that names a fault by itself, by the id of its row. Signs of the same line are not counted then. */
+  addKnownFault(id: string, line: LogLine, details: KnownFaultDetails): void;
+  /** Whether a known fault has this line. */
+  isKnown(line: LogLine): boolean;
   /** A line of a traceback, of a file that moves or keeps KV blocks: what follows is read to its last line. */
   addFrame(line: LogLine): void;
   /** The line has facts of a lack of room that a line nearby reports. */

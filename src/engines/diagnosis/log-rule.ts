@@ -8,6 +8,8 @@ import type { Signal } from './signals.js';
 export interface LogRule {
   /** A part of the message that only such lines have, never split by colours: ASCII, and the search is slower for all when it has less than 12 characters. */
   readonly needle: string;
+  /** True where it is read before the others of its line, which then only add what it leaves open. */
+  readonly comesFirst?: boolean;
   read(line: LogLine, found: LogFindings): void;
 }
 

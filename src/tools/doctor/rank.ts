@@ -20,6 +20,9 @@ interface RatedCause {
   readonly confidence: Confidence;
 }
 
+/** From here on causes class errors in whatever words. */
+const FIRST_GENERAL = CAUSES.indexOf('control_plane_unreachable');
+
 /**
  * Ranks the causes: the surest first, equally sure ones in
  * the order of `CAUSES`, unless one says what another leaves open. What a surer cause accounts for is taken from those
@@ -27,7 +30,8 @@ interface RatedCause {
  */
 export function rankCauses(causes: readonly Cause[], measurements: Measurements): readonly Assessment[] {
   let open = causes.flatMap((cause) => {
-    if (!cause.concerns(measurements.seen)) return [];
+    const isSaid = measurements.knownFaults(cause.id).length > 0;
+    if (!isSaid && !cause.concerns(measurements.seen)) return [];
     const suspicion = cause.suspect(measurements);
     if (suspicion === undefined) return [];
     const contradictions = cause
@@ -55,10 +59,14 @@ function rated(parts: Omit<RatedCause, 'confidence'>): readonly RatedCause[] {
 }
 
 function bySurenessAndOrder(a: RatedCause, b: RatedCause): number {
-  return (
-    confidenceRank(b.confidence) - confidenceRank(a.confidence) ||
-    CAUSES.indexOf(a.cause.id) - CAUSES.indexOf(b.cause.id)
-  );
+  return confidenceRank(b.confidence) - confidenceRank(a.confidence) || placeOf(a) - placeOf(b);
+}
+
+/** Known faults stand before the causes that class what no row names. */
+function placeOf({ cause, suspicion }: RatedCause): number {
+  const place = CAUSES.indexOf(cause.id);
+  const isBehind = suspicion.isKnownFault === true && place > FIRST_GENERAL;
+  return isBehind ? FIRST_GENERAL - 1 + place / CAUSES.length : place;
 }
 
 function isMoreExact(other: RatedCause, surest: RatedCause): boolean {

@@ -13,6 +13,8 @@ export interface Suspicion {
   readonly explains: readonly Symptom[];
   /** Causes that say the same more exactly: where one of them is as sure, it comes first. */
   readonly yieldsTo?: readonly CauseId[];
+  /** True where a program's own sentence names the fault: it comes before what general rules make of other lines. */
+  readonly isKnownFault?: boolean;
   /** The best first. */
   readonly fixes: readonly ProposedFix[];
 }

@@ -73,9 +73,9 @@ function endingError(
   // What a cache takes is in the sentence of a lack of room, with its numbers.
   if (kind === 'gpu_memory' && measurements.signal('cache_memory_missing') !== undefined) return undefined;
   const isInner = INNER.includes(kind) || (kind === 'versions' && isOfCrash(measurements, sentence));
-  return isInner && BETTER.some((sign) => measurements.signal(sign) !== undefined)
-    ? undefined
-    : { sentence, kind };
+  const isSaidBetter =
+    BETTER.some((sign) => measurements.signal(sign) !== undefined) || measurements.knownFaults().length > 0;
+  return isInner && isSaidBetter ? undefined : { sentence, kind };
 }
 
 /** An argument or a name that a part which moves or keeps KV blocks lacks in itself: no matter of packages. */

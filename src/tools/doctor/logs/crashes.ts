@@ -45,6 +45,10 @@ export class CrashTally {
   }
 
   #add(traceback: Traceback, last: LogLine): void {
+    if (this.#found.isKnown(last)) {
+      this.#hasWhole = true;
+      return;
+    }
     const fault = faultOfTraceback(traceback);
     const { first, sentence } = traceback;
     if (fault !== undefined) {

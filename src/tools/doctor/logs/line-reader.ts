@@ -61,7 +61,9 @@ export class LineReader {
         for (const index of needles.found) {
           const rule = known[index] as LogRule;
           if (rules === undefined) rules = [rule];
-          else if (!rules.includes(rule)) rules.push(rule);
+          else if (rules.includes(rule)) continue;
+          else if (rule.comesFirst === true) rules.unshift(rule);
+          else rules.push(rule);
         }
       }
       // What is found behind the beginning of a prompt is the text of a user.
@@ -93,8 +95,9 @@ export class LineReader {
     const { found, isWithinTraceback } = this.#tally;
     if (rules === undefined && !maybeError && !isWithinTraceback) return;
     const line = new SeenLine(this.lines, clean, this.#ms);
+    for (const { read, comesFirst } of rules ?? []) if (comesFirst === true) read(line, this.#tally);
     if (isWithinTraceback) this.#tally.follow(line);
-    for (const { read } of rules ?? []) read(line, this.#tally);
+    for (const { read, comesFirst } of rules ?? []) if (comesFirst !== true) read(line, this.#tally);
     if (maybeError && this.#tally.found === found && isError(clean) && !isUsualOfStore(line.text))
       this.#tally.addUnread(line);
   }

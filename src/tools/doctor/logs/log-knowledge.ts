@@ -10,6 +10,7 @@ import { PROGRAM_END_RULES } from './general/program-ends.js';
 import { PUBLISHER_RULES } from './general/publisher-rules.js';
 import { ROOM_RULES } from './general/room-rules.js';
 import { TRANSFER_LIBRARY_RULES } from './general/transfer-library-rules.js';
+import { KNOWN_FAULT_RULES } from './known-fault-rules.js';
 import { knownProgramOf } from './known-programs.js';
 import { isOwnRecord, KV_ACCORD_RULES } from './kv-accord-rules.js';
 import type { LogProgram } from './log-summary.js';
@@ -47,6 +48,7 @@ export class LogKnowledge {
       ...GENERAL_RULES,
       ...TRANSFER_LIBRARY_RULES,
       ...PROGRAM_END_RULES,
+      ...KNOWN_FAULT_RULES,
     ];
     this.needles = new NeedleSearch(this.rules.map(({ needle }) => needle));
   }

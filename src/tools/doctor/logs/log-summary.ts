@@ -116,6 +116,19 @@ export interface UnreadErrors {
   readonly most: { readonly count: number; readonly origin: Origin };
 }
 
+/** A sentence that names a fault by itself. */
+export interface KnownFaultSighting {
+  /** Of its row. */
+  readonly id: string;
+  readonly count: number;
+  readonly first: Origin;
+  readonly firstLine: number;
+  /** What the first line has in the places of its pattern. */
+  readonly values: readonly string[];
+  /** What of a line is the same in all of them. */
+  readonly about: string;
+}
+
 /** What one log says. Lines themselves are not kept, but for one of each kind. */
 export interface LogSummary {
   /** The file, `-`, or the pod. */
@@ -136,6 +149,8 @@ export interface LogSummary {
   readonly firstMs: number | undefined;
   readonly lastMs: number | undefined;
   readonly signals: ReadonlyMap<Signal, SignalTally>;
+  /** Absent where there are none. */
+  readonly knownFaults?: readonly KnownFaultSighting[];
   /** Absent where there are none. */
   readonly unreadErrors?: UnreadErrors;
   readonly decisions: DecisionTally | undefined;

@@ -3,6 +3,7 @@ import type {
   DecisionKind,
   EngineReading,
   ErrorDetails,
+  KnownFaultDetails,
   LogFindings,
   PoolDetails,
   RoomFacts,
@@ -19,6 +20,7 @@ import { CrashTally } from './crashes.js';
 import { Decisions } from './decisions.js';
 import { EngineCount } from './engine-count.js';
 import { type Failure, FailureTally } from './failures.js';
+import { KnownFaultTally } from './known-fault-tally.js';
 import type { CostTally, LogSummary, SignalTally } from './log-summary.js';
 import { excerptOf } from './masking.js';
 import { PanicReader } from './panics.js';
@@ -81,6 +83,7 @@ export class LogTally implements LogFindings {
   readonly #failures = new FailureTally();
   readonly #crashes = new CrashTally(this);
   readonly #panics = new PanicReader(this);
+  readonly #knownFaults = new KnownFaultTally();
   readonly #room = new RoomTally((line, details) => this.#count('cache_memory_missing', line, details));
 
   /** `who` is the pod or worker whose log it is, when that is known from elsewhere. */
@@ -99,8 +102,18 @@ export class LogTally implements LogFindings {
     this.#unread.add(line.text, () => this.#originOf(line, ''));
   }
 
+  addKnownFault(id: string, line: LogLine, details: KnownFaultDetails): void {
+    this.found += 1;
+    this.#knownFaults.add(id, line.lineNumber, details, () => this.#originOf(line, details.about));
+  }
+
+  isKnown({ lineNumber }: LogLine): boolean {
+    return this.#knownFaults.has(lineNumber);
+  }
+
   addSignal(signal: Signal, line: LogLine, details: SignalDetails): void {
     this.found += 1;
+    if (this.isKnown(line)) return;
     if (signal === 'cache_memory_missing') this.#room.add(line, details);
     else this.#count(signal, line, details);
   }
@@ -263,8 +276,11 @@ export class LogTally implements LogFindings {
   }
 
   addError(line: LogLine, { sentence, about, isNamed = false }: ErrorDetails): void {
-    this.#failures.addError(line.lineNumber, excerptOf(sentence, '').slice(0, MAX_VALUE_CHARS), isNamed, () =>
-      this.#originOf(line, about),
+    this.#failures.addError(
+      line.lineNumber,
+      excerptOf(sentence, '').slice(0, MAX_VALUE_CHARS),
+      isNamed || this.isKnown(line),
+      () => this.#originOf(line, about),
     );
   }
 
@@ -279,13 +295,14 @@ export class LogTally implements LogFindings {
 
   finish(): Pick<
     LogSummary,
-    'signals' | 'unreadErrors' | 'decisions' | 'costs' | 'engine' | 'sizes' | 'settings'
+    'signals' | 'knownFaults' | 'unreadErrors' | 'decisions' | 'costs' | 'engine' | 'sizes' | 'settings'
   > {
     const originOf = (line: LogLine, about = ''): Origin => this.#originOf(line, about);
     this.#crashes.finish();
     this.#panics.finish();
     this.#room.finish();
     const unreadErrors = this.#unread.finish();
+    const knownFaults = this.#knownFaults.finish();
     return {
       signals: new Map(
         [
@@ -294,6 +311,7 @@ export class LogTally implements LogFindings {
         ].map((tally) => [tally.signal, tally]),
       ),
       ...(unreadErrors === undefined ? {} : { unreadErrors }),
+      ...(knownFaults.length === 0 ? {} : { knownFaults }),
       decisions: this.#decisions.finish(originOf),
       costs: this.#costs === undefined ? undefined : costTally(this.#costs, this.#weights),
       engine: this.#engine?.finish(originOf),

@@ -1,6 +1,7 @@
 import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
 import { inOneOrder } from '../canonical.js';
+import type { CauseId } from '../diagnosis.js';
 import { type DynamoFacts, dynamoFacts } from '../dynamo-facts.js';
 import type { Evidence, SettingSighting } from '../evidence.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
@@ -18,6 +19,7 @@ import {
   usageOf,
 } from './counters.js';
 import { type EndedHits, endedHitsOf } from './decision-course.js';
+import { type KnownFaultSum, knownFaultsOf } from './known-faults.js';
 import { type DecisionSum, decisionsOf, type SignalSum, signalOf } from './log-sums.js';
 import type { Measure } from './measure.js';
 import { type Seen, seenIn } from './seen.js';
@@ -42,6 +44,8 @@ export interface Measurements extends CacheHits {
   /** Share of KV memory in use, 0 to 1, the highest that was seen. */
   readonly kvUsage: Measure | undefined;
   signal(signal: Signal): SignalSum | undefined;
+  /** Of all causes, or of one. */
+  knownFaults(cause?: CauseId): readonly KnownFaultSum[];
   settings(name: SettingName): readonly SettingSighting[];
   /** Those that are not of a manifest: what programs, their logs and their engines' files say. */
   runtimeSettings(name: SettingName): readonly SettingSighting[];
@@ -72,6 +76,7 @@ export function readMeasurements(gathered: Evidence, memory: readonly MemoryArit
     concurrency: concurrencyOf(metrics, logs),
     kvUsage: usageOf(metrics, logs),
     signal: (signal) => signalOf(logs, signal),
+    knownFaults: (cause) => knownFaultsOf(logs, cause),
     settings: (wanted) => settings.filter(({ name }) => name === wanted),
     runtimeSettings: (wanted) => settings.filter((one) => one.name === wanted && !isOfManifest(one)),
   };

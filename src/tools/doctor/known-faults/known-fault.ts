@@ -1,0 +1,35 @@
+import type { CauseId, ProposedFix } from '../diagnosis.js';
+
+/**
+ * A sentence of a program that names a fault by itself, with the cure that the program's source, or its documentation, has
+ * for it. General rules class what is in no such row.
+ */
+export interface KnownFault {
+  /** In snake_case, and of no other row. */
+  readonly id: string;
+  /** The cause under which it is reported. */
+  readonly cause: CauseId;
+  /** Parts of a message that only such lines have, any of them: ASCII, 12 characters and more. */
+  readonly needles: readonly string[];
+  /** What the message with its `error` has to fit besides. Its groups are `$1`, `$2` … of the texts. */
+  readonly pattern?: RegExp;
+  /** How often it has to come to be a fault: waits and retries heal. Default 1. */
+  readonly atLeast?: number;
+  /** True where it may heal or be harmless: it is `possible` then, and not `likely`. */
+  readonly isSign?: boolean;
+  /** For the headline: the fault with the numbers and names of the line, without a full stop. */
+  readonly says: string;
+  /** What happens, and why the cure helps. */
+  readonly why: string;
+  /** One instruction, without a full stop. */
+  readonly cure: string;
+  /** What to run for it; placeholders in capitals. */
+  readonly commands?: readonly string[];
+  /** Default `one_worker_at_a_time`. */
+  readonly disturbs?: ProposedFix['disturbs'];
+}
+
+/** Fills `$1` … of a text. */
+export function filled(text: string, values: readonly string[]): string {
+  return text.replace(/\$([1-9])/g, (_place, digit: string) => values[Number(digit) - 1] ?? '');
+}

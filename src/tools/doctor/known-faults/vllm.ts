@@ -1,0 +1,5 @@
+import type { KnownFault } from './known-fault.js';
+import { VLLM_MORIIO } from './vllm-moriio.js';
+
+/** Of vLLM and vllm-ascend. */
+export const VLLM_FAULTS: readonly KnownFault[] = [...VLLM_MORIIO];

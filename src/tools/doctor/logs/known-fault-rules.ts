@@ -1,0 +1,27 @@
+import type { LogLine } from '../../../engines/diagnosis/log-line.js';
+import { type LogRule, rule } from '../../../engines/diagnosis/log-rule.js';
+import type { KnownFault } from '../known-faults/known-fault.js';
+import { KNOWN_FAULTS } from '../known-faults/known-faults.js';
+
+/** Fields of a record that have the error which its message is about. */
+const ERROR_FIELDS = ['error', 'err', 'exception'] as const;
+
+/** A rule for each sentence of a known fault. */
+export const KNOWN_FAULT_RULES: readonly LogRule[] = KNOWN_FAULTS.flatMap((fault) =>
+  fault.needles.map((needle) => ({ ...rule(needle, readAs(fault, needle)), comesFirst: true })),
+);
+
+function readAs({ id, pattern }: KnownFault, needle: string): LogRule['read'] {
+  return (line, found) => {
+    const match = pattern === undefined ? [] : pattern.exec(messageOf(line));
+    if (match !== null) found.addKnownFault(id, line, { values: match.slice(1), about: needle });
+  };
+}
+
+function messageOf({ text, fields }: LogLine): string {
+  const errors = ERROR_FIELDS.flatMap((name) => {
+    const value = fields?.[name];
+    return typeof value === 'string' && !text.includes(value) ? [value] : [];
+  });
+  return errors.length === 0 ? text : [text, ...errors].join(': ');
+}

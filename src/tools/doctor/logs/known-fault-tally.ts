@@ -1,0 +1,55 @@
+import type { Origin } from '../sightings.js';
+import type { KnownFaultSighting } from './log-summary.js';
+import { excerptOf } from './masking.js';
+
+const MAX_VALUE_CHARS = 120;
+
+interface Count {
+  readonly first: Origin;
+  readonly firstLine: number;
+  readonly about: string;
+  readonly values: readonly string[];
+  count: number;
+  lastLine: number;
+}
+
+/** Counts sentences of known faults, by their ids: no more than there are rows. */
+export class KnownFaultTally {
+  readonly #counts = new Map<string, Count>();
+  #lastLine = 0;
+
+  /** Whether a known fault has this line: general rules add nothing to what it says. */
+  has(lineNumber: number): boolean {
+    return lineNumber === this.#lastLine;
+  }
+
+  add(
+    id: string,
+    lineNumber: number,
+    details: { readonly values: readonly (string | undefined)[]; readonly about: string },
+    originOf: () => Origin,
+  ): void {
+    this.#lastLine = lineNumber;
+    let count = this.#counts.get(id);
+    if (count === undefined) {
+      const values = details.values.map((value = '') => excerptOf(value, '').slice(0, MAX_VALUE_CHARS));
+      const { about } = details;
+      count = { first: originOf(), firstLine: lineNumber, about, values, count: 0, lastLine: 0 };
+      this.#counts.set(id, count);
+    }
+    if (count.lastLine === lineNumber) return;
+    count.lastLine = lineNumber;
+    count.count += 1;
+  }
+
+  finish(): readonly KnownFaultSighting[] {
+    return [...this.#counts].map(([id, { count, first, firstLine, values, about }]) => ({
+      id,
+      count,
+      first,
+      firstLine,
+      values,
+      about,
+    }));
+  }
+}

@@ -1,0 +1,34 @@
+import type { CauseId } from '../diagnosis.js';
+import type { Origin } from '../evidence.js';
+import type { KnownFault } from '../known-faults/known-fault.js';
+import { knownFault } from '../known-faults/known-faults.js';
+import type { LogSummary } from '../logs/log-summary.js';
+
+/** Sentences of one known fault over all logs. */
+export interface KnownFaultSum {
+  readonly fault: KnownFault;
+  readonly count: number;
+  readonly first: Origin;
+  readonly values: readonly string[];
+  /** What of a line is the same in all of them. */
+  readonly about: string;
+}
+
+/** Known faults that came often enough, the surest and then the first of a log before others; of one cause where it is named. */
+export function knownFaultsOf(logs: readonly LogSummary[], cause?: CauseId): readonly KnownFaultSum[] {
+  const sums = new Map<string, KnownFaultSum & { readonly firstLine: number }>();
+  for (const { knownFaults = [] } of logs) {
+    for (const { id, ...one } of knownFaults) {
+      const fault = knownFault(id);
+      if (fault === undefined || (cause !== undefined && fault.cause !== cause)) continue;
+      const sum = sums.get(id);
+      sums.set(id, sum === undefined ? { ...one, fault } : { ...sum, count: sum.count + one.count });
+    }
+  }
+  return [...sums.values()]
+    .filter(({ fault: { atLeast = 1 }, count }) => count >= atLeast)
+    .sort(
+      (a, b) =>
+        Number(a.fault.isSign === true) - Number(b.fault.isSign === true) || a.firstLine - b.firstLine,
+    );
+}

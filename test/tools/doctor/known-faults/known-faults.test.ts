@@ -1,0 +1,87 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { diagnose } from '../../../../src/tools/doctor/diagnose.js';
+import type { Diagnosis } from '../../../../src/tools/doctor/diagnosis.js';
+import { KNOWN_FAULTS, knownFault } from '../../../../src/tools/doctor/known-faults/known-faults.js';
+import { summaryOf } from '../logs/summaries.js';
+import { joined } from '../support/evidence.js';
+
+const FOLDER = new URL('../../../fixtures/doctor-sentences/', import.meta.url);
+
+interface Example {
+  readonly file: string;
+  readonly fault: string | null;
+  readonly text: string;
+}
+
+const EXAMPLES: readonly Example[] = readdirSync(FOLDER)
+  .filter((name) => name.endsWith('.jsonl'))
+  .flatMap((file) =>
+    readFileSync(new URL(file, FOLDER), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => ({ file, ...(JSON.parse(line) as Omit<Example, 'file'>) })),
+  );
+
+const WRAPPERS: readonly (readonly [string, (line: string) => string])[] = [
+  ['no prefix', (line) => line],
+  ['kubectl logs --prefix', (line) => `[pod/pod-0/main] ${line}`],
+  ['a container runtime', (line) => `2026-03-03T10:00:00.123456789Z stdout F ${line}`],
+  [
+    'the JSON of Docker',
+    (line) => JSON.stringify({ log: `${line}\n`, stream: 'stderr', time: '2026-03-03T10:00:00Z' }),
+  ],
+];
+
+async function diagnosisOf(text: string, wrap: (line: string) => string): Promise<Diagnosis> {
+  const log = text.split('\n').map((line) => `${wrap(line)}\n`);
+  return diagnose(joined({ logs: [await summaryOf(log.join(''))] }));
+}
+
+/** The beginning of a text up to its first place to be filled. */
+function fixedPart(text: string): string {
+  return (text.split(/\$[1-9]/)[0] ?? '').slice(1);
+}
+
+describe('known faults', () => {
+  it('have ids of their own, needles that can be searched for, and patterns without an unbounded part', () => {
+    expect(new Set(KNOWN_FAULTS.map(({ id }) => id)).size).toBe(KNOWN_FAULTS.length);
+    for (const { id, needles, pattern } of KNOWN_FAULTS) {
+      expect(id).toMatch(/^[a-z][a-z0-9_]+$/);
+      expect(needles.length).toBeGreaterThan(0);
+      for (const needle of needles) expect(needle).toMatch(/^[\x20-\x7e]{12,}$/);
+      expect(`${id} ${pattern?.source ?? ''}`).not.toMatch(/(?<!\\)\.[*+]/);
+    }
+  });
+
+  it('say what is wrong and one thing to do', () => {
+    for (const { id, says, why, cure } of KNOWN_FAULTS) {
+      expect(`${id}: ${says}`).toMatch(/[^.]$/);
+      expect(`${id}: ${cure}`).toMatch(/^\w+: [A-Z].*[^.]$/);
+      expect(`${id}: ${why}`).toMatch(/\.$/);
+      expect(`${id} ${says.length <= 160}`).toBe(`${id} true`);
+    }
+  });
+
+  it('each have an example', () => {
+    const shown = new Set(EXAMPLES.map(({ fault }) => fault));
+    expect(KNOWN_FAULTS.map(({ id }) => id).filter((id) => !shown.has(id))).toEqual([]);
+  });
+
+  it.each(WRAPPERS)('name the fault of their examples behind %s', async (_name, wrap) => {
+    const wrong: string[] = [];
+    for (const { file, fault, text } of EXAMPLES) {
+      const { verdict, assessments, headline, advice } = await diagnosisOf(text, wrap);
+      const row = fault === null ? undefined : knownFault(fault);
+      const isRight =
+        fault === null
+          ? verdict !== 'findings'
+          : row !== undefined &&
+            assessments[0]?.cause === row.cause &&
+            headline.slice(1).startsWith(fixedPart(row.says)) &&
+            !/\$[1-9]/.test(headline + advice);
+      if (!isRight) wrong.push(`${file} ${fault}: ${headline}`);
+    }
+    expect(wrong).toEqual([]);
+  });
+});

@@ -1,4 +1,5 @@
 import { DYNAMO_FAULTS } from './dynamo.js';
+import { ENGINE_STARTS } from './engine-starts.js';
 import type { KnownFault } from './known-fault.js';
 import { LMCACHE_FAULTS } from './lmcache.js';
 import { PICKERS_FAULTS } from './pickers.js';
@@ -14,6 +15,7 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
   ...LMCACHE_FAULTS,
   ...TRANSFER_LIBRARIES_FAULTS,
   ...PICKERS_FAULTS,
+  ...ENGINE_STARTS,
 ];
 
 const BY_ID: ReadonlyMap<string, KnownFault> = new Map(KNOWN_FAULTS.map((fault) => [fault.id, fault]));

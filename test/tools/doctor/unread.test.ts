@@ -39,6 +39,15 @@ describe('errors that no rule knows', () => {
     expect(headline).not.toMatch(/0123456789abcdef|diary/);
   });
 
+  it('are followed by what the line itself says to do', async () => {
+    const { verdict, advice } = await diagnosisOf(
+      INFO,
+      'ERROR 07-08 11:49:04 [a.py:1] The frobnicator has no oil. Please set FROBNICATOR_OIL=1 and restart. See docs.',
+    );
+    expect(verdict).toBe('unknown');
+    expect(advice).toContain('("Please set FROBNICATOR_OIL=1 and restart"): see some.log:2');
+  });
+
   it('are no reason to doubt a log without any', async () => {
     const { headline } = await diagnosisOf(INFO, INFO);
     expect(headline).toMatch(/^Nothing wrong was seen/);

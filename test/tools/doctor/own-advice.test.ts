@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { ownAdviceIn } from '../../../src/tools/doctor/own-advice.js';
+
+describe('what a line says to do', () => {
+  it.each([
+    [
+      'no room. Try increasing `gpu_memory_utilization` when it starts.',
+      'Try increasing `gpu_memory_utilization` when it starts',
+    ],
+    [
+      'Mooncake not found, please install mooncake-transfer-engine',
+      'please install mooncake-transfer-engine',
+    ],
+    [
+      'the pool is full (Consider lowering --max-running-requests)',
+      'Consider lowering --max-running-requests',
+    ],
+    [
+      'sizes differ; you should use the same block size on both',
+      'you should use the same block size on both',
+    ],
+  ])('is read from %s', (line, advice) => {
+    expect(ownAdviceIn(line)).toBe(advice);
+  });
+
+  it.each([
+    ['Assertion failed in the scheduler'],
+    ['it failed. Please file an issue on GitHub with the whole log'],
+    ['the used cache is full and the raised exception is lost'],
+  ])('is nothing in %s', (line) => {
+    expect(ownAdviceIn(line)).toBeUndefined();
+  });
+});

@@ -25,6 +25,7 @@ describe('what a line says to do', () => {
 
   it.each([
     ['Assertion failed in the scheduler'],
+    ['cache client: set failed with code 7'],
     ['it failed. Please file an issue on GitHub with the whole log'],
     ['the used cache is full and the raised exception is lost'],
   ])('is nothing in %s', (line) => {

@@ -40,9 +40,14 @@ const WAYS: readonly (readonly [string, (fault: string, measurements: Measuremen
   [`${ROOM.batch} (`, smallerBatches],
 ];
 
+/** What vLLM keeps for CUDA graphs is all that the cache lacks. */
+const GRAPHS = /as ([\d.]+) GiB are kept for CUDA graphs/;
+
 /** Gives the KV cache room, or asks less of it. */
 export function roomForCache(measurements: Measurements, fault: string): ProposedFix {
-  const [, wayFor = moreRoom] = WAYS.find(([beginning]) => fault.startsWith(beginning)) ?? [];
+  const [, wayFor = moreRoom] = GRAPHS.test(fault)
+    ? [fault, graphsWithoutEstimate]
+    : (WAYS.find(([beginning]) => fault.startsWith(beginning)) ?? []);
   const { says, why, commands = [], isSafe = false } = wayFor(fault, measurements);
   // Without the numbers of a program's own sentence it is not known which program it is.
   const isKnown = fault.includes('(') || onlyEngine(measurements.seen) !== undefined;
@@ -53,6 +58,19 @@ export function roomForCache(measurements: Measurements, fault: string): Propose
     files: [],
     commands: commands.filter((line) => isKnown || !line.startsWith('# ')),
     verify: VERIFY,
+  };
+}
+
+/** vLLM 0.21 and later: its estimate adds the second graph's memory for each further one, though graphs share one pool. */
+function graphsWithoutEstimate(fault: string): Way {
+  const [, graphs = ''] = GRAPHS.exec(fault) ?? [];
+  return {
+    says: `Start vLLM with VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0, which leaves the ${graphs} GiB for graphs to the cache, and with a --gpu-memory-utilization that is 0.02 to 0.05 lower; or with fewer graphs (--max-cudagraph-capture-size 64)`,
+    why: 'Since 0.21 vLLM estimates the memory of all CUDA graphs before it sizes the cache, in proportion to their number. Graphs share one pool, so that the estimate can be many times what they take; they then need a little beside the part of the GPU.',
+    commands: [
+      environmentOf('vLLM', 'VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0'),
+      argumentsOf('vLLM', '--max-cudagraph-capture-size 64', 'instead: larger batches run without graphs'),
+    ],
   };
 }
 

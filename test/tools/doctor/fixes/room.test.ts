@@ -14,6 +14,25 @@ const LOGS: readonly (readonly [string, string, string, readonly string[]])[] = 
     ],
   ],
   [
+    'vLLM that keeps more for CUDA graphs than the cache lacks',
+    'as 118.65 GiB are kept for CUDA graphs',
+    'VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0',
+    [
+      '(Worker_TP1 pid=35) INFO 08-19 05:56:57 [gpu_model_runner.py:6936] Estimated CUDA graph memory: 118.65 GiB total',
+      '(Worker_TP1 pid=35) INFO 08-19 05:56:57 [gpu_worker.py:563] Available KV cache memory: -12.87 GiB',
+      '(EngineCore pid=34) ERROR 08-19 05:56:57 [core.py:1346] ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.',
+    ],
+  ],
+  [
+    'vLLM whose graphs are small beside what the cache lacks',
+    'up to 39872 tokens fit)',
+    '--max-model-len 39872',
+    [
+      '(Worker_TP0 pid=44) INFO 08-14 14:07:20 [gpu_model_runner.py:6806] Estimated CUDA graph memory: 2.36 GiB total',
+      "ERROR 08-14 14:07:22 [core.py:1029] ValueError: To serve at least one request with the models's max seq len (128000), (38.87 GiB KV cache is needed, which is larger than the available KV cache memory (12.11 GiB). Based on the available memory, the estimated maximum model length is 39872.",
+    ],
+  ],
+  [
     'vLLM whose KV events turned the hybrid manager off',
     'as KV events turned the hybrid KV cache manager off',
     'without --kv-events-config',

@@ -236,16 +236,31 @@ function batchFault(facts: RoomFacts): string {
   return `${ROOM.batch} (needs ${needed} tokens, has ${free + evictable})`;
 }
 
+/** GiB from which on an estimate for graphs is worth a look. */
+const MUCH_FOR_GRAPHS_GIB = 2;
+
+/** Whether what vLLM keeps for CUDA graphs is all that the cache lacks. */
+function isTakenByGraphs(fault: string, graphsGib: string, missingGib: string | undefined): boolean {
+  if (Number(graphsGib) < MUCH_FOR_GRAPHS_GIB) return false;
+  if (fault === ROOM.nothing) return -Number(missingGib ?? 0) < Number(graphsGib);
+  const [, needed, has] = /tokens need ([\d.]+) GiB, has (-?[\d.]+) GiB/.exec(fault) ?? [];
+  return needed !== undefined && Number(needed) - Number(has) < Number(graphsGib);
+}
+
 /** A fault with what other lines of the same message, and those before it, say. */
 export function roomValue(fault: string, facts: RoomFacts): string {
-  const { component, freeGib, totalGib, missingGib, isOnCpu = false, hybridOffBy } = facts;
+  const { component, freeGib, totalGib, missingGib, graphsGib, isOnCpu = false, hybridOffBy } = facts;
   if (fault === ROOM.batch) return batchFault(facts);
   if (fault === ROOM.executor) {
     const free =
       freeGib === undefined || totalGib === undefined ? '' : ` (${freeGib} of ${totalGib} GiB are free)`;
     return `${fault}${component === undefined ? '' : ` for "${component}"`}${free}`;
   }
-  if (fault === ROOM.nothing && missingGib !== undefined) return `${fault} (${missingGib} GiB are left)`;
+  const byGraphs = graphsGib !== undefined && isTakenByGraphs(fault, graphsGib, missingGib);
+  const graphs = byGraphs ? `, as ${graphsGib} GiB are kept for CUDA graphs` : '';
+  if (fault === ROOM.nothing && missingGib !== undefined)
+    return `${fault} (${missingGib} GiB are left)${graphs}`;
+  if (byGraphs) return `${fault}${graphs}`;
   if (hybridOffBy !== undefined && fault.startsWith(`${ROOM.longest} `) && !isOnCpu)
     return `${fault}, as ${hybridOffBy} turned the hybrid KV cache manager off`;
   return isOnCpu ? `${fault}, on a CPU` : fault;

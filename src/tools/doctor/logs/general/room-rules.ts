@@ -47,6 +47,12 @@ export const ROOM_RULES: readonly LogRule[] = [
       missingGib: /Available KV cache memory: (-[\d.]{1,12})/.exec(line.text)?.[1],
     }),
   ),
+  // vLLM 0.21 and later, with graphs: the estimate is taken off the cache.
+  rule('Estimated CUDA graph memory: ', (line, found) =>
+    found.addRoomFacts(line, {
+      graphsGib: /CUDA graph memory: ([\d.]{1,12}) GiB total/.exec(line.text)?.[1],
+    }),
+  ),
   // vLLM: "… because `--kv-transfer-config` is set", "… because connector LMCacheConnectorV1 does not subclass `SupportsHMA`"; harmless where the cache has room.
   rule('Turning off hybrid kv cache manager because', (line, found) => {
     const connector = /because connector (\w{1,80}) does not/.exec(line.text)?.[1];

@@ -166,14 +166,6 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
     cure: 'Set "publisher": "zmq" in --kv-events-config',
   },
   {
-    id: 'vllm_event_endpoint_form',
-    cause: 'publisher_failed',
-    needles: ["Invalid endpoint: must contain 'inproc' or 'tcp'"],
-    says: 'The endpoint of --kv-events-config has a form that vLLM cannot give each data-parallel rank its own of',
-    why: 'Rank n publishes on the port + n of a tcp:// endpoint, or on an inproc:// name with its number. ipc:// works for one rank alone.',
-    cure: 'Set "endpoint": "tcp://*:5557" (and "replay_endpoint": "tcp://*:6557", far enough from it for all ranks) in --kv-events-config',
-  },
-  {
     id: 'vllm_event_node_ip',
     cause: 'publisher_failed',
     needles: ['tcp://*:0 needs a node IP; set VLLM_HOST_IP'],

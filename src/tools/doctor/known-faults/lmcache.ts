@@ -1,4 +1,15 @@
 import type { KnownFault } from './known-fault.js';
+import { LMCACHE_ENGINE } from './lmcache-engine.js';
+import { LMCACHE_L2 } from './lmcache-l2.js';
+import { LMCACHE_PAIRS } from './lmcache-pairs.js';
+import { LMCACHE_SERVER } from './lmcache-server.js';
+import { LMCACHE_STORES } from './lmcache-stores.js';
 
 /** Of LMCache and other caches behind engines. */
-export const LMCACHE_FAULTS: readonly KnownFault[] = [];
+export const LMCACHE_FAULTS: readonly KnownFault[] = [
+  ...LMCACHE_ENGINE,
+  ...LMCACHE_STORES,
+  ...LMCACHE_PAIRS,
+  ...LMCACHE_SERVER,
+  ...LMCACHE_L2,
+];

@@ -1,7 +1,12 @@
+import { EPP_METRICS } from './epp-metrics.js';
 import { EPP_PROFILES } from './epp-profiles.js';
+import { EPP_SERVING } from './epp-serving.js';
+import { GATEWAY_PICKERS } from './gateway-pickers.js';
 import type { KnownFault } from './known-fault.js';
+import { LLM_D_INDEX } from './llm-d-index.js';
 import { LLM_D_PLUGINS } from './llm-d-plugins.js';
 import { LLM_D_SIDECAR } from './llm-d-sidecar.js';
+import { LLM_D_TOKENS } from './llm-d-tokens.js';
 import { PRODUCTION_STACK } from './production-stack.js';
 
 /** Of endpoint pickers and gateways. */
@@ -10,4 +15,9 @@ export const PICKERS_FAULTS: readonly KnownFault[] = [
   ...LLM_D_PLUGINS,
   ...EPP_PROFILES,
   ...LLM_D_SIDECAR,
+  ...LLM_D_INDEX,
+  ...LLM_D_TOKENS,
+  ...EPP_METRICS,
+  ...EPP_SERVING,
+  ...GATEWAY_PICKERS,
 ];

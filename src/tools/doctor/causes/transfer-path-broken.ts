@@ -7,6 +7,9 @@ import { clueFor } from './clues.js';
 import { faultBehind } from './path-behind.js';
 import { failedTransfers, transfersArrive } from './transfer-clues.js';
 
+/** Lines from which on the same card is no chance. */
+const REPEATED = 3;
+
 /** What lies below a transfer of KV blocks fails. */
 export const transferPathBroken: Cause = {
   id: 'transfer_path_broken',
@@ -15,8 +18,7 @@ export const transferPathBroken: Cause = {
   suspect(measurements: Measurements): Suspicion | undefined {
     const broken = measurements.signal('transfer_path_broken');
     const values = broken?.values ?? new Map<string, number>();
-    const said =
-      broken === undefined ? undefined : seenFault(measurements, [...values.keys()], broken.first.text);
+    const said = broken === undefined ? undefined : seenFault(measurements, values, broken.first.text);
     const behind = faultBehind(measurements, said);
     const seen = behind?.seen ?? broken;
     const fault = behind?.fault ?? said;
@@ -48,8 +50,12 @@ export const transferPathBroken: Cause = {
 };
 
 /** The fault to repair: particular ones say more than the error that a backend passes on. */
-function seenFault(measurements: Measurements, values: readonly string[], firstLine: string): SeenPathFault {
-  const faults = values.map((value) => readPathFault(value));
+function seenFault(
+  measurements: Measurements,
+  values: ReadonlyMap<string, number>,
+  firstLine: string,
+): SeenPathFault {
+  const faults = [...values.keys()].map((value) => readPathFault(value));
   const fault =
     faults.find(({ isPlain, id }) => !isPlain && id !== 'poisoned') ?? faults[0] ?? readPathFault('');
   const same = faults.filter(({ id }) => id === fault.id);
@@ -63,10 +69,27 @@ function seenFault(measurements: Measurements, values: readonly string[], firstL
     ...fault,
     id: fault.id === 'no_device' && unfit !== undefined ? readPathFault(unfit).id : (ofGpus?.id ?? fault.id),
     library,
-    card: [...same, ...faults].find(({ card }) => card !== undefined)?.card,
+    card:
+      fault.id === 'peer_gone'
+        ? sameCardOf(same, values)
+        : [...same, ...faults].find(({ card }) => card !== undefined)?.card,
     cards: same.find(({ cards }) => cards !== undefined)?.cards,
     hostAddress: same.find(({ hostAddress }) => hostAddress !== undefined)?.hostAddress,
   };
+}
+
+/** The card of this host over which each connection fails, where that is one alone. */
+function sameCardOf(
+  faults: readonly SeenPathFault[],
+  values: ReadonlyMap<string, number>,
+): string | undefined {
+  const cards = new Set(faults.flatMap(({ cards }) => (cards === undefined ? [] : [cards[0]])));
+  const count = [...values].reduce(
+    (sum, [value, times]) => sum + (readPathFault(value).cards === undefined ? 0 : times),
+    0,
+  );
+  const [card] = cards;
+  return cards.size === 1 && count >= REPEATED ? card : undefined;
 }
 
 /** A buffer that is of no more use needs its restart, whatever broke the transfer off. */

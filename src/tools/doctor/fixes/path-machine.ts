@@ -21,7 +21,7 @@ export function cardsOf(library: TransferLibrary | undefined, isSglang: boolean,
   if (isOfMooncake(library))
     return isSglang
       ? `--disaggregation-ib-device ${card}`
-      : `MC_TE_FILTERS=${card}, or device_name in its configuration`;
+      : `device_name or MOONCAKE_DEVICE=${card} in its configuration, MC_TE_FILTERS=${card} since 0.3.12`;
   return `UCX_NET_DEVICES=${card}:1`;
 }
 
@@ -123,11 +123,11 @@ function otherQueues({ id, card = 'mlx5_0', library }: SeenPathFault, isSglang: 
     : cardsOf(library, isSglang, 'CARD');
   return {
     says: isOfGpus
-      ? `Start both engines without the transport that GPUs write to by themselves (UCX_TLS=^gdaki), and where ${device} still refuses its queues with another card: UCX_NET_DEVICES=CARD:1`
+      ? `Start both engines without the transport that GPUs write to by themselves (UCX_TLS=^rc_gda), and where ${device} still refuses its queues with another card: UCX_NET_DEVICES=CARD:1`
       : `Give both engines another card than ${device} (${other}), and have its firmware, the driver of the node and the rdma-core of the image belong together`,
     why: `The card itself refuses the queue, by a command of its firmware (the syndrome of the line). Many processes with a queue for each peer use up what one card has; a virtual function, a container without the right to it, and firmware that is older than the driver refuse it too. An error that says out of memory below it is of no memory.${isOfGpus ? ' Transfers that GPUs start (GDAKI) also need a card and a driver that allow them, and NIXL works without.' : ''}`,
     commands: [
-      ...(isOfGpus ? [environmentOf('each engine', 'UCX_TLS=^gdaki')] : []),
+      ...(isOfGpus ? [environmentOf('each engine', 'UCX_TLS=^rc_gda')] : []),
       `kubectl exec POD -- sh -c "ibv_devinfo -d ${device} | grep -E 'fw_ver|state'; ucx_info -v | head -1"    # firmware, and a port that is active`,
       `dmesg -T | grep -iE "mlx5_core.*(cmd|syndrome|err)" | tail    # on the node: what the card refused`,
     ],
@@ -139,7 +139,7 @@ function livingPort({ card = 'mlx5_0:1', library }: SeenPathFault, isSglang: boo
   const device = card.replace(/:\d+$/, '');
   return {
     says: `Move the engine off this node (kubectl cordon NODE) until ${device} stays up: cable, transceiver, switch port or the card; then restart the engines that had connections over it (kubectl delete pod)`,
-    why: `A port that goes down ends all connections over it, and NIXL, UCX and NCCL do not set them up again by themselves. One that comes and goes does so again. Until it is repaired, the engine can run over its other cards: ${cardsOf(library, isSglang, 'CARD')}, NCCL_IB_HCA=^${device}.`,
+    why: `A port that goes down ends all connections over it, and NIXL, UCX and NCCL do not set them up again by themselves. One that comes and goes does so again. Until it is repaired, the engine can run over its other cards: ${cardsOf(library, isSglang, 'CARD')}, NCCL_IB_HCA=^=${device}.`,
     commands: [
       `rdma link | grep ${device}; ibstat ${device} | grep -E "State|Rate|Link"    # on the node: ACTIVE, LinkUp`,
       `dmesg -T | grep -iE "${device}|mlx5_core.*link" | tail    # on the node: when it went down`,

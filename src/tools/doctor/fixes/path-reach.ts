@@ -102,8 +102,23 @@ const ASCEND_PEER: PathCure = {
   ],
 };
 
-function reachable({ library, cards }: SeenPathFault, isSglang: boolean): PathCure {
+/** Each connection fails over one card of this host: the others work, or there is no other. */
+function withoutCard(card: string, library: TransferLibrary | undefined, isSglang: boolean): PathCure {
+  return {
+    says: `Compare the age of both pods (kubectl get pods): where the other one lives, leave ${card} out on this engine (${cardsOf(library, isSglang, 'OTHER_CARDS')}), and have its link, its switch port and its GID looked at`,
+    why: `Packets that leave by ${card} are not answered, each time. A card whose link, cable or switch port is bad, one in a network that the peer does not reach, or with another GID index than the peer's fails so, while the other cards of the host go on. NetworkPolicy has no say in RDMA.`,
+    commands: [
+      RESTARTS,
+      `kubectl exec POD -- sh -c "rdma link; show_gids ${card}"    # ACTIVE, and a GID of the network of the peer`,
+      `ib_write_bw -d ${card} PEER    # after ib_write_bw -d CARD on the other host: the same way without the engine`,
+      `grep . /sys/class/infiniband/${card}/ports/1/hw_counters/*err* | tail -n 20    # on the node: what grows`,
+    ],
+  };
+}
+
+function reachable({ library, cards, card: same }: SeenPathFault, isSglang: boolean): PathCure {
   if (library === 'Ascend') return ASCEND_PEER;
+  if (same !== undefined) return withoutCard(same, library, isSglang);
   const says =
     'Compare the age of both pods (kubectl get pods): where the other one lives, open the way between both hosts';
   const restarted = 'A restart of the other engine breaks its connections once, and ends by itself.';
@@ -134,7 +149,7 @@ function reachable({ library, cards }: SeenPathFault, isSglang: boolean): PathCu
   }
   if (isOfMooncake(library))
     return {
-      says: `${says}: TCP from each engine to the ports of the other (15000 to 17000, or MC_MIN_PRC_PORT and MC_MAX_PRC_PORT) in the pod and by NetworkPolicy, at the address of its pod`,
+      says: `${says}: TCP from each engine to the ports of the other (15000 to 17000, or those of MC_MIN_RPC_PORT and MC_MAX_RPC_PORT) in the pod and by NetworkPolicy, at the address of its pod`,
       why: `${restarted} The engines ask each other over TCP for their segments and connections before each first transfer. A refused connection is a port at which nothing listens any more, a time-out is a network that drops it. A metadata server that was restarted has forgotten them too.`,
       commands: [
         RESTARTS,

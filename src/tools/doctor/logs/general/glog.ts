@@ -11,3 +11,11 @@ export function isErrorOfGlog(text: string): boolean {
 export function isWarningOfGlog(text: string): boolean {
   return LINE.exec(text)?.[1] === 'W';
 }
+
+/** As people copy it without letter and time, also behind the names of pod and container: "worker_pool.cpp:294] Worker: Process failed for slice …". */
+const BARE = /^(?:(?![IWEF]\d{4})[\w.-]{1,80} [\w.-]{1,60} )?\s{0,8}[\w-]{1,60}\.(?:cpp|cc|h):\d{1,6}\] /;
+
+/** A line of such a library that does not say whether it is an error. */
+export function isBareLineOfGlog(text: string): boolean {
+  return BARE.test(text);
+}

@@ -159,14 +159,13 @@ const PATH_FAULTS: readonly PathFault[] = [
     id: 'port_down',
     says: 'the port of a network card goes down',
   },
-  // A queue pair that does not come up between two ports that both live: GID, MTU or subnet.
   {
     id: 'ports_unfit',
     says: 'the ports of the two network cards do not fit: GID, MTU or subnet',
     pattern:
       /Failed to modify QP(?:\[| )|Failed to modify \w{2,12} QP to|error modifying (?:QP|DCT) to|ibv_modify_qp|ibv_create_ah\(|check mtu, ?gid|local length error|remote invalid request error|Failed to set path MTU/i,
   },
-  // The owner's side, before any other process maps it: "cuda_ipc_md.c:219  UCX  ERROR cuIpcGetMemHandle(legacy_handle, …) failed: invalid argument".
+  // The owner's side: "cuda_ipc_md.c:219  UCX  ERROR cuIpcGetMemHandle(legacy_handle, …) failed: invalid argument".
   {
     id: 'gpu_export',
     isCommon: true,
@@ -230,7 +229,6 @@ const PATH_FAULTS: readonly PathFault[] = [
     pattern:
       /Failed to connect to (?:peer|remote)|Failed to establish (?:peer endpoints|connection with)|TCP lane connection to|(?:Unable to connect|Cannot make connection for) endpoint|Can't connect to server|Cannot reload target segment|failed to connect to (?:peer|next rank)/,
   },
-  // TensorRT-LLM, for every request after a transfer that broke off.
   {
     id: 'poisoned',
     says: 'the transfer buffer of this worker is of no more use after a transfer that broke off',
@@ -292,7 +290,7 @@ export interface SeenPathFault {
   readonly library: TransferLibrary | undefined;
   /** The network cards of both sides. */
   readonly cards: readonly [here: string, there: string] | undefined;
-  /** The card of this side where it is of that card alone: `mlx5_1`, `mlx5_32:1`. */
+  /** The card of this side where it is of that card alone: `mlx5_1`, `mlx5_32:1`; of connections, where it is the same each time. */
   readonly card?: string | undefined;
   /** An address that leads out of no host or container. */
   readonly hostAddress: string | undefined;
@@ -326,8 +324,12 @@ export function pathFaultValue(id: PathFaultId, line: string): string {
 /** How a fault is said with all that is known of it. */
 export function seenPathFaultSays(fault: Omit<SeenPathFault, 'isPlain'>): string {
   const { id, library, cards, card, hostAddress } = fault;
-  const on = card === undefined ? '' : `, on ${card}`;
-  const between = cards === undefined ? '' : `, from ${cards[0]} here to ${cards[1]} there`;
+  const isEachTime = id === 'peer_gone';
+  const on = card === undefined ? '' : isEachTime ? `, each time over ${card}` : `, on ${card}`;
+  const between =
+    cards === undefined || (isEachTime && card !== undefined)
+      ? ''
+      : `, from ${cards[0]} here to ${cards[1]} there`;
   const at = hostAddress === undefined ? '' : `, at ${hostAddress}`;
   const isNamed = library === undefined || NAMED.includes(id);
   return `${pathFaultSays(id)}${on}${between}${at}${isNamed ? '' : ` (${library})`}`;

@@ -2,7 +2,7 @@ import type { LogFindings } from '../../../../engines/diagnosis/log-findings.js'
 import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { missingLibraryOf } from './fault-classes.js';
-import { isErrorOfGlog, isWarningOfGlog } from './glog.js';
+import { isBareLineOfGlog, isErrorOfGlog, isWarningOfGlog } from './glog.js';
 import { PATH_EVENT_RULES } from './path-event-rules.js';
 import { namedPathFault, type PathFaultId, pathFaultValue } from './path-faults.js';
 import { TRANSFER_FILES, TRANSFER_SENTENCES } from './source-files.js';
@@ -53,6 +53,9 @@ const UNFIT_CARDS: readonly (readonly [needle: string, id: PathFaultId])[] = [
 /** A warning that names another way which was taken. */
 const WAY_OUT = /fall(?:ing|s)? ?back|simultaneous-open|P2P (?:access|unavailable)|will (?:be )?retr/i;
 
+/** Entries that a process takes back as it ends, and that are no longer there. */
+const AFTER_END = /\bDELETE http\S{1,300} (?:http=404|curl:)/;
+
 /** What the system said, in the form of glog, as people copy it: "Failed to register memory 0x7fa3ce000000: Input/output error [5]". */
 const SYSTEM_REASON = /^Failed to register memory 0x[0-9a-f]{1,16}: [A-Z][\w /]{1,60} \[\d{1,3}\]/;
 
@@ -61,7 +64,8 @@ export const TRANSFER_LIBRARY_RULES: readonly LogRule[] = [
   ...TRANSFER_FILES.map((needle) =>
     rule(needle, (line, found) => {
       const isError = isErrorOfGlog(line.text);
-      if (!isError && !isWarningOfGlog(line.text)) return;
+      if (!isError && !isWarningOfGlog(line.text) && !isBareLineOfGlog(line.text)) return;
+      if (AFTER_END.test(line.text)) return;
       const missing = missingLibraryOf(line.text);
       if (missing !== undefined)
         found.addSignal(missing.signal, line, { value: missing.value, about: needle });
@@ -72,7 +76,7 @@ export const TRANSFER_LIBRARY_RULES: readonly LogRule[] = [
   ),
   ...TRANSFER_SENTENCES.map((needle) =>
     rule(needle, (line, found) => {
-      if (isErrorOfGlog(line.text) || SYSTEM_REASON.test(line.text))
+      if (isErrorOfGlog(line.text) || isBareLineOfGlog(line.text) || SYSTEM_REASON.test(line.text))
         add(line, found, namedPathFault(line.text), needle);
     }),
   ),

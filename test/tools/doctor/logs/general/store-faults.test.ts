@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { isErrorOfGlog, isWarningOfGlog } from '../../../../../src/tools/doctor/logs/general/glog.js';
+import {
+  isBareLineOfGlog,
+  isErrorOfGlog,
+  isWarningOfGlog,
+} from '../../../../../src/tools/doctor/logs/general/glog.js';
 import { storeFaultOf, storeWarningOf } from '../../../../../src/tools/doctor/logs/general/store-faults.js';
 import { summaryOf } from '../summaries.js';
 
@@ -83,6 +87,12 @@ describe("an error of Mooncake's store that is usual", () => {
 });
 
 describe('the level of a line of glog', () => {
+  it('is not in a line without its letter', () => {
+    expect(isBareLineOfGlog('worker_pool.cpp:294] x')).toBe(true);
+    expect(isBareLineOfGlog('I0506 10:00:00.279313  3922 worker_pool.cpp:294] x')).toBe(false);
+    expect(isBareLineOfGlog('see worker_pool.cpp:294] x')).toBe(false);
+  });
+
   it.each([
     'E0506 10:00:00.279313  3922 file_storage.cpp:481] x',
     'E20260506 10:00:00.279313  3922 file_storage.cpp:481] x',

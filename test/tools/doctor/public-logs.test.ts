@@ -66,7 +66,7 @@ const LOGS: readonly PublicLog[] = [
   { name: 'llm-d-match-info-type', first: 'prompts_not_scored', cure: 'data producer' },
   { name: 'llm-d-prefill-not-allowed', first: 'settings_refused', cure: 'InferencePool' },
   { name: 'llm-d-gone-blocks', first: 'healthy' },
-  { name: 'llm-d-subscriber', first: 'events_unreachable', cure: 'Open the event port' },
+  { name: 'llm-d-subscriber', first: 'events_unreachable', cure: 'Write zmqEndpoint' },
   { name: 'llm-d-tokenizer', first: 'prompts_not_scored', cure: 'tokenizer' },
   { name: 'llm-d-render-timeout', first: 'prompts_not_scored', cure: 'vllm launch render' },
   { name: 'llm-d-tokenizer-socket', first: 'prompts_not_scored', cure: 'startupProbe' },

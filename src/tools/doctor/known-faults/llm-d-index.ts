@@ -57,7 +57,7 @@ export const LLM_D_INDEX: readonly KnownFault[] = [
     pattern: /extra_keys\[|parse extra keys/,
     says: "llm-d's picker cannot read extra_keys in KV events: stores with images, LoRA or a cache salt are dropped",
     why: 'From 0.7 of its index on the picker takes the extra keys of vLLM into its hashes. Another form of them is of another version of vLLM.',
-    cure: 'Run a version of the endpoint picker that is as young as vLLM',
+    cure: 'Run versions of the endpoint picker and of vLLM that belong together: a picker as young as vLLM, or vLLM of its months',
     commands: [
       "kubectl get pods -o custom-columns=NAME:.metadata.name,IMAGE:.spec.containers[*].image | grep -iE 'epp|picker|scheduler|vllm|sglang'",
     ],

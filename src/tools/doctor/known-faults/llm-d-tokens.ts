@@ -27,7 +27,7 @@ export const LLM_D_TOKENS: readonly KnownFault[] = [
   {
     id: 'llm_d_two_backends',
     cause: 'settings_refused',
-    needles: ["only one of 'estimate', 'vllm', or 'udsTokenizerConfig' may be set"],
+    needles: ["or 'udsTokenizerConfig' may be set"],
     says: "llm-d's token-producer has more than one source of tokens",
     why: 'estimate counts bytes, vllm asks a render endpoint, udsTokenizerConfig a socket; modelName alone means vllm. They exclude each other.',
     cure: 'Keep vllm: { url: … } with modelName in the parameters of token-producer, and delete estimate and udsTokenizerConfig',

@@ -10,11 +10,19 @@ import type { LogProgram } from './log-summary.js';
 import type { LogTally } from './log-tally.js';
 import { PROMPT_SIGNS } from './masking.js';
 import { NeedleSearch } from './needle-search.js';
+import { RuleHits } from './rule-hits.js';
 
 const LINE_FEED = 10;
 /** Lines from the start that are looked at whether or not a rule is for them; afterwards one in `SAMPLE_EVERY`. */
 const SAMPLED_AT_START = 1_000;
 const SAMPLE_EVERY = 64;
+
+/** Blocks from which on the search is tuned by what the log is of: a log of one block is read sooner than that is done. */
+const FIRST_TUNING = 2;
+/** How many times as many blocks come before it is tuned again: a log begins with other lines than it goes on with. */
+const TUNING_FACTOR = 8;
+/** Bytes of a block that it is tuned by. */
+const SAMPLE_BYTES = 131_072;
 
 const PROMPTS = new NeedleSearch(PROMPT_SIGNS);
 
@@ -31,20 +39,33 @@ export class LineReader {
   readonly #knowledge: LogKnowledge;
   /** Time of the last line that had one. */
   #ms: number | undefined;
+  #needles: NeedleSearch;
+  #blocks = 0;
+  /** The block by which the search is tuned next. */
+  #nextTuning = FIRST_TUNING;
+  /** Rules that the line is for. */
+  readonly #hits = new RuleHits();
 
   constructor(tally: LogTally, context: CleaningContext, knowledge: LogKnowledge) {
     this.#tally = tally;
     this.#context = context;
     this.#knowledge = knowledge;
+    this.#needles = knowledge.needles;
   }
 
   /** `bytes` are whole lines; the last one may lack its line feed. */
   read(bytes: Buffer): void {
-    const { needles, rules: known } = this.#knowledge;
+    this.#blocks += 1;
+    if (this.#blocks === this.#nextTuning) {
+      this.#nextTuning *= TUNING_FACTOR;
+      this.#needles = this.#knowledge.needlesFor(bytes.subarray(0, SAMPLE_BYTES));
+    }
+    const needles = this.#needles;
+    const hits = this.#hits;
     const isText = isUtf8(bytes) && !bytes.includes(0);
     const isPlain = isText && isAscii(bytes);
     const marks = new ErrorMarks(bytes);
-    let hit = needles.next(bytes, 0, bytes.length);
+    let at = needles.next(bytes, 0, bytes.length);
     for (let start = 0; start < bytes.length; ) {
       const found = bytes.indexOf(LINE_FEED, start);
       const next = found === -1 ? bytes.length : found + 1;
@@ -54,23 +75,18 @@ export class LineReader {
       if (isCut) this.cutLines += 1;
       const end = isCut ? start + MAX_LINE_BYTES : lineEnd;
       if (!isText && !isCut && !isReadable(bytes.subarray(start, end))) this.unreadableLines += 1;
-      let rules: LogRule[] | undefined;
-      const firstHit = hit;
-      for (; hit < next; hit = needles.next(bytes, hit + 1, bytes.length)) {
-        if (hit >= end) continue;
+      hits.clear();
+      for (; at < next; at = needles.next(bytes, at + 1, bytes.length)) {
         for (const index of needles.found) {
-          const rule = known[index] as LogRule;
-          if (rules === undefined) rules = [rule];
-          else if (rules.includes(rule)) continue;
-          else if (rule.comesFirst === true) rules.unshift(rule);
-          else rules.push(rule);
+          const hit = needles.startOf(index, at);
+          if (hit < end) hits.add(index, hit);
         }
       }
       // What is found behind the beginning of a prompt is the text of a user.
-      if (rules !== undefined && PROMPTS.next(bytes, start, firstHit) < firstHit) rules = undefined;
+      if (hits.count > 0 && PROMPTS.next(bytes, start, hits.first) < hits.first) hits.clear();
       const maybeError = this.#tally.countsUnread && marks.isIn(start, end);
-      if (rules !== undefined || maybeError || this.#tally.isWithinTraceback || this.#isSampled()) {
-        this.#look(bytes.toString(isPlain ? 'latin1' : 'utf8', start, end), rules, maybeError);
+      if (hits.count > 0 || maybeError || this.#tally.isWithinTraceback || this.#isSampled()) {
+        this.#look(bytes.toString(isPlain ? 'latin1' : 'utf8', start, end), maybeError);
       }
       start = next;
     }
@@ -80,7 +96,7 @@ export class LineReader {
     return this.lines <= SAMPLED_AT_START || this.lines % SAMPLE_EVERY === 0;
   }
 
-  #look(raw: string, rules: readonly LogRule[] | undefined, maybeError: boolean): void {
+  #look(raw: string, maybeError: boolean): void {
     const clean = cleanLine(raw.endsWith('\r') ? raw.slice(0, -1) : raw, this.#context);
     const { ms } = clean;
     if (ms !== undefined) {
@@ -93,13 +109,23 @@ export class LineReader {
       this.programs.set(program, (this.programs.get(program) ?? 0) + 1);
     }
     const { found, isWithinTraceback } = this.#tally;
-    if (rules === undefined && !maybeError && !isWithinTraceback) return;
+    const hits = this.#hits;
+    if (hits.count === 0 && !maybeError && !isWithinTraceback) return;
     const line = new SeenLine(this.lines, clean, this.#ms);
-    for (const { read, comesFirst } of rules ?? []) if (comesFirst === true) read(line, this.#tally);
+    this.#read(line, true);
     if (isWithinTraceback) this.#tally.follow(line);
-    for (const { read, comesFirst } of rules ?? []) if (comesFirst !== true) read(line, this.#tally);
+    this.#read(line, false);
     if (maybeError && this.#tally.found === found && isError(clean) && !isUsualOfStore(line.text))
       this.#tally.addUnread(line);
+  }
+
+  /** By the rules that come before what follows a traceback, or by the others. */
+  #read(line: LogLine, comesFirst: boolean): void {
+    const { rules } = this.#knowledge;
+    for (let place = 0; place < this.#hits.count; place += 1) {
+      const rule = rules[this.#hits.at(place)] as LogRule;
+      if ((rule.comesFirst === true) === comesFirst) rule.read(line, this.#tally);
+    }
   }
 }
 

@@ -50,7 +50,15 @@ export class LogKnowledge {
       ...PROGRAM_END_RULES,
       ...KNOWN_FAULT_RULES,
     ];
-    this.needles = new NeedleSearch(this.rules.map(({ needle }) => needle));
+    this.needles = this.needlesFor(undefined);
+  }
+
+  /** The same, which takes the same time for any number of needles in a log that `sample` is of. */
+  needlesFor(sample: Uint8Array | undefined): NeedleSearch {
+    return new NeedleSearch(
+      this.rules.map(({ needle }) => needle),
+      sample,
+    );
   }
 
   /** The program that writes lines of such a form. */

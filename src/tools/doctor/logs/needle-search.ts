@@ -1,86 +1,174 @@
-/** Longest prefix of the needles that is looked for; what follows is compared. */
+/** Longest part of each needle that is looked for; the rest of it is compared where that is found. */
 const MAX_WINDOW = 16;
+/** Bytes that are looked at together. */
+const GRAM = 4;
 
-/** Bits of a hash of three bytes: so few that the tables stay in a processor's nearest cache. */
-const HASH_BITS = 14;
+/** Bits of a hash of so many bytes: so few that the tables stay in a processor's near caches. */
+const HASH_BITS = 15;
 const TABLE_SIZE = 2 ** HASH_BITS;
+
+const NONE: readonly number[] = [];
 
 /**
  * Finds the first of many short texts in bytes, by the method of Wu and
- * Manber: three bytes are looked at, and where these are in no needle, the
- * search leaps ahead. Several times faster than one regular expression, and
- * nothing needs to be decoded for it.
+ * Manber: four bytes are looked at, and where these are in the window of no
+ * needle, the search leaps ahead. Several times faster than one regular
+ * expression, and nothing needs to be decoded for it.
  */
 export class NeedleSearch {
   readonly #needles: readonly Uint8Array[];
-  /** Bytes of each needle that are looked for before the rest is compared: those of the shortest. */
+  /** `[index]` for each needle: most places have one. */
+  readonly #alone: readonly (readonly number[])[];
+  /** Bytes of each needle that are looked for before the rest is compared: as many as the shortest has. */
   readonly #window: number;
-  /** By three bytes: how far ahead the end of a match can be at the earliest. */
+  /** Where in each needle these bytes begin. */
+  readonly #offsets: Uint16Array;
+  readonly #gram: number;
+  /** By hashed bytes: how far ahead the end of a window can be at the earliest. */
   readonly #leaps: Uint8Array;
-  /** By three bytes whose leap is 0: the needles whose window they may end. */
-  readonly #ending: (readonly number[])[] = Array.from({ length: TABLE_SIZE }, () => []);
-  readonly #found: number[] = [];
+  /** By hashed bytes whose leap is 0: the needles whose window they may end. */
+  readonly #ending = new Map<number, number[]>();
+  #found: readonly number[] = NONE;
+  /** What `#view` shows. */
+  #bytes: Uint8Array | undefined;
+  #view = new DataView<ArrayBufferLike>(new ArrayBuffer(0));
 
-  /** ASCII texts of three characters and more. */
-  constructor(needles: readonly string[]) {
+  /**
+   * ASCII texts of three characters and more. Of a long one, the part is looked for that is rarest in `sample`, which
+   * is of what will be searched: what needles share with all of it stops the search everywhere else. Without one it
+   * is their beginning.
+   */
+  constructor(needles: readonly string[], sample?: Uint8Array) {
     this.#needles = needles.map((needle) => Buffer.from(needle, 'latin1'));
-    const window = Math.min(MAX_WINDOW, ...this.#needles.map(({ length }) => length));
+    this.#alone = needles.map((_, index) => [index]);
+    const window = Math.min(MAX_WINDOW, ...needles.map(({ length }) => length));
     if (window < 3) throw new RangeError('a needle has at least three bytes');
     this.#window = window;
-    this.#leaps = new Uint8Array(TABLE_SIZE).fill(window - 2);
+    this.#gram = Math.min(GRAM, window);
+    this.#leaps = new Uint8Array(TABLE_SIZE).fill(window - this.#gram + 1);
+    this.#offsets = new Uint16Array(needles.length);
+    const counts = sample === undefined ? undefined : this.#gramsOf(sample);
     this.#needles.forEach((needle, index) => {
-      for (let end = 2; end < window; end += 1) {
-        const key = keyAt(needle, end);
-        this.#leaps[key] = Math.min(this.#leaps[key] as number, window - 1 - end);
+      const keys = this.#keysOf(needle);
+      const offset = counts === undefined ? 0 : this.#rarestOf(keys, counts);
+      this.#offsets[index] = offset;
+      const last = offset + window - this.#gram;
+      for (let at = offset; at <= last; at += 1) {
+        const key = keys[at] as number;
+        this.#leaps[key] = Math.min(this.#leaps[key] as number, last - at);
       }
-      const last = keyAt(needle, window - 1);
-      this.#ending[last] = [...(this.#ending[last] as readonly number[]), index];
+      const key = keys[last] as number;
+      this.#ending.set(key, [...(this.#ending.get(key) ?? []), index]);
     });
   }
 
-  /** Indexes of the needles that were found last, all of which begin where `next` said. */
+  /** Indexes of the needles that were found last, in their order. */
   get found(): readonly number[] {
     return this.#found;
   }
 
-  /** Where the first needles begin at `from` or after it that end before `until`; `until` when there are none. */
+  /** Where the needle of an index begins that was found at `at`. */
+  startOf(index: number, at: number): number {
+    return at - (this.#offsets[index] as number);
+  }
+
+  /**
+   * Where the first needles are at `from` or after it that end before `until`; `until` when there are none. That is
+   * where they begin, or, with a sample, where the part of them is that is looked for.
+   */
   next(bytes: Uint8Array, from: number, until: number): number {
+    if (bytes !== this.#bytes) {
+      this.#bytes = bytes;
+      this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    }
+    const view = this.#view;
     const leaps = this.#leaps;
-    const window = this.#window;
-    const found = this.#found;
-    const ending = this.#ending;
-    const needles = this.#needles;
-    if (found.length > 0) found.length = 0;
-    let end = from + window - 1;
+    const behind = this.#window - 1;
+    const isWide = this.#gram === GRAM;
+    this.#found = NONE;
+    let end = from + behind;
     while (end < until) {
-      const key = keyAt(bytes, end);
+      const key = isWide ? keyOf(view.getInt32(end - 3, true)) : keyAt(bytes, end);
       const leap = leaps[key] as number;
       if (leap > 0) {
         end += leap;
         continue;
       }
-      const start = end - window + 1;
-      const candidates = ending[key] as readonly number[];
-      for (let at = 0; at < candidates.length; at += 1) {
-        const index = candidates[at] as number;
-        if (beginsAt(bytes, start, until, needles[index] as Uint8Array)) found.push(index);
-      }
-      if (found.length > 0) return start;
+      this.#compare(this.#ending.get(key) ?? NONE, bytes, end - behind, until);
+      if (this.#found !== NONE) return end - behind;
       end += 1;
     }
     return until;
   }
+
+  #compare(candidates: readonly number[], bytes: Uint8Array, at: number, until: number): void {
+    for (let place = 0; place < candidates.length; place += 1) {
+      const index = candidates[place] as number;
+      const start = at - (this.#offsets[index] as number);
+      const needle = this.#needles[index] as Uint8Array;
+      if (start < 0 || start + needle.length > until || !beginsAt(bytes, start, needle)) continue;
+      this.#found =
+        this.#found === NONE ? (this.#alone[index] as readonly number[]) : [...this.#found, index];
+    }
+  }
+
+  /** How often each hash of the bytes that are looked at together is in a sample. */
+  #gramsOf(sample: Uint8Array): Uint32Array {
+    const counts = new Uint32Array(TABLE_SIZE);
+    for (const key of this.#keysOf(sample)) counts[key] = (counts[key] as number) + 1;
+    return counts;
+  }
+
+  /** Hashes of the bytes that are looked at together, by where they begin. */
+  #keysOf(bytes: Uint8Array): Uint16Array {
+    const keys = new Uint16Array(Math.max(0, bytes.length - this.#gram + 1));
+    for (let at = 0; at < keys.length; at += 1)
+      keys[at] = this.#gram === GRAM ? keyOf(wordAt(bytes, at)) : keyAt(bytes, at + 2);
+    return keys;
+  }
+
+  /** Where the window of a needle costs the least: by how often its bytes are met, and how far they let the search leap. */
+  #rarestOf(keys: Uint16Array, counts: Uint32Array): number {
+    const grams = this.#window - this.#gram + 1;
+    let best = 0;
+    let least = Number.POSITIVE_INFINITY;
+    for (let offset = 0; offset + grams <= keys.length; offset += 1) {
+      let cost = 0;
+      for (let at = 0; at < grams; at += 1) {
+        const key = keys[offset + at] as number;
+        const leap = grams - 1 - at;
+        // What other needles brought already costs nothing more.
+        if ((this.#leaps[key] as number) > leap) cost += (counts[key] as number) / (leap + 1);
+      }
+      if (cost >= least) continue;
+      [best, least] = [offset, cost];
+    }
+    return best;
+  }
 }
 
-/** The three bytes that end at `end`, hashed. */
+function keyOf(word: number): number {
+  return Math.imul(word, 0x9e37_79b1) >>> (32 - HASH_BITS);
+}
+
+/** Three bytes that end at `end`, hashed. */
 function keyAt(bytes: Uint8Array, end: number): number {
-  const first = bytes[end - 2] as number;
-  const second = bytes[end - 1] as number;
-  return Math.imul((first << 16) | (second << 8) | (bytes[end] as number), 0x9e37_79b1) >>> (32 - HASH_BITS);
+  return keyOf(
+    ((bytes[end - 2] as number) << 16) | ((bytes[end - 1] as number) << 8) | (bytes[end] as number),
+  );
 }
 
-function beginsAt(bytes: Uint8Array, start: number, until: number, needle: Uint8Array): boolean {
-  if (start + needle.length > until) return false;
+/** Four bytes as one number, the first as its lowest part. */
+function wordAt(bytes: Uint8Array, at: number): number {
+  return (
+    (bytes[at] as number) |
+    ((bytes[at + 1] as number) << 8) |
+    ((bytes[at + 2] as number) << 16) |
+    ((bytes[at + 3] as number) << 24)
+  );
+}
+
+function beginsAt(bytes: Uint8Array, start: number, needle: Uint8Array): boolean {
   for (let index = 0; index < needle.length; index += 1) {
     if (bytes[start + index] !== needle[index]) return false;
   }

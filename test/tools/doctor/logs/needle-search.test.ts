@@ -42,6 +42,37 @@ describe('the search for needles', () => {
     expect(() => new NeedleSearch(['ab'])).toThrow(RangeError);
   });
 
+  it('finds each where it begins, whatever part of it a sample makes it look for', () => {
+    const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 4, maxLength: 9 });
+    const texts = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 60 });
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(letters, { minLength: 1, maxLength: 8 }),
+        texts,
+        texts,
+        (needles, sample, text) => {
+          const search = new NeedleSearch(needles, Buffer.from(sample));
+          const bytes = Buffer.from(text);
+          const places: string[] = [];
+          for (let at = search.next(bytes, 0, bytes.length); at < bytes.length; ) {
+            places.push(...search.found.map((index) => `${search.startOf(index, at)} ${index}`));
+            at = search.next(bytes, at + 1, bytes.length);
+          }
+          const all = slowly(needles, text).flatMap(([at, found]) => found.map((index) => `${at} ${index}`));
+          expect(places.sort()).toEqual(all.sort());
+        },
+      ),
+    );
+  });
+
+  it('looks for the part of a needle that a sample has least of', () => {
+    const bytes = Buffer.from('a worker lost');
+    const search = new NeedleSearch(['worker lost', 'abcd'], Buffer.from('worker worker '));
+    const at = search.next(bytes, 0, bytes.length);
+    expect(at).toBe(bytes.indexOf('er l'));
+    expect(search.startOf(0, at)).toBe(2);
+  });
+
   it('finds the same as a slow search', () => {
     const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 3, maxLength: 6 });
     const texts = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 60 });

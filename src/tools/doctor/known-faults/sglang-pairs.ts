@@ -189,4 +189,13 @@ export const SGLANG_PAIRS: readonly KnownFault[] = [
     why: 'States of its layers are paired by their place in the list, which differs from stage to stage.',
     cure: 'Start the prefill engines with --pp-size 1, and with a larger --tp-size instead',
   },
+  {
+    id: 'sglang_pair_allocation_policy',
+    cause: 'pair_incompatible',
+    needles: ['Disaggregation decode allocation policy mismatch: '],
+    pattern: /mismatch: prefill=(\w{1,40}), decode=(\w{1,40})/,
+    says: 'prefill engines allocate on decode engines by the policy $1, and these have $2',
+    why: 'The policy says when a decode engine takes room for a request: before its prefill, or once it is done.',
+    cure: 'Set the same --disaggregation-decode-allocation-policy on both roles',
+  },
 ];

@@ -264,4 +264,12 @@ export const SGLANG_STORES: readonly KnownFault[] = [
     why: 'The rest of such a write is dropped, and the prompts are computed again on other engines. A store without free memory or disk looks like that.',
     cure: 'Give the store more room: with Mooncake a larger MOONCAKE_GLOBAL_SEGMENT_SIZE on the engines (4gb by default, for all ranks of an engine together), with files a larger SGLANG_HICACHE_FILE_BACKEND_MAX_SIZE',
   },
+  {
+    id: 'sglang_hf3fs_mla',
+    cause: 'settings_refused',
+    needles: ['MLA model is not supported without global metadata server'],
+    says: 'the 3FS backend needs a metadata server for models with latent attention (MLA)',
+    why: 'Ranks of such models share one file, which only a server for all of them can divide.',
+    cure: 'Start one (python3 -m sglang.srt.mem_cache.storage.hf3fs.mini_3fs_metadata_server --port 18000), and give it as metadata_server_url in the file of SGLANG_HICACHE_HF3FS_CONFIG_PATH',
+  },
 ];

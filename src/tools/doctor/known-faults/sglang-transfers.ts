@@ -233,4 +233,25 @@ export const SGLANG_TRANSFERS: readonly KnownFault[] = [
     why: 'The ascend transfer backend imports memfabric_hybrid, mf_adapter in SGLang 0.5.5 and before.',
     cure: 'Add it to the image of both roles: pip install memfabric-hybrid (mf_adapter for SGLang 0.5.5 and before)',
   },
+  {
+    id: 'sglang_request_without_room',
+    cause: 'transfers_fail',
+    needles: [
+      'Disaggregated request received without bootstrap room id',
+      'Disaggregated request received without boostrap room id',
+    ],
+    atLeast: 3,
+    says: 'requests come to a prefill or decode engine without passing a router for pairs',
+    why: 'An engine with --disaggregation-mode needs the room in which both halves of a request meet. Only a router in its mode for pairs adds it: a plain Service, another gateway, or a router without that mode does not.',
+    cure: 'Send requests to the router, started with --pd-disaggregation --prefill http://PREFILL:PORT 8998 --decode http://DECODE:PORT, and keep clients and health probes with prompts away from the engines',
+    disturbs: 'frontend',
+  },
+  {
+    id: 'sglang_metadata_collision',
+    cause: 'results_contradict',
+    needles: ['This indicates metadata buffer index collision'],
+    says: 'decode engines get the first token of another request: two requests share a slot, or a prefill engine is another SGLang',
+    why: 'Each transfer brings the number of its room beside its first token, and here it is that of another request, so that SGLang aborts it. Fields of another version lie at other places and read the same.',
+    cure: 'Run prefill and decode engines from one SGLang image; where they do already, run a later SGLang on both',
+  },
 ];

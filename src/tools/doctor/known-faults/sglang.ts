@@ -5,6 +5,7 @@ import { SGLANG_PAIRS } from './sglang-pairs.js';
 import { SGLANG_SETTINGS } from './sglang-settings.js';
 import { SGLANG_STORES } from './sglang-stores.js';
 import { SGLANG_TRANSFERS } from './sglang-transfers.js';
+import { SMG_FAULTS } from './smg.js';
 
 /** Of SGLang and its routers. */
 export const SGLANG_FAULTS: readonly KnownFault[] = [
@@ -14,4 +15,5 @@ export const SGLANG_FAULTS: readonly KnownFault[] = [
   ...SGLANG_STORES,
   ...SGLANG_SETTINGS,
   ...SGLANG_MEMORY,
+  ...SMG_FAULTS,
 ];

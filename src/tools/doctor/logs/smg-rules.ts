@@ -7,7 +7,6 @@ import type { Signal } from '../../../engines/diagnosis/signals.js';
 export const SMG_RULES: readonly LogRule[] = [
   // "… disabling KV event subscription for this worker worker_url=grpc://…": the worker was started without events, or its servicer has none.
   ofRouter('Backend does not implement SubscribeKvEvents', 'events_disabled'),
-  ofRouter('Failed to subscribe to KV events, retrying', 'events_unreachable'),
   ofRouter('KV event subscription task panicked', 'events_unreachable'),
   // "Warning: No string tree found for model 'Qwen/Qwen3-32B', using random worker selection".
   ofRouter('No string tree found for model', 'router_without_tree'),

@@ -11,17 +11,24 @@ async function signals(...messages: readonly string[]): Promise<Readonly<Record<
 }
 
 describe('lines of Shepherd Model Gateway', () => {
-  it('distinguish a worker without events and one that is not reached', async () => {
+  it('distinguish a worker without events and one whose subscription has ended', async () => {
     const url = 'worker_url=grpc://worker-1:50051';
     expect(
       await signals(
         `Backend does not implement SubscribeKvEvents, disabling KV event subscription for this worker ${url}`,
-        `Failed to subscribe to KV events, retrying ${url} error=refused delay_ms=100`,
+        `KV event subscription task panicked; KV events from this worker no longer feed cache-aware routing ${url}`,
       ),
     ).toEqual({
       events_disabled: ['grpc://worker-1:50051'],
       events_unreachable: ['grpc://worker-1:50051'],
     });
+  });
+
+  it('name a worker that is not reached as a known fault, as its events come over its gRPC port', async () => {
+    const { knownFaults } = await summaryOf(
+      '2026-05-22 10:02:41  WARN smg::worker: src/a.rs:1: Failed to subscribe to KV events, retrying worker_url=grpc://worker-1:50051 error=refused delay_ms=100\n',
+    );
+    expect(knownFaults?.map(({ id }) => id)).toEqual(['smg_events_not_reached']);
   });
 
   it('say which program they are of', async () => {

@@ -1,4 +1,8 @@
+import { AIBRIX_KVCACHE } from './aibrix-kvcache.js';
+import { FLEXKV } from './flexkv.js';
 import type { KnownFault } from './known-fault.js';
+import { KVBM_PYTHON } from './kvbm-python.js';
+import { LMCACHE_ASCEND } from './lmcache-ascend.js';
 import { LMCACHE_ENGINE } from './lmcache-engine.js';
 import { LMCACHE_L2 } from './lmcache-l2.js';
 import { LMCACHE_PAIRS } from './lmcache-pairs.js';
@@ -12,4 +16,8 @@ export const LMCACHE_FAULTS: readonly KnownFault[] = [
   ...LMCACHE_PAIRS,
   ...LMCACHE_SERVER,
   ...LMCACHE_L2,
+  ...LMCACHE_ASCEND,
+  ...AIBRIX_KVCACHE,
+  ...FLEXKV,
+  ...KVBM_PYTHON,
 ];

@@ -8,10 +8,12 @@ import { LLM_D_PLUGINS } from './llm-d-plugins.js';
 import { LLM_D_SIDECAR } from './llm-d-sidecar.js';
 import { LLM_D_TOKENS } from './llm-d-tokens.js';
 import { PRODUCTION_STACK } from './production-stack.js';
+import { VLLM_ROUTER } from './vllm-router.js';
 
 /** Of endpoint pickers and gateways. */
 export const PICKERS_FAULTS: readonly KnownFault[] = [
   ...PRODUCTION_STACK,
+  ...VLLM_ROUTER,
   ...LLM_D_PLUGINS,
   ...EPP_PROFILES,
   ...LLM_D_SIDECAR,

@@ -1,4 +1,13 @@
+import { DYNAMO_KVBM } from './dynamo-kvbm.js';
+import { DYNAMO_ROUTER } from './dynamo-router.js';
+import { DYNAMO_RUNTIME } from './dynamo-runtime.js';
+import { DYNAMO_WORKERS } from './dynamo-workers.js';
 import type { KnownFault } from './known-fault.js';
 
 /** Of Dynamo and TensorRT-LLM. */
-export const DYNAMO_FAULTS: readonly KnownFault[] = [];
+export const DYNAMO_FAULTS: readonly KnownFault[] = [
+  ...DYNAMO_RUNTIME,
+  ...DYNAMO_ROUTER,
+  ...DYNAMO_KVBM,
+  ...DYNAMO_WORKERS,
+];

@@ -1,13 +1,16 @@
+import { AIBRIX } from './aibrix.js';
 import { EPP_METRICS } from './epp-metrics.js';
 import { EPP_PROFILES } from './epp-profiles.js';
 import { EPP_SERVING } from './epp-serving.js';
 import { GATEWAY_PICKERS } from './gateway-pickers.js';
 import type { KnownFault } from './known-fault.js';
+import { KTHENA } from './kthena.js';
 import { LLM_D_INDEX } from './llm-d-index.js';
 import { LLM_D_PLUGINS } from './llm-d-plugins.js';
 import { LLM_D_SIDECAR } from './llm-d-sidecar.js';
 import { LLM_D_TOKENS } from './llm-d-tokens.js';
 import { PRODUCTION_STACK } from './production-stack.js';
+import { RAY_SERVE_LLM } from './ray-serve-llm.js';
 import { VLLM_ROUTER } from './vllm-router.js';
 
 /** Of endpoint pickers and gateways. */
@@ -22,4 +25,7 @@ export const PICKERS_FAULTS: readonly KnownFault[] = [
   ...EPP_METRICS,
   ...EPP_SERVING,
   ...GATEWAY_PICKERS,
+  ...AIBRIX,
+  ...KTHENA,
+  ...RAY_SERVE_LLM,
 ];

@@ -5,7 +5,14 @@ import { assertedSettings } from './asserted-settings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
 import { offloadedSizes } from './offloaded-sizes.js';
 import { workersForRouter } from './routers.js';
-import { demandedSettings, isSizeOfBlocks, refusedFeatures, type WantedSetting } from './setting-words.js';
+import {
+  conflictingFlags,
+  demandedSettings,
+  isSizeOfBlocks,
+  refusedFeatures,
+  requiredFlag,
+  type WantedSetting,
+} from './setting-words.js';
 
 const VERIFY = ['kubectl logs POD --since=5m | grep -cE "Error: |error: "    # should be 0'];
 const WHY =
@@ -30,6 +37,10 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (pages !== undefined) return pages;
   if (/unrecognized arguments/.test(sentence)) return withoutUnknown(sentence);
   if (OF_PICKER.test(sentence)) return pickerConfig();
+  const required = requiredFlag(sentence);
+  if (required !== undefined) return setRequired(...required);
+  const conflicting = conflictingFlags(sentence);
+  if (conflicting.length > 0) return withoutFlag(conflicting);
   const word = measurements.seen.engines.length === 1 ? measurements.seen.engines[0]?.word : undefined;
   const wanted = demandedSettings(sentence, word);
   const features = wanted.some(({ isNamed }) => isNamed) ? [] : refusedFeatures(sentence, word);
@@ -100,6 +111,24 @@ function setWanted(
         ? engineYaml(name)
         : argumentsOf('the program', name, hasValue ? '' : 'as the sentence asks'),
     ),
+  );
+}
+
+/** A flag that another one needs. */
+function setRequired(flag: string, by: string): ProposedFix {
+  return fix(
+    `Set ${flag} (kubectl edit), or start the program without ${by}`,
+    'The program checks at its start which of its arguments need each other.',
+    [argumentsOf('the program', flag, `or without ${by}`)],
+  );
+}
+
+/** Flags that do not go together, or not with this model. */
+function withoutFlag(flags: readonly string[]): ProposedFix {
+  return fix(
+    `Start the program without ${flags.join(', or without ')} (kubectl edit)`,
+    WHY,
+    flags.slice(0, 1).map((flag) => argumentsOf('the program', `without ${flag}`)),
   );
 }
 

@@ -3,7 +3,8 @@ import { argumentsOf } from './lines.js';
 
 /** Gives a router of SGLang or vLLM the workers that it does not start without; undefined for another sentence. */
 export function workersForRouter(sentence: string): ProposedFix | undefined {
-  const isPair = /--prefill|--decode/.test(sentence);
+  // Not `--prefill-attention-backend` and the like, which are engines' flags.
+  const isPair = /--(?:prefill|decode)(?![\w-])/.test(sentence);
   if (!isPair && !/--worker-urls/.test(sentence)) return undefined;
   const flags = isPair
     ? '--prefill http://PREFILL:PORT [BOOTSTRAP_PORT] --decode http://DECODE:PORT'

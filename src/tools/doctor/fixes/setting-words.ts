@@ -23,12 +23,12 @@ const DEMANDED =
 const ASSIGNED =
   /(?<!\b(?:when|if|with|because|as|got|has) )\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+) ?==? ?(True|False|\d{1,9})\b/;
 const FLAG = /--[a-z][\w-]{2,60}/g;
-/** A name of Python's that can be an argument: its first word is one that arguments begin with. */
+/** A name of Python's that can be an argument: its first word is one that arguments begin with. Folders and files are none. */
 const NAME =
-  /\b(?:enable|disable|max|min|kv|hicache|chunked|page|block|mem|tp|dp|pp|ep|dcp|tensor|data|pipeline|decode|prefill|mamba|speculative|attention|radix|schedule|disaggregation|num|gpu|cpu|swap|moe|cuda|mm|context|long|served|model|quantization)_[a-z0-9_]{2,60}\b/g;
+  /(?<![\w/])(?:enable|disable|max|min|kv|hicache|chunked|page|block|mem|tp|dp|pp|ep|dcp|tensor|data|pipeline|decode|prefill|mamba|speculative|attention|radix|schedule|disaggregation|num|gpu|cpu|swap|moe|cuda|mm|context|long|served|model|quantization)_[a-z0-9_]{2,60}\b(?![/.]\w)/g;
 /** Names of that form that are no arguments. */
 const INNER_NAME =
-  /_(?:bytes|ids?|spec|specs|len_cpu|dim|shape|tensors?|pools?|keys?|params|config_dict)$|^(?:model_config|kv_cache|block_pool|num_(?:tokens|layers|heads|kv_heads|blocks))$/;
+  /_(?:bytes|ids?|spec|specs|len_cpu|dim|shape|tensors?|pools?|keys?|params|config_dict)$|^(?:prefill_end_layer|decode_prefix_len|kv_item_lens?|num_slots|(?:prefill|decode)_(?:attn_)?tp_size|model_config|kv_cache|block_pool|num_kv_tokens|num_(?:tokens|layers|heads|kv_heads|blocks))$/;
 /** Keys of `kv_connector_extra_config`, which `--kv-transfer-config` has. */
 const IN_EXTRA_CONFIG = /kv_connector_extra_config/;
 
@@ -109,6 +109,24 @@ function written(name: string, value: string | undefined, engine: string | undef
 
 const UNSUPPORTED =
   /only supports?|(?:does|do)(?: not|n'?t) (?:yet |currently )?support|(?:is|are) (?:currently )?not (?:yet |currently )?(?:supported|compatible|allowed)|unsupported|incompatible|mutually exclusive|can(?:not|'t) be (?:used|combined|enabled)|not compatible|conflicts? with/i;
+
+/** What else a sentence may ask for than to leave one of its flags out. */
+const ASKS = /\b(?:requires?|must|needs?|use|set|pass|should be|only supports?|supports only|got|add)\b/i;
+
+/** Flags that a sentence refuses together, where it asks for no other thing: to be left out, the last first. */
+export function conflictingFlags(sentence: string): readonly string[] {
+  if (!UNSUPPORTED.test(sentence) || ASKS.test(sentence)) return [];
+  return [...new Set(sentence.match(FLAG) ?? [])].slice(0, 3).reverse();
+}
+
+/** `--kv-events-config` of "--load-publish-endpoint requires --kv-events-config: …". */
+export function requiredFlag(sentence: string): readonly [flag: string, by: string] | undefined {
+  const [, by, flag] =
+    /(--[a-z][\w-]{2,60})(?: [\w.]{1,30})? (?:currently )?requires? (--[a-z][\w-]{2,60}(?:[ =](?!to\b|or\b|and\b|for\b|with\b|be\b|so\b|because\b)[a-z0-9_]{1,30})?)(?![\w-])/.exec(
+      sentence,
+    ) ?? [];
+  return flag === undefined || by === undefined ? undefined : [flag.replace('=', ' '), by];
+}
 
 /** How each engine is started without a feature; the engine's own words, by which it is recognised. */
 const FEATURES: readonly (readonly [

@@ -8,6 +8,7 @@ export const SGLANG_HICACHE: readonly KnownFault[] = [
     needles: [
       'The arguments enable-hierarchical-cache and disable-radix-cache are mutually exclusive',
       '--enable-unified-cache-external-linker requires the default',
+      '--enable-lmcache requires radix cache to be enabled',
     ],
     says: 'a cache behind the GPU is switched on together with --disable-radix-cache',
     why: 'HiCache and the external linker keep what the radix tree finds. Without the tree there is nothing to keep or to find again.',
@@ -18,6 +19,7 @@ export const SGLANG_HICACHE: readonly KnownFault[] = [
     cause: 'settings_refused',
     needles: [
       '--enable-lmcache and --enable-hierarchical-cache are',
+      '--enable-lmcache and --enable-unified-cache-external-linker are',
       '--enable-unified-cache-external-linker and',
       '--enable-unified-cache-external-linker does not use',
     ],
@@ -187,5 +189,14 @@ export const SGLANG_HICACHE: readonly KnownFault[] = [
     says: 'a storage backend of HiCache cannot be detached while it is running',
     why: 'Its threads did not end within 10 seconds, as they wait for the store. Until they do no other backend is attached.',
     cure: 'Let the requests of the engine end and detach again; where the store does not answer any more, restart the engine',
+  },
+  {
+    id: 'sglang_hicache_register_chunk',
+    cause: 'settings_refused',
+    needles: ['Host registration granularity exceeds the configured chunk limit'],
+    pattern: /granularity=(\d{1,15}), chunk_limit=(\d{1,15})/,
+    says: 'memory of the host cache is to be registered in parts of $2 bytes, and one row has $1',
+    why: 'Large host caches are pinned in parts of SGLANG_HICACHE_HOST_REGISTER_CHUNK_GB.',
+    cure: 'Unset SGLANG_HICACHE_HOST_REGISTER_CHUNK_GB (256), or raise it',
   },
 ];

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
+  conflictingFlags,
   demandedSettings,
   isSizeOfBlocks,
   refusedFeatures,
+  requiredFlag,
 } from '../../../../src/tools/doctor/fixes/setting-words.js';
 
 describe('the settings that a sentence demands', () => {
@@ -66,5 +68,38 @@ describe('the feature to leave out', () => {
     ['The hierarchical cache has 3 GB', 'sglang', []],
   ])('by %j of %s is %j', (sentence, engine, texts) => {
     expect(refusedFeatures(sentence, engine)).toEqual(texts);
+  });
+});
+
+describe('flags that a sentence refuses together', () => {
+  it.each([
+    ['--enable-lmcache with --dcp-size > 1 is not supported', ['--dcp-size', '--enable-lmcache']],
+    ['--enable-a and --enable-b are mutually exclusive', ['--enable-b', '--enable-a']],
+    // It asks for something else: that is the better cure.
+    ['--enable-a is incompatible with --enable-b; use --enable-c', []],
+    ['--enable-a requires --enable-b', []],
+    ['HiRadixCache does not support this model', []],
+  ])('of %j are %j', (sentence, flags) => {
+    expect(conflictingFlags(sentence)).toEqual(flags);
+  });
+
+  it.each([
+    [
+      '--load-publish-endpoint requires --kv-events-config: routers discover',
+      ['--kv-events-config', '--load-publish-endpoint'],
+    ],
+    ['--policy tlru requires --radix-cache-backend unified.', ['--radix-cache-backend unified', '--policy']],
+    ['--enable-lmcache requires radix cache to be enabled', undefined],
+    ['--a-flag requires --b-flag to be set', ['--b-flag', '--a-flag']],
+  ])('or of which one needs the other: %j is %j', (sentence, found) => {
+    expect(requiredFlag(sentence)).toEqual(found);
+  });
+});
+
+describe('names that are no arguments', () => {
+  it('are those of folders and files, and of values within a program', () => {
+    const sentence = 'the pools are too small (sglang/srt/mem_cache/kv_cache_builder.py in build)';
+    expect(demandedSettings(sentence, 'sglang')).toEqual([]);
+    expect(demandedSettings('decode_prefix_len must be in range', 'sglang')).toEqual([]);
   });
 });

@@ -4,6 +4,7 @@ import { EPP_PROFILES } from './epp-profiles.js';
 import { EPP_SERVING } from './epp-serving.js';
 import { GATEWAY_PICKERS } from './gateway-pickers.js';
 import type { KnownFault } from './known-fault.js';
+import { KSERVE_LLM } from './kserve-llm.js';
 import { KTHENA } from './kthena.js';
 import { LLM_D_INDEX } from './llm-d-index.js';
 import { LLM_D_PLUGINS } from './llm-d-plugins.js';
@@ -11,6 +12,8 @@ import { LLM_D_SIDECAR } from './llm-d-sidecar.js';
 import { LLM_D_TOKENS } from './llm-d-tokens.js';
 import { PRODUCTION_STACK } from './production-stack.js';
 import { RAY_SERVE_LLM } from './ray-serve-llm.js';
+import { STORES_REDIS } from './stores-redis.js';
+import { STORES_SERVERS } from './stores-servers.js';
 import { VLLM_ROUTER } from './vllm-router.js';
 
 /** Of endpoint pickers and gateways. */
@@ -28,4 +31,7 @@ export const PICKERS_FAULTS: readonly KnownFault[] = [
   ...AIBRIX,
   ...KTHENA,
   ...RAY_SERVE_LLM,
+  ...STORES_SERVERS,
+  ...STORES_REDIS,
+  ...KSERVE_LLM,
 ];

@@ -26,6 +26,10 @@ const SIDES =
 const UNREACHABLE: readonly (readonly [needle: string, value: string, also?: string])[] = [
   ['Could not fetch prefill parallel info from', 'no answer'],
   ['Could not fetch bootstrap info for:', 'no answer'],
+  // Up to 0.5.2.
+  ['Could not fetch bootstrap info for engine rank', 'no answer'],
+  ['Could not fetch prefill parallel info for bootstrap_addr', 'no answer'],
+  ['Could not fetch prefill dp_size for bootstrap_addr', 'no answer'],
   // "Error fetching prefill server info from bootstrap: …"; parallel, dp and plain info in other versions.
   ['Error fetching prefill ', 'no answer', 'bootstrap'],
   ['Failed to get prefill ', 'no answer', ' info'],

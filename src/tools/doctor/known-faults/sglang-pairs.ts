@@ -184,6 +184,7 @@ export const SGLANG_PAIRS: readonly KnownFault[] = [
     id: 'sglang_pair_minimax',
     cause: 'pair_incompatible',
     needles: [
+      'PD with different TP sizes per DP rank is not yet supported for non-MLA',
       'PD disagg: heterogeneous TP not supported for',
       'Replicated Mamba PD state transfer currently requires',
     ],
@@ -230,5 +231,14 @@ export const SGLANG_PAIRS: readonly KnownFault[] = [
     says: 'a decode engine has --dcp-size beside a transfer backend or a cache that does not go with it',
     why: 'Blocks are rearranged for decode context parallelism by the backends mooncake and nixl (in late versions also mori and ascend), and in older versions without a cache on the decode engine.',
     cure: 'Start both roles with --disaggregation-transfer-backend mooncake, and the decode engines without --disaggregation-decode-enable-radix-cache and --enable-hierarchical-cache; or with --dcp-size 1',
+  },
+  {
+    id: 'sglang_pair_tp_multiple',
+    cause: 'pair_incompatible',
+    needles: ['Different tp size is supported only when one tp is multiple of the other'],
+    pattern: /decode_tp=(\d{1,4}), prefill_tp=(\d{1,4})/,
+    says: 'decode engines have $1 attention ranks and prefill engines $2: neither divides the other',
+    why: 'A rank sends its heads to a whole number of ranks of the other role, or gets them from a whole number.',
+    cure: 'Choose --tp-size of one role as a multiple of that of the other, and give it to the prefill engines as --disaggregation-decode-tp',
   },
 ];

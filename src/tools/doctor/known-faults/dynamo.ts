@@ -3,6 +3,8 @@ import { DYNAMO_ROUTER } from './dynamo-router.js';
 import { DYNAMO_RUNTIME } from './dynamo-runtime.js';
 import { DYNAMO_WORKERS } from './dynamo-workers.js';
 import type { KnownFault } from './known-fault.js';
+import { TRTLLM_SERVE } from './trtllm-serve.js';
+import { TRTLLM_TRANSFER } from './trtllm-transfer.js';
 
 /** Of Dynamo and TensorRT-LLM. */
 export const DYNAMO_FAULTS: readonly KnownFault[] = [
@@ -10,4 +12,6 @@ export const DYNAMO_FAULTS: readonly KnownFault[] = [
   ...DYNAMO_ROUTER,
   ...DYNAMO_KVBM,
   ...DYNAMO_WORKERS,
+  ...TRTLLM_TRANSFER,
+  ...TRTLLM_SERVE,
 ];

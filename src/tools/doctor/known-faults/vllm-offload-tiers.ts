@@ -70,9 +70,9 @@ export const VLLM_OFFLOAD_TIERS: readonly KnownFault[] = [
   {
     id: 'tier_p2p_peer_differs',
     cause: 'pair_incompatible',
-    needles: ['block_len mismatch from ', 'config fingerprint mismatch from '],
+    needles: ['config fingerprint mismatch from '],
     says: 'Two engines of a P2P tier keep their KV blocks in different forms: they refuse each other',
-    why: 'Bytes of a block, the model, the parallel sizes or the type of the KV cache differ.',
+    why: 'The model, the parallel sizes or the type of the KV cache differ.',
     cure: 'Start all engines of the P2P tier with the same version, model, --tensor-parallel-size, --block-size and --kv-cache-dtype, and the same blocks_per_chunk in kv_connector_extra_config',
     commands: ['kubectl logs POD | grep -m1 "non-default args"    # of both engines'],
   },

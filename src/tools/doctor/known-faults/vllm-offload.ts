@@ -48,15 +48,6 @@ export const VLLM_OFFLOAD: readonly KnownFault[] = [
     cure: 'Leave block_size out of kv_connector_extra_config and keep blocks_per_chunk',
   },
   {
-    id: 'offload_chunk_size',
-    cause: 'settings_refused',
-    needles: ['in kv_connector_extra_config must be a multiple of the GPU KV cache block size'],
-    pattern: /'block_size'=(\d{1,9}) .{1,80}\((\d{1,9}) tokens\)\. Use (\d{1,9})/,
-    says: 'Offloaded chunks of $1 tokens are no whole number of blocks of $2 tokens',
-    why: 'vLLM raised its own block size for the model or the attention backend, and a chunk has to hold whole blocks.',
-    cure: 'Set "block_size": $3 in kv_connector_extra_config, or "blocks_per_chunk": 1 in its place',
-  },
-  {
     id: 'offload_chunk_of_groups',
     cause: 'settings_refused',
     needles: ["If 'block_size' is specified in kv_connector_extra_config"],
@@ -142,6 +133,6 @@ export const VLLM_OFFLOAD: readonly KnownFault[] = [
     pattern: /offloading(?:_connector|\/scheduler)\.py.{1,20} in update_state_after_alloc/,
     says: "vLLM's offloading connector ends the engine while it takes up offloaded KV blocks of a prompt",
     why: 'Blocks that the GPU still had when the prompt was looked up were replaced before it was scheduled. vLLM 0.25 has a fix for it (pull request 44409); models with Mamba layers still meet it there.',
-    cure: 'Run vLLM 0.25 or later; start models with Mamba or sliding-window layers without --kv-offloading-size',
+    cure: 'Run a later version of vLLM (0.25 at least); start models with Mamba or sliding-window layers without --kv-offloading-size',
   },
 ];

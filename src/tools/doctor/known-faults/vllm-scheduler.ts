@@ -3,15 +3,6 @@ import type { KnownFault } from './known-fault.js';
 /** vLLM's scheduler and KV cache manager beside connectors: `v1/core/sched/scheduler.py`, `v1/core`. */
 export const VLLM_SCHEDULER: readonly KnownFault[] = [
   {
-    id: 'scheduler_transfer_of_aborted_request',
-    cause: 'connector_crashed',
-    needles: ['in _update_from_kv_xfer_finished'],
-    says: 'The engine ends on a KV transfer that finishes after its request was aborted',
-    why: 'A client or router gave the request up while its blocks were on their way, and the scheduler does not know it any more when the connector reports it. With data parallelism all ranks end with it. Connectors beside each other in MultiConnector that report a request twice do the same.',
-    cure: 'Keep clients and router from cancelling requests under way (longer time limits), leave one receiving connector in MultiConnector, and run a version of vLLM with pull request 56089 (with a KeyError in place of the assertion: 0.11.1 or later)',
-    commands: ['kubectl logs WORKER --previous | grep -B40 "_update_from_kv_xfer_finished" | grep -i abort'],
-  },
-  {
     id: 'scheduler_block_errors_of_hybrid',
     cause: 'connector_crashed',
     needles: ['A KV connector reported block-level load failures'],

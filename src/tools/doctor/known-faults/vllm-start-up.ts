@@ -53,8 +53,7 @@ export const VLLM_START_UP: readonly KnownFault[] = [
     id: 'start_longer_than_the_model',
     cause: 'settings_refused',
     needles: ['To allow overriding this maximum, set the env var VLLM_ALLOW_LONG_MAX_MODEL_LEN=1'],
-    pattern:
-      /max_model_len \((\d{1,9})\) is greater than the derived max_model_len \([\w.]{1,60}=(\d{1,9})/,
+    pattern: /max_model_len \((\d{1,9})\) is greater than the derived max_model_len \([\w.]{1,60}=(\d{1,9})/,
     says: '--max-model-len $1 is longer than the model was made for ($2)',
     why: 'Beyond it positions have no meaning to the model. Models with RoPE scaling take more only with it set.',
     cure: 'Start the engines with --max-model-len $2, or give the scaling of the model card for longer prompts in --hf-overrides (rope_scaling)',

@@ -22,7 +22,6 @@ export const SGLANG_STORES: readonly KnownFault[] = [
     needles: [
       "'MOONCAKE_MASTER' or 'MOONCAKE_CLIENT' is not set",
       "The environment variable 'MOONCAKE_MASTER' is not set",
-      "The environment variable 'MOONCAKE_CONFIG_PATH' is not set",
       'Either master_server_address or client_server_address is required in',
       'master_server_address is required in extra_config',
     ],

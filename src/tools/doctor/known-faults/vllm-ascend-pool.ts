@@ -37,7 +37,7 @@ export const VLLM_ASCEND_POOL: readonly KnownFault[] = [
     needles: [
       'Please install memcache by following the instructions',
       'Please install openyuanrong-datasystem',
-      'Please install memfabric_hybrid',
+      'Please install memfabric_hybrid (memfabric-hybrid)',
     ],
     pattern: /Please install (memcache|openyuanrong-datasystem|memfabric_hybrid)/,
     says: 'The image of an engine has no $1, which its KV pool needs',

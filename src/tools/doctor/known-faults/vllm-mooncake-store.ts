@@ -6,9 +6,9 @@ export const VLLM_MOONCAKE_STORE: readonly KnownFault[] = [
     id: 'mooncake_config_path_missing',
     cause: 'settings_refused',
     needles: ["'MOONCAKE_CONFIG_PATH' is not set", "you need to pass the ENV: 'MOONCAKE_CONFIG_PATH="],
-    says: 'An engine has a connector to a Mooncake store, and MOONCAKE_CONFIG_PATH is not set',
+    says: 'An engine keeps KV blocks in a Mooncake store, and MOONCAKE_CONFIG_PATH is not set',
     why: 'The addresses of the store stand in a JSON file that this variable names.',
-    cure: 'Mount a JSON file with master_server_address, metadata_server, protocol, device_name and global_segment_size into every engine, and set MOONCAKE_CONFIG_PATH to its path',
+    cure: 'Mount a JSON file with master_server_address, metadata_server, protocol, device_name and global_segment_size into every engine, and set MOONCAKE_CONFIG_PATH to its path (HiCache of SGLang also takes MOONCAKE_MASTER=MASTER:50051)',
     commands: [
       '{"metadata_server":"P2PHANDSHAKE","master_server_address":"MASTER:50051","protocol":"rdma","device_name":"","global_segment_size":"4GB","local_buffer_size":"4GB"}    # the file',
     ],

@@ -13,15 +13,6 @@ export const VLLM_MOONCAKE: readonly KnownFault[] = [
     disturbs: 'frontend',
   },
   {
-    id: 'mooncake_engine_not_started',
-    cause: 'transfer_path_broken',
-    needles: ['Mooncake Transfer Engine initialization failed'],
-    says: "Mooncake's transfer engine finds no network device that it can use",
-    why: 'It opens RDMA devices by default. Without one in the pod (/dev/infiniband, an RDMA resource of the node), or with a name in device_name that the node lacks, it does not start.',
-    cure: 'Give the pods their RDMA devices (resources: rdma/…, IPC_LOCK) and name in device_name of kv_connector_extra_config only those that ibv_devinfo lists there, or set "mooncake_protocol": "tcp" in it on both roles',
-    commands: ['kubectl exec WORKER -- ibv_devinfo -l    # the devices of the pod'],
-  },
-  {
     id: 'mooncake_prefill_not_ready',
     cause: 'transfers_fail',
     needles: ['Timeout waiting for P side ready'],

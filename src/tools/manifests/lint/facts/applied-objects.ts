@@ -6,13 +6,11 @@ import type { BuiltObject } from '../kustomize/built-object.js';
 import { JoinedSource } from '../kustomize/joined-source.js';
 import { parsePart } from '../kustomize/parse-part.js';
 import { scalarAt, setValue } from '../kustomize/yaml-nodes.js';
-import { treeFileAt } from '../launches/surroundings.js';
 import { unchecked } from '../launches/unchecked-launches.js';
 import type { ShellCommand } from '../shell/shell-command.js';
-import { readShellCommands } from '../shell/shell-commands.js';
 import { textOfWord, UNKNOWN } from '../shell/words.js';
 import { pathIn } from '../shell/working-folder.js';
-import { type InnerText, scriptText } from '../text/scalar-text.js';
+import type { InnerText } from '../text/scalar-text.js';
 import { type Span, type TextSource, textAt } from '../text/span.js';
 import { namesProgram } from '../text/text-kinds.js';
 import type { Material } from './material.js';
@@ -76,12 +74,11 @@ interface Applied {
   readonly unread: Span[];
 }
 
-function objectsIn(script: TextSource, { tree }: Material): readonly Applied[] {
+function objectsIn(script: TextSource, { scripts }: Material): readonly Applied[] {
   const epochs: Applied[] = [];
   let isOpen = false;
   let left = MAX_TEXTS;
-  const library = { fileAt: (path: string) => treeFileAt(tree, script.file, true)({ value: path }) };
-  for (const command of readShellCommands(scriptText(script), new Map(), library)) {
+  for (const command of scripts.of(script)) {
     if (takesAway(command)) isOpen = false;
     for (const text of textsOf(command)) {
       left -= 1;

@@ -6,6 +6,7 @@ import { Kustomizations } from '../config/kustomizations.js';
 import { type GivenFile, TreeFiles } from '../config/tree-files.js';
 import { chartVersionOf, type DynamoVersion } from '../launches/dynamo-version.js';
 import { readLaunches } from '../launches/read-launches.js';
+import { ScriptCommands, type ScriptLibrary } from '../launches/script-commands.js';
 import type { Library } from '../launches/surroundings.js';
 import { MAX_POOLS, type PoolSite, readPoolSite } from '../readers/inference-pool.js';
 import { readLooseCommands } from '../readers/loose-commands.js';
@@ -26,8 +27,9 @@ export interface PlacedSite {
  * templates that start a program, ConfigMaps and kustomizations. The parsed YAML of all
  * others is free again when the next one is read: a repository has gigabytes of it.
  */
-export class Material implements Library {
+export class Material implements Library, ScriptLibrary {
   readonly tree: TreeFiles;
+  readonly scripts: ScriptCommands;
   readonly kustomizations: Kustomizations;
   readonly configMaps: ConfigMaps;
   readonly #sites: PlacedSite[] = [];
@@ -38,6 +40,7 @@ export class Material implements Library {
   /** `given` are files that programs read, and that are no part of the set. */
   constructor(given: readonly GivenFile[] = []) {
     this.tree = new TreeFiles(given);
+    this.scripts = new ScriptCommands(this.tree);
     this.kustomizations = new Kustomizations(this.tree);
     this.configMaps = new ConfigMaps(this.kustomizations);
   }

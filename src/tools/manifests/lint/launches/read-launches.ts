@@ -1,10 +1,9 @@
-import { ENGINES } from '../../../../engines/catalogue/engines.js';
 import type { ContainerSite, PlacedText, PodSite } from '../../pod-site.js';
 import { YamlAccess } from '../../yaml-access.js';
 import type { ShellCommand } from '../shell/shell-command.js';
 import { readShellCommands } from '../shell/shell-commands.js';
 import { textOfWord, UNKNOWN, type Word, wordOfText } from '../shell/words.js';
-import { type InnerText, locateScalar, scalarText, scriptText, textOf } from '../text/scalar-text.js';
+import { type InnerText, locateScalar, scalarText, textOf } from '../text/scalar-text.js';
 import type { Located, Span, TextSource } from '../text/span.js';
 import { componentDefault, variableWord } from './component-default.js';
 import { withConfigFile } from './config-file.js';
@@ -12,9 +11,11 @@ import { readContainerRun } from './container-run.js';
 import { dynamoVersionOf } from './dynamo-version.js';
 import { ENGINE_ARGUMENTS, ENGINE_FLAG } from './engine-flags.js';
 import { expand, wordOf } from './expand-variables.js';
+import { entrypointOf } from './image-entrypoint.js';
 import type { Launch } from './launch.js';
 import { presetWords } from './preset-words.js';
 import { findProgram } from './programs.js';
+import type { ScriptLibrary } from './script-commands.js';
 import { scriptFile, shellScript } from './shell-script.js';
 import {
   fileInContainer,
@@ -46,7 +47,10 @@ export function readLaunches(file: TextSource, site: PodSite, library: Library):
 }
 
 /** The programs of a shell script: those that run at one time, as far as it ends them itself. */
-export function readScriptSets(source: TextSource, { tree }: Library): readonly (readonly Launch[])[] {
+export function readScriptSets(
+  source: TextSource,
+  { tree, scripts }: ScriptLibrary,
+): readonly (readonly Launch[])[] {
   const surroundings: Surroundings = {
     source,
     site: undefined,
@@ -58,7 +62,7 @@ export function readScriptSets(source: TextSource, { tree }: Library): readonly 
     imageFileAt: treeFileAt(tree, source.file, false),
     givenAt: (path) => tree.givenFor(path),
   };
-  const runs = scriptRuns(scriptText(source), surroundings, 0);
+  const runs = runsOf(scripts.take(source), surroundings, 0);
   const sets: (readonly Launch[])[] = [];
   let running: typeof runs = [];
   for (const run of runs) {
@@ -199,19 +203,6 @@ function innerTextOf(source: TextSource, placed: PlacedText | undefined, word: W
   return textOf({ value: textOfWord(word), span: { ...span, isExact: false } });
 }
 
-/** Images whose entrypoint is known, for containers that give arguments only. */
-function entrypointOf(image: string | undefined): readonly string[] | undefined {
-  const name = image
-    ?.replace(/@.*$/, '')
-    .replace(/:[^/:]*$/, '')
-    .split('/')
-    .at(-1);
-  if (name === undefined) return undefined;
-  if (name === 'kv-accord') return ['kv-accord'];
-  const engine = ENGINES.find(({ launch }) => launch !== undefined && Object.hasOwn(launch.images, name));
-  return engine?.launch?.images[name];
-}
-
 /** What one command of a script starts. */
 interface ScriptRun extends Pick<ShellCommand, 'number' | 'ended'> {
   readonly launches: readonly Launch[];
@@ -234,7 +225,15 @@ function scriptRuns(
     ]),
   );
   const library = { fileAt: (path: string) => surroundings.fileAt(pathOf(path)), args };
-  return readShellCommands(script, env, library).flatMap((command) => {
+  return runsOf(readShellCommands(script, env, library), surroundings, depth);
+}
+
+function runsOf(
+  commands: readonly ShellCommand[],
+  surroundings: Surroundings,
+  depth: number,
+): readonly ScriptRun[] {
+  return commands.flatMap((command) => {
     const all = new Map([...surroundings.env, ...command.env]);
     const hasUnseenEnv = surroundings.hasUnseenEnv || command.hasUnseenEnv;
     const around = withWritten({ ...surroundings, env: all, hasUnseenEnv }, command);

@@ -7,19 +7,19 @@ const CONTAINERS =
 
 /** Which commands of a script still run, as far as the script itself ends them. */
 export class RunningJobs {
-  readonly #ended = new Set<number>();
+  /** Never changed, as commands keep it: another one takes its place. */
+  #ended: ReadonlySet<number> = new Set();
   readonly #byVariable = new Map<string, readonly number[]>();
   #last: readonly number[] = [];
 
   /** The commands that have ended so far, by their numbers. */
   get ended(): ReadonlySet<number> {
-    return new Set(this.#ended);
+    return this.#ended;
   }
 
   /** Goes back to what had ended before: what a branch ends has ended in it alone. */
   return(ended: ReadonlySet<number>): void {
-    this.#ended.clear();
-    for (const number of ended) this.#ended.add(number);
+    this.#ended = ended;
   }
 
   /** The commands that one `&` has sent to the background. */
@@ -34,6 +34,7 @@ export class RunningJobs {
 
   /** Follows a command that ends others: those that it names by their variables, else all until now. */
   follow(tool: string, args: readonly string[], count: number): void {
+    if (!ENDING.includes(tool) && !/^(?:docker|podman|nerdctl)/.test(tool)) return;
     const endsContainers = CONTAINERS.test(`${tool} ${args.slice(0, 8).join(' ')}`);
     if (!ENDING.includes(tool) && !endsContainers) return;
     // `kill -0` asks whether a process is there, `wait -n` for the first that ends.
@@ -42,10 +43,10 @@ export class RunningJobs {
     const named = targets.map((arg) => this.#namedBy(arg));
     const isKnown = (tool === 'wait' || tool === 'kill') && targets.length > 0;
     if (isKnown && named.every((one) => one !== undefined)) {
-      for (const number of named.flatMap((one) => one ?? [])) this.#ended.add(number);
+      this.#ended = new Set([...this.#ended, ...named.flatMap((one) => one ?? [])]);
       return;
     }
-    for (let number = 0; number < count; number += 1) this.#ended.add(number);
+    this.#ended = new Set(Array.from({ length: count }, (_, number) => number));
   }
 
   /** The commands whose process a word names: `$PID`, `"${PIDS[@]}"`. */

@@ -14,6 +14,7 @@ import { type Choice, choiceOf } from './choices.js';
 import { RunningJobs } from './running-jobs.js';
 import type { ShellCommand, ShellLibrary } from './shell-command.js';
 import { ShellVariables } from './shell-variables.js';
+import { isTalk, onlyTalks } from './talk.js';
 import { VariableStore } from './variable-store.js';
 import { givenBy, textOfWord, UNKNOWN, type Word } from './words.js';
 import { pathIn, WorkingFolder } from './working-folder.js';
@@ -44,6 +45,12 @@ const MAX_CALLS = 8;
 /** Commands whose arguments are assignments. */
 const DECLARING: readonly string[] = ['export', 'declare', 'local', 'readonly', 'typeset'];
 
+/** Commands that change the shell which they run in. */
+const CHANGING: ReadonlySet<string> = new Set([
+  ...['set', 'shift', 'unset', 'read', 'mapfile', 'readarray', 'getopts', 'printf', 'let', 'wait'],
+  ...['source', '.', 'eval', 'cd', 'pushd', 'popd'],
+]);
+
 /** The commands of a script, in its order, whatever conditions and loops they are in. */
 export function readShellCommands(
   script: InnerText,
@@ -63,6 +70,8 @@ class ScriptReader {
   readonly #folder = new WorkingFolder();
   readonly #jobs = new RunningJobs();
   readonly #functions = new Map<string, ShellFunction>();
+  /** Those of them that nothing comes of. */
+  readonly #talking = new Set<string>();
   readonly #called = new Set<string>();
   /** What commands get by a pipe. */
   readonly #inputs = new Map<Command, InnerText>();
@@ -124,6 +133,8 @@ class ScriptReader {
       }
       case 'Function':
         this.#functions.set(node.name.value, node);
+        if (onlyTalks(node)) this.#talking.add(node.name.value);
+        else this.#talking.delete(node.name.value);
         // Of functions that nothing here calls, one may run, or none.
         if (!this.#called.has(node.name.value)) this.#chooseFrom('functions', node.name.value, [[node.body]]);
         return;
@@ -237,6 +248,8 @@ class ScriptReader {
       variables.declare(command.args, tool === 'export' || tool === 'declare');
       return;
     }
+    const body = this.#functions.get(tool);
+    if (body === undefined ? isTalk(tool, command) : this.#talking.has(tool)) return;
     const words = [
       ...(name === undefined ? [] : [name]),
       ...restOfName,
@@ -245,12 +258,12 @@ class ScriptReader {
       ),
     ];
     const args = words.slice(1);
-    const body = this.#functions.get(tool);
     if (body !== undefined) {
       this.#call(tool, body, args, command);
       return;
     }
-    const env = new Map([...this.#store.exported, ...prefix]);
+    const exported = this.#store.exported.keep();
+    const env = prefix.size === 0 ? exported : new Map([...exported, ...prefix]);
     const number = this.#commands.length;
     const input = this.#inputs.get(command) ?? documentOf(command.redirects, this.#script, this.#variables);
     this.#jobs.follow(
@@ -275,6 +288,7 @@ class ScriptReader {
 
   /** What a command changes in its shell itself. */
   #change(tool: string, command: Command, args: readonly Word[]): void {
+    if (!CHANGING.has(tool)) return;
     const variables = this.#variables;
     const texts = command.args.map(plainText);
     if (tool === 'set') this.#store.setOptions(texts);

@@ -1,6 +1,7 @@
 import type { InnerText } from '../text/scalar-text.js';
 import type { Located } from '../text/span.js';
 import type { ChangedNames } from './changed-names.js';
+import { KeptMap } from './kept-map.js';
 import { UNKNOWN, type Word } from './words.js';
 
 /** Arguments of a function that are kept. */
@@ -19,10 +20,10 @@ export interface PlacedNode {
 export class VariableStore {
   readonly #script: InnerText;
   /** Variables of the shell, exported or not; parts that are not known are `UNKNOWN`. */
-  texts: Map<string, string>;
-  arrays: Map<string, readonly Word[]> = new Map();
-  exported: Map<string, Word> = new Map();
-  assigned: Map<string, Word> = new Map();
+  readonly texts: KeptMap<string>;
+  readonly arrays: KeptMap<readonly Word[]> = new KeptMap<readonly Word[]>();
+  readonly exported: KeptMap<Word> = new KeptMap<Word>();
+  readonly assigned: KeptMap<Word> = new KeptMap<Word>();
   exportsAll = false;
   /** Whether what is read now certainly runs. */
   isCertain = true;
@@ -34,7 +35,7 @@ export class VariableStore {
 
   constructor(script: InnerText, env: ReadonlyMap<string, Located | undefined>) {
     this.#script = script;
-    this.texts = new Map([...env].map(([name, located]) => [name, located?.value ?? UNKNOWN]));
+    this.texts = new KeptMap([...env].map(([name, located]) => [name, located?.value ?? UNKNOWN] as const));
   }
 
   /** Whether there may be variables that are not seen here. */
@@ -142,7 +143,6 @@ export class VariableStore {
     const isOpen = this.#isOpen;
     const outer = this.#changes;
     this.#changes = undefined;
-    restore();
     return () => {
       restore();
       this.exportsAll = exportsAll;
@@ -176,12 +176,17 @@ export class VariableStore {
 
   /** Goes back to what is now, as often as it is called. */
   #restorer(): () => void {
-    const [texts, arrays, exported, assigned] = [this.texts, this.arrays, this.exported, this.assigned];
+    const [texts, arrays, exported, assigned] = [
+      this.texts.keep(),
+      this.arrays.keep(),
+      this.exported.keep(),
+      this.assigned.keep(),
+    ];
     return () => {
-      this.texts = new Map(texts);
-      this.arrays = new Map(arrays);
-      this.exported = new Map(exported);
-      this.assigned = new Map(assigned);
+      this.texts.return(texts);
+      this.arrays.return(arrays);
+      this.exported.return(exported);
+      this.assigned.return(assigned);
     };
   }
 }

@@ -58,23 +58,29 @@ export function writtenBy(
 ): readonly Written[] {
   const name = command.name === undefined ? '' : posix.basename(expansions.textOf(command.name));
   const words = command.args.flatMap((one) => (one.type === 'Word' ? [one] : []));
-  const args = words.map((one) => expansions.textOf(one));
+  const textOf = (one: ShellWord): string => expansions.textOf(one);
   const given = input ?? documentOf(command.redirects, script, expansions);
-  const output =
-    name === 'cat' && args.every((arg) => arg === '-')
-      ? given
-      : name === 'echo' || name === 'printf'
-        ? spokenBy(command, script, expansions)
-        : undefined;
-  const redirected = redirectedBy(command.redirects, expansions, output);
+  const outputOf = (): InnerText | undefined => {
+    if (name === 'echo' || name === 'printf') return spokenBy(command, script, expansions);
+    return name === 'cat' && words.every((one) => textOf(one) === '-') ? given : undefined;
+  };
+  const redirected =
+    command.redirects.length === 0 ? [] : redirectedBy(command.redirects, expansions, outputOf());
+  const isNaming = name === 'tee' || CHANGING.includes(name);
+  const isWhole = name === 'tee' && !words.map(textOf).some((arg) => arg === '-a' || arg === '--append');
   const named = words.flatMap((one, at): readonly Written[] => {
-    const path = args[at] ?? '';
-    const isWritten = name === 'tee' || CHANGING.includes(name) || OUTPUT.test(args[at - 1] ?? '');
-    if (!isWritten || path.startsWith('-')) return [];
-    const isWhole = name === 'tee' && !args.includes('-a') && !args.includes('--append');
-    return [{ path, written: asWritten(one.text), text: isWhole ? given : undefined }];
+    if (!isNaming && !isOutputFlag(words[at - 1], textOf)) return [];
+    const path = textOf(one);
+    return path.startsWith('-')
+      ? []
+      : [{ path, written: asWritten(one.text), text: isWhole ? given : undefined }];
   });
   return name === 'tee' ? named : [...redirected, ...named];
+}
+
+/** Whether what follows a word is a file that is written. Most words are looked at as they stand alone. */
+function isOutputFlag(word: ShellWord | undefined, textOf: (word: ShellWord) => string): boolean {
+  return word !== undefined && /^["'$`-]/.test(word.text) && OUTPUT.test(textOf(word));
 }
 
 /** The files that standard output goes to, of a command or of a group of them. */

@@ -36,6 +36,8 @@ export interface ManifestFileOptions {
   readonly extensions?: readonly string[];
   /** What is taken from folders that have such files, beside them. Default: nothing. */
   readonly others?: readonly string[];
+  /** How files begin that are taken from folders without an ending, such as scripts. Default: none is. */
+  readonly firstLine?: RegExp;
   /** Keeps every byte of all files, also of large ones that hold schemas or data alone. Default false. */
   readonly keepsAll?: boolean;
 }
@@ -57,7 +59,7 @@ export interface ManifestFileModules {
 export async function readManifestFiles(
   operands: readonly string[],
   modules: ManifestFileModules = {},
-  { extensions = MANIFEST_EXTENSIONS, others = [], keepsAll = false }: ManifestFileOptions = {},
+  { extensions = MANIFEST_EXTENSIONS, others = [], firstLine, keepsAll = false }: ManifestFileOptions = {},
 ): Promise<readonly ManifestFile[]> {
   const files: ManifestFile[] = [];
   const known = new Set<string>();
@@ -94,7 +96,11 @@ export async function readManifestFiles(
       await add(operand, true, () => (modules.readStandardInput ?? readStandardInput)(MAX_FILE_BYTES));
       continue;
     }
-    for (const file of await filesOf(operand, [extensions, others], modules.onChart ?? (() => undefined))) {
+    for (const file of await filesOf(
+      operand,
+      { extensions, others, firstLine },
+      modules.onChart ?? (() => undefined),
+    )) {
       const path = await orWrong(file, 'a file or a folder', () => truePath(file));
       if (known.has(path)) continue;
       known.add(path);
@@ -123,18 +129,27 @@ function whyNotWritten(error: unknown): string {
   return `it ${explainWriteError(error)}`;
 }
 
+/** What is taken from a folder. */
+interface Wanted {
+  readonly extensions: readonly string[];
+  readonly others: readonly string[];
+  readonly firstLine: RegExp | undefined;
+}
+
 /** What an operand stands for: itself, or the manifests in a folder. */
 async function filesOf(
   operand: string,
-  [extensions, others]: readonly [readonly string[], readonly string[]],
+  { extensions, others, firstLine }: Wanted,
   onChart: (chart: string) => void,
 ): Promise<readonly string[]> {
   const kind = await orWrong(operand, 'a file or a folder', () => kindOfPath(operand));
   if (kind !== 'folder') return [operand];
   const found = await orWrong(operand, 'a folder that can be searched', () =>
-    findFiles(operand, [...extensions, ...others]),
+    findFiles(operand, [...extensions, ...others], firstLine),
   );
-  const isWanted = (file: string): boolean => extensions.some((extension) => file.endsWith(extension));
+  // What has no ending was taken for its first line.
+  const isWanted = (file: string): boolean =>
+    extensions.some((extension) => file.endsWith(extension)) || !basename(file).includes('.');
   const names = extensions.map((extension) => `*${extension}`).join(', ');
   if (!found.some(isWanted)) throw wrong(operand, `a folder with manifests (${names}), and there are none`);
   const charts = found.filter((file) => basename(file) === 'Chart.yaml').map((file) => dirname(file));

@@ -1,6 +1,8 @@
 import { SettingError } from '../../../app/setting-error.js';
 import { formFor, nameSome } from '../../../core/text/lists.js';
 import { jsonText, withoutControls } from '../../../core/text/printable.js';
+import { DiscoveryError } from '../../../fleet/discovery/discovery-error.js';
+import { parseTargets } from '../../../fleet/discovery/parse-target.js';
 import {
   type InjectResult,
   injectManifests,
@@ -26,6 +28,7 @@ export const runInject: CommandBody<typeof injectSettings> = async (settings, co
     );
   if (isStream && write && json)
     throw reject('json', 'left out with --write and -: the text itself is the output');
+  checkTargets(settings.workers);
   const given = await readManifestFiles(operands, {
     onChart: (chart) =>
       stderr.write(
@@ -76,6 +79,16 @@ export const runInject: CommandBody<typeof injectSettings> = async (settings, co
   }
   return EXIT_OK;
 };
+
+/** What gates could not use is refused before anything is read, also where these files have none. */
+function checkTargets(texts: readonly string[]): void {
+  try {
+    parseTargets(texts);
+  } catch (error) {
+    if (error instanceof DiscoveryError) throw new SettingError(`--workers: ${error.message}`);
+    throw error;
+  }
+}
 
 function optionsOf(settings: SettingsOf<WithCommon<typeof injectSettings>>, version: string): InjectOptions {
   const { tlsSecret, certificateName } = settings;

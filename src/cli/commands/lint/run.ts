@@ -6,7 +6,7 @@ import type { Severity } from '../../../tools/manifests/lint/findings/finding.js
 import { fixAll, type NamedText } from '../../../tools/manifests/lint/fixes/apply-fixes.js';
 import { inspectTexts } from '../../../tools/manifests/lint/lint-texts.js';
 import type { LeftOut } from '../../../tools/manifests/lint/rules/unreadable.js';
-import { textKindOf, UNREAD_EXTENSIONS } from '../../../tools/manifests/lint/text/text-kinds.js';
+import { SHELL_LINE, textKindOf, UNREAD_EXTENSIONS } from '../../../tools/manifests/lint/text/text-kinds.js';
 import type { CommandBody, CommandContext, WithCommon } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
 import type { SettingsOf } from '../../settings/setting.js';
@@ -128,7 +128,11 @@ async function readFiles(docs: boolean, { operands, stderr }: Context): Promise<
       onUnread: (file, why) =>
         stderr.write(`kv-accord lint: left out: ${withoutControls(file)}: ${withoutControls(why)}\n`),
     },
-    { extensions: docs ? [...MANIFESTS, ...DOCUMENTATION] : MANIFESTS, others: UNREAD_EXTENSIONS },
+    {
+      extensions: docs ? [...MANIFESTS, ...DOCUMENTATION] : MANIFESTS,
+      others: UNREAD_EXTENSIONS,
+      firstLine: SHELL_LINE,
+    },
   );
 }
 

@@ -1,4 +1,4 @@
-import { readdir, realpath, stat } from 'node:fs/promises';
+import { open, readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Folders below folders. Trees of manifests have three or four. */
@@ -23,12 +23,16 @@ export function truePath(path: string): Promise<string> {
 
 /**
  * Plain files below a folder whose names end in one of `extensions` (`.yaml`),
- * sorted by path. Links to files are followed, links to folders are not, so
+ * or that have no ending and begin with `firstLine`, sorted by path. Links to files are followed, links to folders are not, so
  * that no loop can be walked; names that begin with a dot, `node_modules` and
  * `vendor` are left out. Rejects with the system's error, and with a
  * `RangeError` when there are too many files to read.
  */
-export async function findFiles(folder: string, extensions: readonly string[]): Promise<readonly string[]> {
+export async function findFiles(
+  folder: string,
+  extensions: readonly string[],
+  firstLine?: RegExp,
+): Promise<readonly string[]> {
   const found: string[] = [];
   let seen = 0;
   const walk = async (at: string, depth: number): Promise<void> => {
@@ -40,13 +44,37 @@ export async function findFiles(folder: string, extensions: readonly string[]): 
       const path = join(at, entry.name);
       if (entry.name.startsWith('.') || LEFT_OUT.has(entry.name)) continue;
       if (entry.isDirectory()) await walk(path, depth + 1);
-      else if (extensions.some((extension) => entry.name.endsWith(extension))) {
+      else if (
+        extensions.some((extension) => entry.name.endsWith(extension)) ||
+        (firstLine !== undefined &&
+          !entry.name.includes('.') &&
+          entry.isFile() &&
+          (await begins(path, firstLine)))
+      ) {
         if (entry.isFile() || (entry.isSymbolicLink() && (await leadsToFile(path)))) found.push(path);
       }
     }
   };
   await walk(folder, 0);
   return found.sort();
+}
+
+/** Longest beginning of a file that is looked at: Linux takes no longer first line of a script. */
+const MAX_FIRST_LINE = 256;
+
+/** Whether a file begins with a line; not where it cannot be read. */
+async function begins(path: string, firstLine: RegExp): Promise<boolean> {
+  try {
+    const file = await open(path);
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_FIRST_LINE), 0, MAX_FIRST_LINE, 0);
+      return firstLine.test(buffer.toString('latin1', 0, bytesRead));
+    } finally {
+      await file.close();
+    }
+  } catch {
+    return false;
+  }
 }
 
 /** A link that leads nowhere is no file to read. */

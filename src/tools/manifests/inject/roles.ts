@@ -50,7 +50,8 @@ export function rolesOf(
       frontend: isSaidFrontend ? roleOf(fronting) : undefined,
     };
   }
-  const type = running === undefined && fronting === undefined ? site.componentType?.value : undefined;
+  const isSeen = running !== undefined || fronting !== undefined || runsOwnPython(main);
+  const type = isSeen ? undefined : site.componentType?.value;
   // A gateway sends requests to the pods of a pool, whatever they run.
   const isPooled = pool !== undefined && fronting === undefined;
   return {
@@ -58,6 +59,17 @@ export function rolesOf(
     worker: running !== undefined || WORKER_TYPES.includes(type) || isPooled ? roleOf(running) : undefined,
     frontend: fronting !== undefined || type === 'frontend' ? roleOf(fronting) : undefined,
   };
+}
+
+/** A file of Python that names no engine: a worker without a model, such as Dynamo's `hello_world.py`. */
+const OWN_PYTHON = /^\s*(?:exec\s+)?python3?\s+(?:-u\s+)?([\w./-]+\.py)\b/;
+
+/** Whether a component runs a program of its own, of which it is not known whether it has a KV cache. */
+function runsOwnPython(container: ContainerSite | undefined): boolean {
+  const texts = [...(container?.command ?? []), ...(container?.args ?? [])].map(({ value }) => value);
+  const words = /^(?:\/bin\/)?(?:ba)?sh$/.test(texts[0] ?? '') ? texts.slice(2) : texts;
+  const file = OWN_PYTHON.exec(words.join(' '))?.[1];
+  return file !== undefined && !/vllm|sglang|trtllm|tensorrt|worker|engine|mocker/i.test(words.join(' '));
 }
 
 /** How a site is called in messages and on the command line. */

@@ -17,6 +17,7 @@ import { indexerBlockSize, routerBlockSizeDefault } from './rules/router-block-s
 import { sideChannelHost, sideChannelPort } from './rules/side-channel.js';
 import { sideChannelClosed } from './rules/side-channel-closed.js';
 import { sidecarDeadlock } from './rules/sidecar-deadlock.js';
+import { transferBufferSize } from './rules/transfer-buffer.js';
 import { unknownSizeFlag } from './rules/unknown-size-flag.js';
 import { unreadable } from './rules/unreadable.js';
 import { workerCardDiffers } from './rules/worker-card-differs.js';
@@ -26,6 +27,7 @@ export const FLEET_RULES: readonly LintRule[] = [
   blockSizeUnset,
   blockSizeMismatch,
   workerCardDiffers,
+  transferBufferSize,
   unknownSizeFlag,
   routerBlockSizeDefault,
   indexerBlockSize,

@@ -175,6 +175,14 @@ describe('inject', () => {
     },
   );
 
+  it('refuses targets that no gate could use, also where it adds none', async () => {
+    const text = read();
+    writeFileSync(file, text.slice(0, text.indexOf('---')));
+    const { code, stderr } = await inject('--insecure', '--workers', ':', file);
+    expect(code).toBe(2);
+    expect(stderr).toContain('--workers: ":" must be HOST:PORT');
+  });
+
   it('says when nothing is recognised', async () => {
     writeFileSync(file, 'kind: ConfigMap\ndata: {}\n');
     const { code, stderr } = await inject('--insecure', file);

@@ -57,6 +57,15 @@ describe('kv-accord lint', () => {
     expect(await lint(engine)).toEqual({ code: 0, stdout, stderr: '' });
   });
 
+  it('takes scripts without an ending from a folder, by their first line', async () => {
+    writeFileSync(join(folder, 'start'), '#!/usr/bin/env bash\nvllm serve m\n');
+    writeFileSync(join(folder, 'serve'), '#!/usr/bin/env python3\nimport vllm\n');
+    writeFileSync(join(folder, 'LICENSE'), 'vllm serve m\n');
+    const { stdout } = await lint(folder);
+    expect(stdout).toContain(`(${join(folder, 'start')}:2)`);
+    expect(stdout).toContain(' in 3 files.');
+  });
+
   it('says where it recognised nothing that could have a fault', async () => {
     const { code, stdout, stderr } = await lint(join(folder, 'pod.yaml'));
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'No findings in 1 file.\n' });

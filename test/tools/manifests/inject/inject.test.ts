@@ -529,6 +529,25 @@ describe('what is left alone, and said so', () => {
     expect(notesOf(text)).toContainEqual(expect.stringContaining(words));
   });
 
+  it.each([
+    ['python3 hello_world.py', false],
+    ['python3 -u /app/client.py --x', false],
+    ['python3 my_worker.py', true],
+    ['python3 -m dynamo.vllm --model m', true],
+    ['./start.sh', true],
+  ])('takes a component of the type worker for one by what it runs: %s', (command, isWorker) => {
+    const graph = `apiVersion: nvidia.com/v1alpha1
+kind: DynamoGraphDeployment
+metadata: {name: g}
+spec:
+  services:
+    W:
+      componentType: worker
+      extraPodSpec: {mainContainer: {image: a/b:c, command: [/bin/sh, -c], args: ["${command}"]}}
+`;
+    expect(inject(graph).notes.some(({ text }) => text.includes('sidecar beside'))).toBe(isWorker);
+  });
+
   it('takes names where commands show nothing, and reports those that are nowhere', () => {
     const text = `${deployment('engine', 'args: [serve]')}---\n${deployment('front', 'args: [x]')}`;
     expect(inject(text).notes).toEqual([]);

@@ -11,6 +11,7 @@ describe('the rules', () => {
       'block-size-unset',
       'block-size-mismatch',
       'worker-card-differs',
+      'transfer-buffer-size',
       'unknown-size-flag',
       'router-block-size-default',
       'indexer-block-size',

@@ -12,6 +12,9 @@ import type { Located } from '../text/span.js';
 export interface EngineConfig {
   readonly tokensPerBlock: SettingValue | undefined;
   readonly enableBlockReuse: SettingValue | undefined;
+  /** Of the transfers between prefill and decode: `cache_transceiver_config`. */
+  readonly transferBackend: SettingValue | undefined;
+  readonly maxTokensInBuffer: SettingValue | undefined;
   /** Whether a file is named whose text is not in the manifests. */
   readonly isUnseen: boolean;
   /** The flag or variable that names this file, or has the text that is not known. */
@@ -37,6 +40,8 @@ export function readEngineConfig(launch: Launch): EngineConfig {
     return {
       tokensPerBlock: undefined,
       enableBlockReuse: undefined,
+      transferBackend: undefined,
+      maxTokensInBuffer: undefined,
       isUnseen: false,
       unseenFile: undefined,
       texts: [],
@@ -54,11 +59,15 @@ export function readEngineConfig(launch: Launch): EngineConfig {
     flagOf(launch, `--trtllm.kv-cache-config.${key.replace(/_/g, '-')}`) ??
     overrides?.get(key) ??
     yaml?.get(key);
+  const transfer = (key: string): SettingValue | undefined =>
+    overrides?.get(`${TRANSFER}.${key}`) ?? yaml?.get(`${TRANSFER}.${key}`);
   const isFileUnseen = file !== undefined && file.value !== '' && yaml === undefined;
   const isOverrideUnseen = override !== undefined && override.value === undefined;
   return {
     tokensPerBlock: setting('tokens_per_block'),
     enableBlockReuse: setting('enable_block_reuse'),
+    transferBackend: transfer('backend'),
+    maxTokensInBuffer: transfer('max_tokens_in_buffer'),
     isUnseen: isFileUnseen || isOverrideUnseen,
     unseenFile: isFileUnseen ? file : isOverrideUnseen ? override : undefined,
     texts: [overriding, text].flatMap((one) =>
@@ -67,7 +76,10 @@ export function readEngineConfig(launch: Launch): EngineConfig {
   };
 }
 
-/** The scalars of `kv_cache_config` in an engine's YAML or JSON; undefined for what cannot be read. */
+/** The section of an engine's configuration about transfers between prefill and decode. */
+const TRANSFER = 'cache_transceiver_config';
+
+/** The scalars of `kv_cache_config` in an engine's YAML or JSON, and those of transfers with its name in front; undefined for what cannot be read. */
 function readYaml(text: InnerText): ReadonlyMap<string, SettingValue> | undefined {
   const { documents, problems } = readSourceFile('', text.value);
   const [document] = documents;
@@ -76,10 +88,18 @@ function readYaml(text: InnerText): ReadonlyMap<string, SettingValue> | undefine
     return new Map();
   }
   const access = new YamlAccess(document);
-  const entries = access.textEntries(access.map(document.contents as YAMLMap, 'kv_cache_config'));
+  const root = document.contents as YAMLMap;
+  const entries = [
+    ...access
+      .textEntries(access.map(root, 'kv_cache_config'))
+      .map((one) => ({ ...one, name: one.key.value })),
+    ...access
+      .textEntries(access.map(root, TRANSFER))
+      .map((one) => ({ ...one, name: `${TRANSFER}.${one.key.value}` })),
+  ];
   return new Map(
-    entries.map(({ key, value }): [string, SettingValue] => [
-      key.value,
+    entries.map(({ key, value, name }): [string, SettingValue] => [
+      name,
       {
         value: value.value.includes(UNKNOWN) ? undefined : value.value,
         span: text.spanOf(value.start, value.end),

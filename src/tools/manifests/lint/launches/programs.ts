@@ -73,6 +73,9 @@ function engineCommand(name: string, next: string): { program: Program; count: n
   return undefined;
 }
 
+/** Modules that are an engine's command: `python3 -m vllm.entrypoints.cli.main serve`. */
+const COMMAND_MODULE = /^(vllm|sglang)(?:\.entrypoints)?\.cli(?:\.main)?$/;
+
 /** Tools that name programs without starting them. */
 const NOT_STARTING: readonly string[] = [
   ...[
@@ -144,8 +147,12 @@ function programAt(
     const flag = words.findIndex(({ value }, at) => at > index && value === '-m');
     const isOptions = areOptions(words.slice(index + 1, Math.max(flag, 0)), ['-W', '-X']);
     const module = words[flag + 1]?.value ?? '';
-    const program = flag !== -1 && isOptions ? moduleProgram(module) : undefined;
-    return program === undefined ? undefined : take(program, flag + 2 - index);
+    if (flag === -1 || !isOptions) return undefined;
+    const program = moduleProgram(module);
+    if (program !== undefined) return take(program, flag + 2 - index);
+    const [, command] = COMMAND_MODULE.exec(module) ?? [];
+    const called = command === undefined ? undefined : engineCommand(command, words[flag + 2]?.value ?? '');
+    return called === undefined ? undefined : take(called.program, flag + 1 + called.count - index);
   }
   const engine = engineCommand(name, next);
   if (engine !== undefined) return take(engine.program, engine.count);

@@ -11,7 +11,7 @@ export interface ScriptLibrary {
   readonly scripts: ScriptCommands;
 }
 
-/** The commands of scripts that stand in files of their own. Each is read once, whoever asks for them. */
+/** The commands of scripts that stand in files of their own. Each is read once for all that ask for them. */
 export class ScriptCommands {
   readonly #tree: TreeFiles;
   readonly #known = new Map<TextSource, readonly ShellCommand[]>();
@@ -31,7 +31,7 @@ export class ScriptCommands {
     return commands;
   }
 
-  /** The same, and forgets them: whoever asks last. */
+  /** The same for the last that asks: they are forgotten. */
   take(script: TextSource): readonly ShellCommand[] {
     const commands = this.of(script);
     this.#known.delete(script);

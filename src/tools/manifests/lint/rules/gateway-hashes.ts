@@ -6,9 +6,13 @@ import { findingAt } from '../findings/lint-rule.js';
 import { type Launch, nameOf } from '../launches/launch.js';
 import { flagOf } from '../launches/settings.js';
 
-/** The flag of vLLM, and how its values begin whose hashes llm-d's picker makes, too (`token_processor.go` of llm-d-kv-cache-manager 0.2 to 0.4). */
+/**
+ * The flag of vLLM, and how its values begin whose hashes llm-d's picker makes, too (`token_processor.go` of llm-d-kv-cache-manager 0.2 to
+ * 0.4, which the picker of the same number has). Up to 0.3.1 it chains 64 bits, as vLLM did before 0.11; from 0.3.2 on all 256.
+ */
 const FLAG = '--prefix-caching-hash-algo';
 const SAME = /^sha256_cbor/;
+const OF_64_BITS = /^v?0\.(?:2\.|3\.[01](?!\d))/;
 
 /** Workers whose hashes are not those that a picker of 0.2 to 0.4 looks for. */
 export function gatewayHashes(rule: Rule, fleet: Fleet): readonly Finding[] {
@@ -30,7 +34,9 @@ function checkWorker(rule: Rule, { launch, publishes }: WorkerFacts, picker: Lau
       message: `${nameOf(launch)} hashes its blocks by ${setting === undefined ? "vLLM's default" : setting.value}, and the ${picker.program} ${release} looks for SHA-256 of CBOR`,
       consequence:
         'This picker makes the hashes of its engines itself, to find their blocks: with another algorithm it finds no block of this worker, without an error. From 0.5 on its keys are its own.',
-      advice: `Start it with ${FLAG} sha256_cbor (sha256_cbor_64bit for vLLM before 0.11), or take a picker of 0.5 or later.`,
+      advice: OF_64_BITS.test(release)
+        ? `Start it with ${FLAG} sha256_cbor_64bit, which vLLM has before 0.11; for later ones take a picker of 0.5 or later.`
+        : `Start it with ${FLAG} sha256_cbor, or take a picker of 0.5 or later.`,
       related: [{ span: picker.at, says: `${picker.program} ${release}` }],
     }),
   ];

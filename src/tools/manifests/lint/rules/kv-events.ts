@@ -80,8 +80,13 @@ function adviceOf(launch: Launch): string {
   if (launch.eventsCure !== undefined) return launch.eventsCure;
   const events = engineOfWord(launch.backend)?.launch?.kvEvents;
   return events === undefined
-    ? `Start it with ${trtllmFlag(launch)}, or let the router run without events (--no-router-kv-events).`
+    ? `Start it with ${trtllmFlag(launch)}, or let the router run without events (${noEventsFlag(launch)}).`
     : `Start it with ${events.flag} '${events.example}'.`;
+}
+
+/** Renamed in 1.0; a frontend of another release than its workers ends with one that it does not know. */
+function noEventsFlag({ version }: Launch): string {
+  return version !== undefined && !isAtLeast(version, 1, 0) ? '--no-kv-events' : '--no-router-kv-events';
 }
 
 function trtllmFlag({ version }: Launch): string {

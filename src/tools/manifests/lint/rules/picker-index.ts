@@ -4,7 +4,7 @@ import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { type Gateway, type Launch, nameOf } from '../launches/launch.js';
 import { flagOf } from '../launches/settings.js';
-import { textOfWord } from '../shell/words.js';
+import { textOfWord, UNKNOWN } from '../shell/words.js';
 import type { Span } from '../text/span.js';
 
 const rule: Rule = {
@@ -107,6 +107,17 @@ function unreached(picker: Launch, gateway: Gateway, worker: Launch): readonly F
         related,
       }),
     ];
+  const own = /:(\d+)$/.exec(endpoint ?? '')?.[1];
+  if (!isBound && own !== undefined && port !== undefined && port !== own && !names(picker, port))
+    return [
+      findingAt(rule, span, {
+        severity: 'warning',
+        message: `${nameOf(worker)} connects to port ${port}, and ${by} waits at ${endpoint ?? ''}${reception?.endpoint === undefined ? ' by default' : ''}`,
+        consequence: `Unless a Service leads from port ${port} to ${own}, no event reaches the picker: its index stays empty, and every worker has the score 0 for every prompt.`,
+        advice: `Give the worker's endpoint the port ${own}, or the picker's zmqEndpoint the port ${port}.`,
+        related,
+      }),
+    ];
   if (
     isBound &&
     connects === true &&
@@ -128,6 +139,11 @@ function unreached(picker: Launch, gateway: Gateway, worker: Launch): readonly F
   return [];
 }
 
+/** Whether the file of a picker has a port in another place, which may be that of its Service. */
+function names({ at }: Launch, port: string): boolean {
+  return new RegExp(`\\b${port}\\b`).test(at.source.text);
+}
+
 /**
  * Where a vLLM worker publishes, as far as it is written whole. vLLM binds an endpoint that names
  * no host (`*`, `::`, and by default `tcp://*:5557`), and connects to any other (`vllm/distributed/kv_events.py`). Port 0 is any.
@@ -144,16 +160,21 @@ function endpointOf(launch: Launch):
   const text = config === undefined ? '' : textOfWord(config);
   const [, written] = /"endpoint"\s*:\s*"(tcp:\/\/[^"\\]*)"/.exec(text) ?? [];
   const isLeftOut = config?.value !== undefined && !text.includes('"endpoint"');
-  const endpoint = isLeftOut ? 'tcp://*:5557' : written;
+  const endpoint = (isLeftOut ? 'tcp://*:5557' : written)?.replaceAll(UNKNOWN, '…');
   if (
     config === undefined ||
     endpoint === undefined ||
-    !/^[!-~]+$/.test(endpoint) ||
+    !/^[!-~…]+$/.test(endpoint) ||
     /[${}<>]/.test(endpoint)
   )
     return undefined;
   const [, host = '', port] = /^tcp:\/\/(.*?)(?::(\d+))?$/.exec(endpoint) ?? [];
-  if (host === '0.0.0.0') return undefined;
   const isBound = /[*]|::/.test(host);
+  // A host that is not known as a whole names another one where a part of it is a name.
+  if (
+    host === '0.0.0.0' ||
+    (endpoint.includes('…') && (isBound || !/[a-z0-9]/i.test(host) || port === undefined))
+  )
+    return undefined;
   return { text: endpoint, span: config.span, isBound, port: port === '0' ? undefined : port };
 }

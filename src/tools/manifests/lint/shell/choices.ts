@@ -1,4 +1,4 @@
-import { forEachChild, type SyntaxNode } from 'unbash';
+import type { CaseItem, SyntaxNode } from 'unbash';
 
 /** Commands that only ask: what follows them behind `&&` may not run. */
 const QUESTIONS: readonly string[] = [
@@ -19,16 +19,20 @@ export interface Choice {
   readonly before: readonly SyntaxNode[];
   /** What is chosen from, each by itself. */
   readonly arms: readonly (readonly SyntaxNode[])[];
+  /** Those of them of which one runs in any case, as there is an `else`; undefined where it may be none. */
+  readonly outcomes: Choice['arms'] | undefined;
 }
 
 /** The parts of `if`, `case`, `a || b` and `[ x ] && b`; undefined for what runs as it stands. */
 export function choiceOf(node: SyntaxNode): Choice | undefined {
-  if (node.type === 'If' || node.type === 'Case') {
-    const arms: SyntaxNode[][] = [];
-    forEachChild(node, (child) => {
-      if (child.type !== 'Word') arms.push([child]);
-    });
-    return { before: [], arms };
+  if (node.type === 'If') {
+    const last = node.else === undefined ? [] : [[node.else]];
+    const arms = [[node.clause], [node.then], ...node.elif.map((one) => [one]), ...last];
+    return { before: [], arms, outcomes: node.else === undefined ? undefined : arms.slice(1) };
+  }
+  if (node.type === 'Case') {
+    const arms = node.items.map((one) => [one]);
+    return { before: [], arms, outcomes: node.items.some(isAnything) ? arms : undefined };
   }
   if (node.type !== 'AndOr' || !isQuestion(node)) return undefined;
   const [first, ...others] = node.commands;
@@ -38,7 +42,16 @@ export function choiceOf(node: SyntaxNode): Choice | undefined {
     if (node.operators[index] === '||') arms.push([]);
     arms.at(-1)?.push(one);
   });
-  return { before: first === undefined ? [] : [first], arms: arms.filter((arm) => arm.length > 0) };
+  return {
+    before: first === undefined ? [] : [first],
+    arms: arms.filter((arm) => arm.length > 0),
+    outcomes: undefined,
+  };
+}
+
+/** `*)`. */
+function isAnything({ pattern }: CaseItem): boolean {
+  return pattern.some(({ text }) => text === '*');
 }
 
 /** Whether a list of commands goes on only under a condition: `a || b`, `[ x ] && b`; `cd x && b` is none. */

@@ -9,11 +9,12 @@ import {
 } from 'unbash';
 import type { InnerText } from '../text/scalar-text.js';
 import type { Located } from '../text/span.js';
+import { calledIn } from './called-names.js';
 import { changedBy, countedIn } from './changed-names.js';
 import { type Choice, choiceOf } from './choices.js';
 import { RunningJobs } from './running-jobs.js';
 import type { ShellCommand, ShellLibrary } from './shell-command.js';
-import { ShellVariables } from './shell-variables.js';
+import { DECLARING, ShellVariables } from './shell-variables.js';
 import { isTalk, onlyTalks } from './talk.js';
 import { VariableStore } from './variable-store.js';
 import { givenBy, textOfWord, UNKNOWN, type Word } from './words.js';
@@ -33,17 +34,14 @@ const MAX_SCRIPT_LENGTH = 256 * 1024;
 /** Commands that are read of one script. */
 const MAX_COMMANDS = 2_000;
 
-/** Statements in which an assignment does not hold for all that follows. */
-const UNCERTAIN: readonly string[] = ['Function', 'For', 'ArithmeticFor', 'While', 'Select'];
+/** Statements whose body runs any number of times. */
+const LOOPS: readonly string[] = ['For', 'ArithmeticFor', 'While', 'Select'];
 
 /** Branches that end a script, one behind the other, that are kept apart from what follows. */
 const MAX_ENDINGS = 20;
 
 /** Functions that call each other: more than this is a circle. */
 const MAX_CALLS = 8;
-
-/** Commands whose arguments are assignments. */
-const DECLARING: readonly string[] = ['export', 'declare', 'local', 'readonly', 'typeset'];
 
 /** Commands that change the shell which they run in. */
 const CHANGING: ReadonlySet<string> = new Set([
@@ -72,7 +70,7 @@ class ScriptReader {
   readonly #functions = new Map<string, ShellFunction>();
   /** Those of them that nothing comes of. */
   readonly #talking = new Set<string>();
-  readonly #called = new Set<string>();
+  #called: ReadonlySet<string> = new Set();
   /** What commands get by a pipe. */
   readonly #inputs = new Map<Command, InnerText>();
   /** The functions that are being called, each with the variables that it declares for itself. */
@@ -90,20 +88,11 @@ class ScriptReader {
 
   read(): readonly ShellCommand[] {
     const script = parse(this.#script.value);
-    this.#findCalls(script);
+    this.#called = calledIn(script);
     const { args } = this.#library;
     if (args !== undefined) this.#store.withArguments(givenBy(args), script);
     this.#visit(script);
     return this.#commands;
-  }
-
-  /** The names that commands have: a function with such a name runs where it is called. */
-  #findCalls(node: SyntaxNode): void {
-    if (node.type === 'Word') return;
-    if (node.type === 'Command' && node.name !== undefined) this.#called.add(node.name.value);
-    forEachChild(node, (child) => {
-      this.#findCalls(child);
-    });
   }
 
   #visit(node: SyntaxNode): void {
@@ -141,11 +130,6 @@ class ScriptReader {
       case 'ArithmeticCommand':
         this.#store.forget({ names: countedIn(node.body), exported: [], all: false }, node);
         return;
-      case 'For':
-      case 'Select':
-        this.#store.forget({ names: [node.name.value], exported: [], all: false }, node);
-        this.#within(1, node);
-        return;
       case 'Redirected':
         this.#children(node);
         this.#write(redirectedBy(node.redirects, this.#variables));
@@ -154,8 +138,21 @@ class ScriptReader {
         if (node.type === 'Pipeline')
           for (const [command, input] of pipedTo(node, this.#script, this.#variables))
             this.#inputs.set(command, input);
-        this.#within(UNCERTAIN.includes(node.type) ? 1 : 0, node);
+        if (LOOPS.includes(node.type)) this.#repeat(node);
+        else this.#children(node);
     }
+  }
+
+  /** A loop: what its body sets is known behind that in the same pass, and not before it, nor behind the loop. */
+  #repeat(node: SyntaxNode): void {
+    this.#variables.beginLoop(node);
+    this.#uncertain += 1;
+    this.#store.choose([
+      () => {
+        this.#children(node);
+      },
+    ]);
+    this.#uncertain -= 1;
   }
 
   #children(node: SyntaxNode): void {
@@ -164,26 +161,22 @@ class ScriptReader {
     });
   }
 
-  /** Reads statements of which it is not known how often they run. */
-  #within(uncertain: number, node: SyntaxNode): void {
-    this.#uncertain += uncertain;
-    this.#store.isCertain = this.#uncertain === 0;
-    this.#children(node);
-    this.#uncertain -= uncertain;
-    this.#store.isCertain = this.#uncertain === 0;
-  }
-
   /** Each branch is read as if it ran; behind all of them it is not known what any of them set and wrote, and where it went. */
-  #choose(node: SyntaxNode, { before, arms }: Choice): void {
+  #choose(node: SyntaxNode, { before, arms, outcomes }: Choice): void {
     for (const one of before) this.#visit(one);
     const { start } = this.#script.spanOf(node.pos, node.end);
     const choice = `${start}.${node.pos}`;
-    const isEnding = this.#chooseFrom(choice, '', arms);
+    const isEnding = this.#chooseFrom(choice, '', arms, outcomes);
     // Where a branch ends the script, what follows runs in its place: `if x; then exec a; fi; exec b`.
     if (isEnding && this.#branch.length < MAX_ENDINGS) this.#branch = [...this.#branch, `${choice}/rest`];
   }
 
-  #chooseFrom(choice: string, name: string, arms: readonly (readonly SyntaxNode[])[]): boolean {
+  #chooseFrom(
+    choice: string,
+    name: string,
+    arms: readonly (readonly SyntaxNode[])[],
+    outcomes?: Choice['outcomes'],
+  ): boolean {
     const outside = this.#branch;
     const files = this.#files;
     const folder = this.#folder.at;
@@ -206,6 +199,7 @@ class ScriptReader {
         isEnding ||= endsScript(this.#commands.at(-1), outside.length + 1);
         for (const [path, file] of this.#files) if (files.get(path) !== file) written.set(path, file.written);
       }),
+      outcomes === undefined ? undefined : arms.map((arm) => outcomes.includes(arm)),
     );
     begin(isMoved ? UNKNOWN : folder);
     this.#branch = outside;
@@ -223,7 +217,10 @@ class ScriptReader {
   #apart(node: SyntaxNode): void {
     const restore = this.#store.save();
     const folder = this.#folder.at;
-    this.#within(restore === undefined ? 1 : 0, node);
+    const { isCertain } = this.#store;
+    this.#store.isCertain &&= restore !== undefined;
+    this.#children(node);
+    this.#store.isCertain = isCertain;
     restore?.();
     this.#folder.return(folder);
     this.#variables.folder = folder;

@@ -1,4 +1,12 @@
-import type { Assignment, Word as ShellWord, WordPart } from 'unbash';
+import {
+  type Assignment,
+  type For,
+  forEachChild,
+  type Select,
+  type Word as ShellWord,
+  type SyntaxNode,
+  type WordPart,
+} from 'unbash';
 import type { InnerText } from '../text/scalar-text.js';
 import type { Span } from '../text/span.js';
 import type { VariableStore } from './variable-store.js';
@@ -7,6 +15,9 @@ import { ownFolder, pathFromStart } from './working-folder.js';
 import type { Expansions } from './written-files.js';
 
 type Parameter = Extract<WordPart, { type: 'ParameterExpansion' }>;
+
+/** Commands whose arguments are assignments. */
+export const DECLARING: readonly string[] = ['export', 'declare', 'local', 'readonly', 'typeset'];
 
 /** Operators of `${NAME:-default}` that give the default for a variable which is not set. */
 const DEFAULTS: readonly string[] = ['-', ':-', '=', ':='];
@@ -86,6 +97,17 @@ export class ShellVariables implements Expansions {
     this.#store.texts.set(name, textOfWord(word));
     this.#store.assigned.set(name, word);
     if (isHandedOn) this.#store.exported.set(name, word);
+  }
+
+  /** What a loop sets is not known when it begins, as it may have run before; of `CMD="$CMD --flag"` what it was is. */
+  beginLoop(loop: SyntaxNode): void {
+    const { isCertain } = this.#store;
+    for (const one of assignmentsIn(loop)) {
+      this.#store.isCertain = false;
+      if (one.type === 'Assignment') this.assign(one);
+      else this.#store.forget({ names: [one.name.value], exported: [], all: false }, one);
+    }
+    this.#store.isCertain = isCertain;
   }
 
   /** What an assignment gives: to the command that it stands before, or, where it may not run, to what follows. */
@@ -248,6 +270,18 @@ export class ShellVariables implements Expansions {
       ? { ...this.#script.spanOf(word.pos, word.end), isExact: false }
       : this.#script.spanOf(word.pos + at, word.pos + at + value.length);
   }
+}
+
+/** What a statement sets, in its shell itself, and the loops in it that give values to a name. */
+function assignmentsIn(node: SyntaxNode): readonly (Assignment | For | Select)[] {
+  if (node.type === 'Assignment') return [node];
+  if (['Word', 'Subshell', 'Function'].includes(node.type)) return [];
+  if (node.type === 'Command' && node.name !== undefined && !DECLARING.includes(node.name.value)) return [];
+  const found: (Assignment | For | Select)[] = node.type === 'For' || node.type === 'Select' ? [node] : [];
+  forEachChild(node, (child) => {
+    found.push(...assignmentsIn(child));
+  });
+  return found;
 }
 
 /** Whether a part is an expansion that the shell splits. */

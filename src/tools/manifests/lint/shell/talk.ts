@@ -1,7 +1,7 @@
 import { type Command, forEachChild, type Function as ShellFunction, type SyntaxNode } from 'unbash';
 
 /** Commands that start nothing and change nothing: half of a long script. */
-const TALKING: ReadonlySet<string> = new Set(['echo', 'printf', '[', 'test', ':', 'true', 'false']);
+const TALKING: ReadonlySet<string> = new Set(['echo', 'printf']);
 
 /** Whether a command of a name can be passed over: `echo text`, and not `echo text > file`, nor `printf -v NAME`. */
 export function isTalk(tool: string, { redirects, args: [first] }: Command): boolean {

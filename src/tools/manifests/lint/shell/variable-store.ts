@@ -2,7 +2,7 @@ import type { InnerText } from '../text/scalar-text.js';
 import type { Located } from '../text/span.js';
 import type { ChangedNames } from './changed-names.js';
 import { KeptMap } from './kept-map.js';
-import { UNKNOWN, type Word } from './words.js';
+import { commonStart, textOfWord, UNKNOWN, type Word, wordOfText } from './words.js';
 
 /** Arguments of a function that are kept. */
 const ARGUMENTS: readonly string[] = ['1', '2', '3', '4', '5', '6', '7', '8', '9'];
@@ -44,18 +44,21 @@ export class VariableStore {
   }
 
   /**
-   * Reads branches of which one runs, or none: each begins with what is known before all of them, and behind them nothing is known of
-   * what any of them sets.
+   * Reads branches of which one runs, or none where it is not said which are all that can be: each begins with what is known before all of them, and
+   * behind them nothing is known of what any of them sets but how its text begins in all of them.
    */
-  choose(branches: readonly (() => void)[]): void {
+  choose(branches: readonly (() => void)[], areOutcomes?: readonly boolean[]): void {
     const outer = this.#changes;
     const changes: (() => void)[] = [];
     const restore = this.#restorer();
-    for (const read of branches) {
+    const before = this.texts.keep();
+    const ends: ReadonlyMap<string, string>[] = areOutcomes === undefined ? [before] : [];
+    for (const [index, read] of branches.entries()) {
       restore();
       this.#changes = [];
       read();
       changes.push(...this.#changes);
+      if (areOutcomes?.[index] !== false) ends.push(this.texts.keep());
     }
     restore();
     this.#changes = outer;
@@ -66,6 +69,26 @@ export class VariableStore {
         for (const change of changes) change();
         this.isCertain = isCertain;
       });
+    this.#keepCommon(before, ends);
+  }
+
+  /** Texts that begin alike whichever branch has run: of `CMD="$BASE --flag"` and `CMD="$BASE"` it is what is in `BASE`. */
+  #keepCommon(before: ReadonlyMap<string, string>, ends: readonly ReadonlyMap<string, string>[]): void {
+    const [first, ...others] = ends;
+    const changed = ends.filter((end) => end !== before);
+    if (first === undefined || changed.length === 0) return;
+    const names = new Set(
+      changed.flatMap((end) => [...end.keys()].filter((name) => end.get(name) !== before.get(name))),
+    );
+    for (const name of names) {
+      const { span } = this.assigned.get(name) ?? {};
+      const texts = [first, ...others].map((end) => end.get(name));
+      const common = commonStart(texts);
+      if (span === undefined || common === undefined || this.texts.get(name)?.startsWith(common)) continue;
+      const word = wordOfText(`${common} ${UNKNOWN}`, span, true);
+      this.texts.set(name, textOfWord(word));
+      this.assigned.set(name, word);
+    }
   }
 
   /** Changes variables, in a way that can be done once more behind a branch. */

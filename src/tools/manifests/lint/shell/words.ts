@@ -57,6 +57,17 @@ export function textOfWord({
   return value ?? known?.text ?? `${known?.prefix ?? ''}${UNKNOWN}${known?.suffix ?? ''}`;
 }
 
+/** The whole words with which texts begin that are more than one word each; undefined where there are none. */
+export function commonStart(texts: readonly (string | undefined)[]): string | undefined {
+  const [first, ...others] = texts.map((text) => text?.split(/\s+/));
+  if (first === undefined || others.includes(undefined)) return undefined;
+  const end = first.findIndex(
+    (word, at) => word.includes(UNKNOWN) || others.some((other) => other?.[at] !== word),
+  );
+  const common = end === -1 ? first : first.slice(0, end);
+  return common.length > 1 ? common.join(' ') : undefined;
+}
+
 /** `UNKNOWN` for what no program could be given: variables in variables grow beyond any measure. */
 export function joinTexts(parts: readonly string[]): string {
   const length = parts.reduce((sum, part) => sum + part.length, 0);

@@ -4,10 +4,13 @@ import type { NamedText } from '../fixes/apply-fixes.js';
 /** What a text is read as. */
 export type TextKind = 'manifest' | 'shell' | 'markdown';
 
+/** How a script of a shell begins. */
+export const SHELL_LINE: RegExp = /^#!.*\b(?:ba|da|z)?sh\b/;
+
 /** What a text is: by the name, and for standard input and names that say nothing by what is in it. */
 export function textKindOf({ file, text }: NamedText): TextKind {
   if (/\.(?:md|markdown|mdx)$/i.test(file)) return 'markdown';
-  if (/\.(?:sh|bash|sbatch|slurm)$/i.test(file) || /^#!.*\b(?:ba|da|z)?sh\b/.test(text)) return 'shell';
+  if (/\.(?:sh|bash|sbatch|slurm)$/i.test(file) || SHELL_LINE.test(text)) return 'shell';
   if (/\.(?:ya?ml|json)$/i.test(file)) return 'manifest';
   // Commands are one plain text to YAML, and no object.
   const { documents, problems } = readSourceFile(file, text);

@@ -31,6 +31,9 @@ describe('the program of a command line', () => {
     ['numactl --cpunodebind=0 -- python3 -m dynamo.sglang', 'dynamo.sglang []'],
     ['uv run vllm serve m --block-size 16', 'vllm [m --block-size 16]'],
     ['python3 -m vllm.entrypoints.openai.api_server --model m', 'vllm [--model m]'],
+    ['python3 -m vllm.entrypoints.cli.main serve m --block-size 16', 'vllm [m --block-size 16]'],
+    ['python3 -m sglang.cli.main serve --page-size 16', 'sglang [--page-size 16]'],
+    ['python3 -m vllm.entrypoints.cli.main bench serve', undefined],
     ['trtllm-serve m --port 1', 'trtllm-serve [m --port 1]'],
     ['trtllm-serve serve m', 'trtllm-serve [m]'],
     [

@@ -21,6 +21,12 @@ describe('the programs of a script', () => {
     [`CMD=("$PYTHON" -m dynamo.vllm --block-size 64)\n"\${CMD[@]}" &`, ['dynamo.vllm 64']],
     ['C="vllm serve $M --port $P --block-size 64 $X"\neval "$C"', ['vllm 64']],
     ['vllm serve m --block-size 64 || exit 1', ['vllm 64']],
+    ['for i in 0 1; do\nC="vllm serve m --port $i --block-size 64"\neval "$C" &\ndone', ['vllm 64']],
+    [
+      'C="vllm serve m --block-size 64"\nif [ -n "$x" ]; then F="$C $x"; else F="$C"; fi\neval "$F"',
+      ['vllm 64'],
+    ],
+    ['case $x in\n1) F="vllm serve m --a" ;;\n*) F="vllm serve m --b" ;;\nesac\neval "$F"', ['vllm']],
     ['# a\r\nvllm serve m \\\r\n  --port 1 \\\r\n  --block-size 64\r\n', ['vllm 64']],
     ['cat > run <<X\r\nvllm serve m --block-size 64\r\nX\r\nbash run\r\n', ['vllm 64']],
     ['vllm-router --policy cache_aware --worker-urls http://a:8000', ['vllm-router']],
@@ -34,6 +40,9 @@ describe('the programs of a script', () => {
   });
 
   it.each([
+    'if [ -n "$x" ]; then F="vllm serve m"; fi\neval "$F"',
+    'if [ -n "$x" ]; then F="vllm serve m"; else F="sglang serve m"; fi\neval "$F"',
+    'for i in 1 2; do\neval "$C"\nC="vllm serve m"\ndone',
     'echo run this: srun a b c d bash -c "vllm serve m"',
     'myprogram a b c d e bash -c "vllm serve m"',
     '$TOOL -m build',

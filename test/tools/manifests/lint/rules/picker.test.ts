@@ -77,6 +77,17 @@ describe("the sockets of llm-d's picker", () => {
     expect(findings[0]?.advice).not.toContain('discoverPods');
   });
 
+  it('are not met by a worker that connects to another port, unless it stands in the file of the picker', () => {
+    const of = (endpoint: string, more = ''): readonly string[] =>
+      found({ 'a.yaml': picker() + more, 'b.yaml': worker(events(endpoint), HASH, 'Qwen/Qwen3-8B', env) });
+    const env = ', {name: NAMESPACE, valueFrom: {}}, {name: EPP, valueFrom: {}}';
+    expect(of('tcp://epp:5558')).toEqual(['picker-index-empty b.yaml:10 warning']);
+    expect(of('tcp://epp.$(NAMESPACE).svc:5558')).toEqual(['picker-index-empty b.yaml:10 warning']);
+    expect(of('tcp://epp:5557')).toEqual([]);
+    expect(of('tcp://$(EPP):5558')).toEqual([]);
+    expect(of('tcp://epp:5558', '# port: 5558\n')).toEqual([]);
+  });
+
   it.each(['v0.5.0', 'v0.8.0-rc.1'])('connect to port 5557 of the pods by default in %s', (tag) => {
     expect(found({ 'a.yaml': picker({ tag }) + worker(events('tcp://*:5557'), '') })).toEqual([]);
     expect(found({ 'a.yaml': picker({ tag }) + worker(events('tcp://*:5556'), '') })).toEqual([
@@ -190,6 +201,13 @@ describe("the hashes of workers before llm-d's picker", () => {
   ])('are found, or may be: %s', (more) => {
     const env = ', {name: MORE, valueFrom: {}}';
     expect(found({ 'a.yaml': picker() + worker(events(front), more, 'Qwen/Qwen3-8B', env) })).toEqual([]);
+  });
+
+  it('have the form of the release: 64 bits in a chain up to 0.3.1', () => {
+    const of = (tag: string): string | undefined =>
+      advice({ 'a.yaml': picker({ tag }) + worker(events(front), ', --prefix-caching-hash-algo, builtin') });
+    expect(of('v0.3.1')).toContain('sha256_cbor_64bit');
+    expect(of('v0.4.0')).toContain('sha256_cbor, or');
   });
 
   it('are nothing to a picker with keys of its own, nor is the seed', () => {

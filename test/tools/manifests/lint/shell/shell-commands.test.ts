@@ -118,6 +118,25 @@ describe('the commands of a script', () => {
     expect(read('C="a --b 1"\nif x; then C="--c $C"; fi\n$C').at(-1)).toEqual([undefined]);
   });
 
+  it('knows in a pass of a loop what that pass has set, and neither before it nor behind the loop', () => {
+    const words = read('A=1\nB=1\nfor i in 1 2; do x $A $B; A=2; y $A; A=$((A + 1)); done\nz $A $B');
+    expect(words).toEqual([
+      ['x', undefined, '1'],
+      ['y', '2'],
+      ['z', undefined, '1'],
+    ]);
+  });
+
+  it('knows of a text that a loop makes longer what it was', () => {
+    const loop = 'C="vllm serve m"\nfor a in 1 2; do C="$C --x $a"; eval "$C"; done';
+    const [command] = readShellCommands(inner(loop), new Map());
+    expect(command?.words.map(textOfWord)[1]).toMatch(/^vllm serve m \uE000/);
+  });
+
+  it('passes over what only talks, but for what it writes', () => {
+    expect(read('echo a\nsay() { echo "$1"; }\nsay b\nprintf c > f\nd')).toEqual([['printf', 'c'], ['d']]);
+  });
+
   it('does not know a variable that may have been set or not', () => {
     expect(read('if x; then N=1; else N=2; fi\na $N').at(-1)).toEqual(['a', undefined]);
     expect(read('[ -n "$M" ] || N=1\na $N').at(-1)).toEqual(['a', undefined]);

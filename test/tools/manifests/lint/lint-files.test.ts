@@ -70,6 +70,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
     'sidecar-deadlock 22:14 error',
     'sidecar-deadlock 33:32 error',
   ],
+  'transfer-buffer-size.sh': ['transfer-buffer-size 6:25 warning'],
   'unknown-size-flag.yaml': ['unknown-size-flag 14:35 warning'],
   'unreadable-helm.yaml': ['unreadable 4:10 note'],
   'event-plane-differs.sh': ['event-plane-differs 4:17 error'],

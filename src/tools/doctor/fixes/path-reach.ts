@@ -237,14 +237,26 @@ const LOUDER: Readonly<Partial<Record<TransferLibrary, string>>> = {
   MoRI: 'MORI_GLOBAL_LOG_LEVEL=info',
 };
 
+/** SGLang's prefill engine, whose transfer by Mooncake failed: its own log has the error. */
+const BIND_DEVICES: PathCure = {
+  says: 'Give both roles a --disaggregation-ib-device by name that reaches the other (mlx5_0), or MC_FORCE_TCP=1 on both; which, Mooncake says in its first error at that time in the log of the prefill engine (kubectl logs PREFILL --since=15m)',
+  why: 'A write of the prefill engine into the memory of the decode engine failed. Left to itself Mooncake takes all devices that it finds, also those of another fabric, and a transfer over such a pair fails now and then. A decode engine that has restarted looks the same for its first requests.',
+  commands: [
+    'kubectl logs PREFILL --since=15m | grep -nE -m5 "^[EW][0-9]{4}|Session .* failed"',
+    'kubectl exec POD -- sh -c "rdma link"    # of both: ACTIVE, and of one fabric',
+    'kubectl get pods -o wide    # restarts',
+  ],
+};
+
 function readReason({ id, library }: SeenPathFault): PathCure {
   const louder = library === undefined ? undefined : (LOUDER[library] ?? 'MC_LOG_LEVEL=INFO');
   const versions =
     'kubectl exec POD -- pip list | grep -iE "nixl|mooncake|ucx|libfabric|mori"    # in both pods: the same versions';
   const where = 'repair what the first error before these lines names, in the log of the prefill engine too';
+  if (id === 'prefill_silent') return BIND_DEVICES;
   return {
     says:
-      id === 'prefill_silent' || louder === undefined
+      louder === undefined
         ? `Compare the logs of both engines at that time (kubectl logs PREFILL --since=15m), and ${where}`
         : `Run both engines with ${louder}, and ${where}`,
     why: 'The line says that a transfer failed below the engine, not why. The first error of the library or of CUDA before it has the reason: a device, memory that cannot be registered, or the other engine. Versions of the library that differ between both pods do the same.',

@@ -260,8 +260,10 @@ export const SGLANG_TRANSFERS: readonly KnownFault[] = [
     needles: [
       'Losing connection with prefill instance (bootstrap_addr: ',
       'Lost connection with prefill instance (bootstrap_addr: ',
+      'Prefill server with bootstrap_addr: ',
     ],
-    pattern: /prefill instance \(bootstrap_addr: ([^)\s]{1,120})\)/,
+    pattern:
+      /(?:prefill instance \(bootstrap_addr: |Prefill server with bootstrap_addr: )([^)\s]{1,120})(?:\)| is healthy before)/,
     says: 'the prefill engine at $1 did not answer two heartbeats of a decode engine: its requests fail',
     why: 'A decode engine asks the bootstrap port of each prefill engine every 5 seconds for its health, and gives it up after SGLANG_DISAGGREGATION_HEARTBEAT_MAX_FAILURE (2) failures.',
     cure: 'See whether the prefill engine at $1 has ended (kubectl logs POD --previous); where it runs, open its bootstrap port to decode pods, and where it is only busy, raise SGLANG_DISAGGREGATION_HEARTBEAT_MAX_FAILURE on the decode engines',

@@ -165,4 +165,15 @@ export const SMG_FAULTS: readonly KnownFault[] = [
     cure: 'Open the gRPC port of the worker (that of its grpc:// URL) to the gateway, and start the worker with --kv-events-config \'{"publisher":"zmq","endpoint":"tcp://*:5557"}\'',
     commands: ['kubectl exec ROUTER -- sh -c "nc -zv WORKER GRPC_PORT"'],
   },
+  {
+    id: 'smg_policy_chooses_none',
+    cause: 'role_missing',
+    needles: ['failed to select a prefill worker', 'failed to select a decode worker'],
+    pattern: /Policy (\w{1,40}) failed to select a (prefill|decode) worker/,
+    says: 'the policy $1 finds no $2 engine among those that the router lists',
+    why: 'Engines are there, and the policy chooses none of them: consistent_hashing and manual go on to point at one that has been removed, and others pass over engines that are not healthy.',
+    cure: 'See what the router lists (curl http://ROUTER:PORT/workers); where engines are healthy there, restart the router, or set --prefill-policy and --decode-policy to cache_aware, power_of_two or round_robin',
+    commands: ['curl -s http://ROUTER:PORT/workers    # healthy, and of which role'],
+    disturbs: 'frontend',
+  },
 ];

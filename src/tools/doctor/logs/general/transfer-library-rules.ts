@@ -53,8 +53,9 @@ const UNFIT_CARDS: readonly (readonly [needle: string, id: PathFaultId])[] = [
 /** A warning that names another way which was taken. */
 const WAY_OUT = /fall(?:ing|s)? ?back|simultaneous-open|P2P (?:access|unavailable)|will (?:be )?retr/i;
 
-/** Entries that a process takes back as it ends, and that are no longer there. */
-const AFTER_END = /\bDELETE http\S{1,300} (?:http=404|curl:)/;
+/** Entries that a process takes back as it ends, and that are no longer there; questions that NIXL answers with no. */
+const HARMLESS =
+  /\bDELETE http\S{1,300} (?:http=404|curl:)|Transfer is not complete yet|telemetry is not enabled/;
 
 /** What the system said, in the form of glog, as people copy it: "Failed to register memory 0x7fa3ce000000: Input/output error [5]". */
 const SYSTEM_REASON = /^Failed to register memory 0x[0-9a-f]{1,16}: [A-Z][\w /]{1,60} \[\d{1,3}\]/;
@@ -65,7 +66,7 @@ export const TRANSFER_LIBRARY_RULES: readonly LogRule[] = [
     rule(needle, (line, found) => {
       const isError = isErrorOfGlog(line.text);
       if (!isError && !isWarningOfGlog(line.text) && !isBareLineOfGlog(line.text)) return;
-      if (AFTER_END.test(line.text)) return;
+      if (HARMLESS.test(line.text)) return;
       const missing = missingLibraryOf(line.text);
       if (missing !== undefined)
         found.addSignal(missing.signal, line, { value: missing.value, about: needle });

@@ -5,10 +5,7 @@ export const MOONCAKE_STORE: readonly KnownFault[] = [
   {
     id: 'mooncake_config_missing',
     cause: 'settings_refused',
-    needles: [
-      "environment variable 'MOONCAKE_CONFIG_PATH' nor 'MOONCAKE_MASTER' is set",
-      "environment variable 'MOONCAKE_CONFIG_PATH' is not set",
-    ],
+    needles: ["environment variable 'MOONCAKE_CONFIG_PATH' nor 'MOONCAKE_MASTER' is set"],
     says: 'Mooncake has no configuration: neither MOONCAKE_CONFIG_PATH nor MOONCAKE_MASTER is set on this engine',
     why: 'The engine reads where its master is from a file or from the environment, and does not start its store without either.',
     cure: 'Set MOONCAKE_MASTER=HOST:50051 and MOONCAKE_TE_META_DATA_SERVER=P2PHANDSHAKE on each engine, or MOONCAKE_CONFIG_PATH to a file of JSON with local_hostname, metadata_server and master_server_address',

@@ -93,7 +93,7 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
       'Failed to create rails for libfabric rail manager',
     ],
     says: 'NIXL over libfabric finds no network device in this pod',
-    why: 'It uses EFA, CXI and similar devices, and TCP or verbs only where its provider is told to. The pod has none.',
+    why: 'It uses EFA, CXI and similar devices, and TCP or verbs only where FI_PROVIDER asks for them. The pod has none.',
     cure: 'Give the pod EFA devices (resources: vpc.amazonaws.com/efa: 1, the libraries of the EFA installer in the image), or use the backend UCX on instances without EFA ("backends": ["UCX"])',
     commands: ['kubectl exec POD -- fi_info -p efa    # lists rdm endpoints'],
   },

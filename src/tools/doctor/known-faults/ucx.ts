@@ -30,9 +30,13 @@ export const UCX_FAULTS: readonly KnownFault[] = [
     cause: 'transfer_path_broken',
     needles: ['Local protection error on '],
     pattern: /Local protection error on ([\w.-]{1,40}:\d{1,2})/,
-    says: 'UCX may not use memory of its own engine over $1: it was unmapped or moved after it was registered',
-    why: 'Registered memory has to stay where it is. Sleep mode, a memory saver and expandable_segments unmap pages of it.',
-    cure: 'Run this engine without sleep mode and with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False, and restart it',
+    says: 'The card $1 may not use memory of its own engine (UCX): its registration does not hold',
+    why: 'GPU memory that the card does not reach, and memory that may not be locked, are refused as they are used; so is memory that sleep mode, a memory saver or expandable_segments has unmapped since.',
+    cure: 'Load nvidia_peermem on the node and give the pods the capability IPC_LOCK (ulimit -l unlimited); where both are there, run this engine without sleep mode and with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False',
+    commands: [
+      'lsmod | grep nvidia_peermem    # on the node',
+      'kubectl exec POD -- sh -c "ulimit -l"    # unlimited',
+    ],
   },
   {
     id: 'ucx_no_transport',

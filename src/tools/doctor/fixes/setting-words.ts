@@ -108,14 +108,14 @@ function written(name: string, value: string | undefined, engine: string | undef
 }
 
 const UNSUPPORTED =
-  /only supports?|(?:does|do)(?: not|n'?t) (?:yet |currently )?support|(?:is|are) (?:currently )?not (?:yet |currently )?(?:supported|compatible|allowed)|unsupported|incompatible|mutually exclusive|can(?:not|'t) be (?:used|combined|enabled)|not compatible|conflicts? with/i;
+  /only supports?|(?:does|do)(?: not|n'?t) (?:yet |currently )?support|(?:is|are) (?:currently )?not (?:yet |currently )?(?:supported|compatible|allowed)|unsupported|incompatible|mutually exclusive|can(?:not|'t) be (?:used|combined|enabled)|not compatible|conflicts? with|^cannot (?:specify|use|combine) both/i;
 
 /** What else a sentence may ask for than to leave one of its flags out. */
 const ASKS = /\b(?:requires?|must|needs?|use|set|pass|should be|only supports?|supports only|got|add)\b/i;
 
 /** Flags that a sentence refuses together, where it asks for no other thing: to be left out, the last first. */
 export function conflictingFlags(sentence: string): readonly string[] {
-  if (!UNSUPPORTED.test(sentence) || ASKS.test(sentence)) return [];
+  if (!UNSUPPORTED.test(sentence) || ASKS.test(sentence.replace(FLAG, ''))) return [];
   return [...new Set(sentence.match(FLAG) ?? [])].slice(0, 3).reverse();
 }
 

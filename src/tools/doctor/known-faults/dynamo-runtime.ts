@@ -69,6 +69,7 @@ export const DYNAMO_RUNTIME: readonly KnownFault[] = [
       'EndpointSlice reflector error: ',
       'DynamoWorkerMetadata CR reflector error: ',
       'Failed to persist metadata to CR, rolling back local state: ',
+      'Failed to clear stale CR ',
     ],
     pattern: /(?:is forbidden: User "([^"]{1,200})"|[Ff]orbidden)/,
     says: 'Kubernetes forbids discovery to the service account of the pod: no worker is found or registered',

@@ -1,6 +1,7 @@
 import { DYNAMO_KVBM } from './dynamo-kvbm.js';
 import { DYNAMO_ROUTER } from './dynamo-router.js';
 import { DYNAMO_RUNTIME } from './dynamo-runtime.js';
+import { DYNAMO_SETTINGS } from './dynamo-settings.js';
 import { DYNAMO_WORKERS } from './dynamo-workers.js';
 import type { KnownFault } from './known-fault.js';
 import { TRTLLM_SERVE } from './trtllm-serve.js';
@@ -12,6 +13,7 @@ export const DYNAMO_FAULTS: readonly KnownFault[] = [
   ...DYNAMO_ROUTER,
   ...DYNAMO_KVBM,
   ...DYNAMO_WORKERS,
+  ...DYNAMO_SETTINGS,
   ...TRTLLM_TRANSFER,
   ...TRTLLM_SERVE,
 ];

@@ -75,6 +75,11 @@ describe('flags that a sentence refuses together', () => {
   it.each([
     ['--enable-lmcache with --dcp-size > 1 is not supported', ['--dcp-size', '--enable-lmcache']],
     ['--enable-a and --enable-b are mutually exclusive', ['--enable-b', '--enable-a']],
+    [
+      '--serve-indexer and --use-remote-indexer are mutually exclusive',
+      ['--use-remote-indexer', '--serve-indexer'],
+    ],
+    ['Cannot specify both --a-flag and --connector flags', ['--connector', '--a-flag']],
     // It asks for something else: that is the better cure.
     ['--enable-a is incompatible with --enable-b; use --enable-c', []],
     ['--enable-a requires --enable-b', []],

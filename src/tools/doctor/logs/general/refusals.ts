@@ -12,6 +12,10 @@ const CLASS =
   /\b(?:[A-Z]\w*(?:Cache|Connector|CacheManager|CacheController|OffloadingSpec)|host_pool)\b (?:only supports?|does(?: not|n'?t) (?:yet )?support)\b/;
 /** A setting that another one needs: "controller_pull_url is required when enable_controller=True". */
 const NEEDED = /\b[a-z]+_[a-z_]+ (?:is|are) required .{0,40}\bwhen [a-z]+_[a-z_]+ ?==? ?\w/;
+/** A flag that a sentence begins with, or that it says to set: "--a and --b must be provided together", "is required (set --a or A)". */
+const OF_FLAG =
+  /^(?:Cannot (?:specify|use|combine) (?:both )?)?--[a-z][\w-]{2,60}|\b(?:required \(set|must be set via) --[a-z]/;
+const FLAG_DEMAND = /^Cannot |\bno longer supported\b|\binvalid value\b|\bmust be provided together\b/;
 /** The first line of a sentence that a log has in two: "If 'block_size' is specified in kv_connector_extra_config,". */
 const OFFLOADED_SIZE = /^\W*If 'block_size' is specified in kv_connector_extra_config,\s*$/;
 /** What one request has wrong, what two engines differ in (read by rules of its own), and what is no word of a program. */
@@ -23,6 +27,8 @@ const VARIABLE =
 
 /** Settings that a program refuses, by what it demands of them. */
 export function refusalOf(sentence: string): Fault | undefined {
+  if (OF_FLAG.test(sentence) && (DEMAND.test(sentence) || FLAG_DEMAND.test(sentence)))
+    return { signal: 'settings_refused', value: plain(sentence) };
   if (NOT_SETTINGS.test(sentence)) return undefined;
   if (OFFLOADED_SIZE.test(sentence))
     return {

@@ -21,6 +21,14 @@ describe('settings that are refused', () => {
     'CXLRadixCache only supports MHA and MLA yet',
     'host_pool only supports MHA and MLA, got PoolOfWindows',
     'controller_pull_url is required when enable_controller=True',
+    '--router-conditional-disagg-config must be a JSON object',
+    '--engine-request-limit must be a positive integer, got 0',
+    '--serve-indexer and --use-remote-indexer are mutually exclusive',
+    '--tls-cert-path and --tls-key-path must be provided together',
+    '--connector is no longer supported for the vLLM backend.',
+    'Cannot specify both --kv-transfer-config and --connector flags',
+    'endpoint is required (set --endpoint or DYN_ROUTER_ENDPOINT)',
+    'config_path must be set via --config or DYN_GLOBAL_ROUTER_CONFIG',
     'lmcache_worker_ports is required and cannot be empty when enable_controller=True',
   ])('are recognised: %s', (sentence) => {
     expect(refusalOf(sentence)).toEqual({ signal: 'settings_refused', value: sentence });
@@ -30,6 +38,8 @@ describe('settings that are refused', () => {
     'kv_transfer_params is not supported for this request',
     'page_size mismatch: prefill server has 16',
     'temperature must be positive',
+    '--health-check-payload was not given',
+    'The request asks for more than --max-model-len allows',
     'Disaggregated params are required for decode mode',
     'NIXL transfer handle is invalid.',
     'Set temperature=0 to get the same answer',

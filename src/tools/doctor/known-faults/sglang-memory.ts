@@ -85,4 +85,14 @@ export const SGLANG_MEMORY: readonly KnownFault[] = [
     why: 'Requests that wait for their blocks take slots beside those that run: --max-running-requests and --disaggregation-decode-extra-slots together.',
     cure: 'Raise --disaggregation-decode-extra-slots (before it was there --max-running-requests) of the decode engines, or let the router send fewer requests at a time',
   },
+  {
+    id: 'sglang_scheduler_stuck',
+    cause: 'program_ended',
+    needles: ['atchdog timeout (self.watchdog_timeout='],
+    pattern: /atchdog timeout \(self\.watchdog_timeout=(\d{1,7})(?:\.\d{1,4})?(?:\)|, self\.soft=False)/,
+    says: 'a scheduler of SGLang made no step for $1 s, and the engine ended itself',
+    why: 'Its ranks wait for each other: known with HiCache, where ranks disagree about what has been fetched or may be evicted, and the cache is full of what could go. A step can also take that long by itself, where kernels are compiled or prompts are very long.',
+    cure: 'Start the engine without --hicache-storage-backend, then without --enable-hierarchical-cache, until a later version of SGLang is there; where neither is set, raise --watchdog-timeout above $1 and see with py-spy where its ranks wait',
+    commands: ['kubectl exec POD -- py-spy dump --pid PID    # of each process sglang::scheduler'],
+  },
 ];

@@ -35,8 +35,9 @@ export const SGLANG_TRANSFERS: readonly KnownFault[] = [
     needles: ['prefill bootstrap_thread died on engine_rank='],
     pattern: /engine_rank=(\d{1,5})/,
     says: 'the thread of prefill rank $1 that hears decode engines has ended',
-    why: 'Requests to this rank wait in KVPoll.Bootstrapping until SGLANG_DISAGGREGATION_BOOTSTRAP_TIMEOUT. A message that it could not read ended it: from an engine of another SGLang as a rule.',
-    cure: 'Restart the prefill engine, with the SGLang image that the decode engines run',
+    why: 'Requests to this rank wait in KVPoll.Bootstrapping until SGLANG_DISAGGREGATION_BOOTSTRAP_TIMEOUT. What a decode engine sent ended it: fields of another SGLang, or blocks of another attention tensor parallelism that NIXL does not find (NIXL_ERR_NOT_FOUND).',
+    cure: 'Restart the prefill engine with the SGLang image and the attention tensor parallelism of the decode engines; where it has both, take --disaggregation-transfer-backend mooncake on both roles',
+    commands: ['kubectl logs PREFILL | grep -m1 -A25 "bootstrap_thread died"'],
   },
   {
     id: 'sglang_foreign_traffic',

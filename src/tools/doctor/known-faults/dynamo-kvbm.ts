@@ -91,7 +91,11 @@ export const DYNAMO_KVBM: readonly KnownFault[] = [
   {
     id: 'kvbm_copy_kernel_not_loaded',
     cause: 'library_missing',
-    needles: ['Both FATBIN loading methods failed', 'No vectorized_copy FATBIN found'],
+    needles: [
+      'Both FATBIN loading methods failed',
+      'No vectorized_copy FATBIN found',
+      'FATBIN cuModuleLoadData failed with CUDA error',
+    ],
     says: 'the copy kernel of KVBM does not load on this GPU or driver',
     why: 'It is built for a list of GPU architectures and a CUDA version. A newer GPU, or an older driver, finds no code in it, and no block is moved.',
     cure: 'Run the image of the Dynamo release that is made for this CUDA version and GPU (nvidia-smi shows both), or build kvbm there with its architecture in CUDA_ARCHS',

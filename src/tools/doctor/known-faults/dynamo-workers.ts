@@ -58,6 +58,14 @@ export const DYNAMO_WORKERS: readonly KnownFault[] = [
     cure: 'Set TLLM_KV_CACHE_MANAGER_V2_BACKEND=python in the env of the worker, or drop kv_events_config from the engine YAML, so that events are polled',
   },
   {
+    id: 'dynamo_engine_without_block_size',
+    cause: 'events_off',
+    needles: ['kv_event_sources but kv_cache_block_size is None'],
+    says: 'KV events are off: the engine of a worker names where they come from, and no block size',
+    why: 'Events are published in blocks of the size that the engine says, and not at all without one.',
+    cure: "Have the engine's configuration (EngineConfig of a backend of your own) return kv_cache_block_size, the --block-size of the engine, with its kv_event_sources",
+  },
+  {
     id: 'dynamo_sglang_events_json',
     cause: 'events_off',
     needles: ['Failed to parse kv_events_config: '],

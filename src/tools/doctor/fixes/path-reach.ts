@@ -90,7 +90,7 @@ const NPU_CONNECTION: PathCure = {
 /** Ascend's engine for direct transfers, which a Mooncake connector starts. */
 const ASCEND_PEER: PathCure = {
   says: 'Compare the age of both pods (kubectl get pods): where the other one lives, make its NPU answer: hccn_tool -i 0 -ping -g address PEER_NPU_IP, "use_ascend_direct": true in kv_connector_extra_config of both roles, the same CANN (8.3 and later) on both, and TCP to the port that the line names',
-  why: 'Each engine listens on a port of its own (20000 and up) by which NPUs find each other. An engine that has restarted has another one; packets do not arrive where the host has several networks, links of NPUs are down, or their TLS switches differ. ASCEND_CONNECT_TIMEOUT is for hosts that are only slow.',
+  why: 'Each engine listens on a port of its own (counted from ASCEND_BASE_PORT) by which NPUs find each other. An engine that has restarted has another one; packets do not arrive where the host has several networks, links of NPUs are down, or their TLS switches differ. ASCEND_CONNECT_TIMEOUT is for hosts that are only slow.',
   commands: [
     RESTARTS,
     ...NPU_CHECKS,

@@ -1,3 +1,4 @@
+import { ASCEND_TRANSPORT } from './ascend-transport.js';
 import { FABRICS } from './fabrics.js';
 import type { KnownFault } from './known-fault.js';
 import { MOONCAKE_MASTER } from './mooncake-master.js';
@@ -16,4 +17,5 @@ export const TRANSFER_LIBRARIES_FAULTS: readonly KnownFault[] = [
   ...UCX_FAULTS,
   ...NIXL_FAULTS,
   ...FABRICS,
+  ...ASCEND_TRANSPORT,
 ];

@@ -214,7 +214,7 @@ const PATH_FAULTS: readonly PathFault[] = [
   {
     id: 'too_slow',
     says: 'a transfer does not end within its time limit',
-    pattern: /Transfer timeout to: |timed out waiting for CQ|SQ full timeout/i,
+    pattern: /Transfer timeout(?: to: |, you can)|timed out waiting for CQ|SQ full timeout/i,
   },
   {
     id: 'peer_gone',

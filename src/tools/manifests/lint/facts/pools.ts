@@ -84,6 +84,7 @@ function pickersIn(fleets: readonly Fleet[]): readonly KnownPicker[] {
 function isGuessing(picker: Launch, configured: readonly { readonly launch: Launch }[]): boolean {
   if (picker.program === 'endpoint picker') return picker.role === 'unchecked';
   if (picker.role === 'picker') return false;
+  if (ofVariables(picker)) return true;
   const folder = folderOf(picker.source.file);
   const near =
     picker.site === undefined
@@ -94,6 +95,18 @@ function isGuessing(picker: Launch, configured: readonly { readonly launch: Laun
     near.every(
       (one) => one.isGuessing === true || one.gateway?.kind === 'own-blocks' || one.unchecked === ANOTHER,
     )
+  );
+}
+
+/** llm-d's picker up to 0.1 has no configuration but variables, and no scorer unless one switches it on (`pkg/config/config.go` of 0.0.3). */
+const OF_VARIABLES = /llm-d-(?:inference-scheduler|router-endpoint-picker):v?0\.[01]\./;
+const KV_VARIABLE = /^(?:PREFILL_)?ENABLE_KVCACHE_AWARE_SCORER$/;
+
+/** Whether a picker of that time is known to ask no index of KV blocks. */
+function ofVariables({ container }: Launch): boolean {
+  return (
+    OF_VARIABLES.test(container?.image?.value ?? '') &&
+    container?.env.some(({ name, value }) => KV_VARIABLE.test(name) && value?.value !== 'false') !== true
   );
 }
 

@@ -225,3 +225,23 @@ schedulingProfiles:
     ]);
   });
 });
+
+describe("llm-d's picker before it had a configuration", () => {
+  const of = (tag: string, env: string): readonly string[] =>
+    found({
+      'a.yaml': `${pool()}kind: Deployment
+metadata: {name: w-epp}
+spec:
+  template:
+    spec:
+      containers:
+        - {name: epp, image: "ghcr.io/llm-d/llm-d-inference-scheduler:${tag}", args: [--poolName, p], env: [${env}]}
+`,
+    });
+
+  it('asks an index of KV blocks only where a variable says so', () => {
+    expect(of('0.0.3', '{name: PD_ENABLED, value: "true"}')).toEqual([]);
+    const switched = '{name: ENABLE_KVCACHE_AWARE_SCORER, value: "true"}';
+    expect(of('0.0.3', switched)).toEqual(['pool-without-gate a.yaml:3 note']);
+  });
+});

@@ -89,7 +89,7 @@ export const UCX_FAULTS: readonly KnownFault[] = [
   {
     id: 'ucx_tcp_own_bridge',
     cause: 'transfer_path_broken',
-    needles: ['UCX  ERROR connect(fd='],
+    needles: [', dest_addr='],
     pattern: /connect\(fd=\d{1,7}, dest_addr=((?:172\.17|127)\.[\d.]{3,11}):\d{1,5}\) failed/,
     says: 'UCX connects to $1, which leads to no other host: the other engine offers its bridge or loopback',
     why: "UCX over TCP offers the addresses of all interfaces of a pod or host. Docker's bridge (172.17.0.0/16) and the loopback are the same on each host.",
@@ -101,17 +101,17 @@ export const UCX_FAULTS: readonly KnownFault[] = [
   {
     id: 'ucx_tcp_refused',
     cause: 'transfer_path_broken',
-    needles: ['UCX  ERROR connect(fd='],
+    needles: [', dest_addr='],
     pattern: /dest_addr=((?!172\.17\.|127\.)[^)\s]{1,80})\) failed: Connection refused/,
     says: 'Nothing listens any more at $1, where UCX connects to the other engine over TCP',
     why: 'UCX listens at a port of its own, which changes with each start. The other engine ended or restarted after it had passed on that address, and this one still knows the old one.',
-    cure: 'Restart this engine where the other one has restarted (kubectl get pods), so that they exchange addresses again; where it has ended, its log before that time has the reason (kubectl logs POD --previous)',
+    cure: 'Restart this engine where the other one has restarted (kubectl get pods), so that they exchange addresses again; where neither has, set UCX_NET_DEVICES=eth0 on both (the interface that reaches the other host)',
     commands: ['kubectl get pods -o wide    # restarts of the other engine'],
   },
   {
     id: 'ucx_tcp_unreached',
     cause: 'transfer_path_broken',
-    needles: ['UCX  ERROR connect(fd='],
+    needles: [', dest_addr='],
     pattern:
       /dest_addr=((?!172\.17\.|127\.)[^)\s]{1,80})\) failed: (Connection timed out|No route to host|Network is unreachable)/,
     says: 'UCX does not reach the other engine over TCP at $1: $2',

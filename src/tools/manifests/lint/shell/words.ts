@@ -61,9 +61,7 @@ export function textOfWord({
 export function commonStart(texts: readonly (string | undefined)[]): string | undefined {
   const [first, ...others] = texts.map((text) => text?.split(/\s+/));
   if (first === undefined || others.includes(undefined)) return undefined;
-  const end = first.findIndex(
-    (word, at) => word.includes(UNKNOWN) || others.some((other) => other?.[at] !== word),
-  );
+  const end = first.findIndex((word, at) => others.some((other) => other?.[at] !== word));
   const common = end === -1 ? first : first.slice(0, end);
   return common.length > 1 ? common.join(' ') : undefined;
 }

@@ -21,6 +21,10 @@ describe('the programs of a script', () => {
     [`CMD=("$PYTHON" -m dynamo.vllm --block-size 64)\n"\${CMD[@]}" &`, ['dynamo.vllm 64']],
     ['C="vllm serve $M --port $P --block-size 64 $X"\neval "$C"', ['vllm 64']],
     ['vllm serve m --block-size 64 || exit 1', ['vllm 64']],
+    [
+      'for i in 0 1; do\nG=$((i % 2))\nC="CUDA_VISIBLE_DEVICES=$G vllm serve $1 \\\n --block-size 64"\nif [ -n "$x" ]; then F="$C $x"; else F="$C"; fi\neval "$F &"\ndone',
+      ['vllm 64'],
+    ],
     ['for i in 0 1; do\nC="vllm serve m --port $i --block-size 64"\neval "$C" &\ndone', ['vllm 64']],
     [
       'C="vllm serve m --block-size 64"\nif [ -n "$x" ]; then F="$C $x"; else F="$C"; fi\neval "$F"',

@@ -1,11 +1,14 @@
 import { AIBRIX } from './aibrix.js';
+import { AIBRIX_ROUTING } from './aibrix-routing.js';
 import { EPP_METRICS } from './epp-metrics.js';
 import { EPP_PROFILES } from './epp-profiles.js';
 import { EPP_SERVING } from './epp-serving.js';
+import { EPP_VALUES } from './epp-values.js';
 import { GATEWAY_PICKERS } from './gateway-pickers.js';
 import type { KnownFault } from './known-fault.js';
 import { KSERVE_LLM } from './kserve-llm.js';
 import { KTHENA } from './kthena.js';
+import { LLM_D_COORDINATOR } from './llm-d-coordinator.js';
 import { LLM_D_INDEX } from './llm-d-index.js';
 import { LLM_D_PLUGINS } from './llm-d-plugins.js';
 import { LLM_D_SIDECAR } from './llm-d-sidecar.js';
@@ -34,4 +37,7 @@ export const PICKERS_FAULTS: readonly KnownFault[] = [
   ...STORES_SERVERS,
   ...STORES_REDIS,
   ...KSERVE_LLM,
+  ...EPP_VALUES,
+  ...LLM_D_COORDINATOR,
+  ...AIBRIX_ROUTING,
 ];

@@ -17,7 +17,7 @@ export const SGLANG_DISK_STORES: readonly KnownFault[] = [
     needles: ['Failed to connect to metadata server: '],
     says: 'the metadata server of the 3FS backend does not answer',
     why: 'It knows which pages of the files have which blocks, for all engines. Without it nothing is stored or found.',
-    cure: 'Start it (python3 -m sglang.srt.mem_cache.storage.hf3fs.mini_3fs_metadata_server --port 18000) and give its address as metadata_server_url in the file of SGLANG_HICACHE_HF3FS_CONFIG_PATH',
+    cure: 'Start it (python3 -m sglang.srt.mem_cache.storage.hf3fs.mini_3fs_metadata_server --port 18000) and give its address as metadata_server_url in the file of SGLANG_HICACHE_HF3FS_CONFIG_PATH; for vLLM python3 -m vllm.distributed.kv_transfer.kv_connector.v1.hf3fs.hf3fs_metadata_server, and hf3fs_metadata_server_url in kv_connector_extra_config',
     commands: ['kubectl exec POD -- sh -c \'grep metadata_server_url "$SGLANG_HICACHE_HF3FS_CONFIG_PATH"\''],
   },
   {

@@ -115,12 +115,13 @@ export const VLLM_ASCEND_POOL: readonly KnownFault[] = [
     cure: 'Leave enable_balance_scheduling out of --additional-config (unset VLLM_ASCEND_BALANCE_SCHEDULING up to 0.18) on engines of a pair',
   },
   {
-    id: 'ascend_kv_nz_role',
+    id: 'ascend_decode_only_setting',
     cause: 'settings_refused',
-    needles: ['enable_kv_nz is only supported in pd scenario'],
-    says: 'enable_kv_nz is set on an engine that is no decode engine',
-    why: 'The layout is made when blocks arrive from a prefill engine.',
-    cure: 'Leave enable_kv_nz out of --additional-config on prefill engines and on engines that do both',
+    needles: ['is only supported in pd scenario and can only be used in D node'],
+    pattern: /(\w{1,60}) is only supported in pd scenario/,
+    says: '$1 is set on an engine that is no decode engine of a pair (vllm-ascend)',
+    why: 'It only works on engines with kv_role kv_consumer, which get their KV blocks from prefill engines.',
+    cure: 'Leave $1 out of --additional-config on prefill engines and on engines that do both',
   },
   {
     id: 'ascend_recompute_policy_hybrid',

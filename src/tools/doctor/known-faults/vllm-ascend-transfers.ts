@@ -16,6 +16,7 @@ export const VLLM_ASCEND_TRANSFERS: readonly KnownFault[] = [
     cause: 'pair_incompatible',
     needles: [
       'Mamba prefill TP size must be',
+      'Hybrid Mamba prefill tp size(',
       'Mamba group prefill TP_size must equal or larger than decode TP_size',
       'Mooncake connector does not support different TP size with Mamba',
     ],
@@ -201,5 +202,26 @@ export const VLLM_ASCEND_TRANSFERS: readonly KnownFault[] = [
     says: 'NPUs of a prefill and a decode engine get no link to each other (LLMDataDist)',
     why: 'Devices and addresses come from the rank table. They are not those of now, or the network between the NPUs does not carry them.',
     cure: 'Make the rank table again for the NPUs that the engines have now, and check each with hccn_tool -i 0 -ping -g address OTHER_NPU_IP; sync_kv_timeout in kv_connector_extra_config only where links are slow',
+  },
+  {
+    id: 'ascend_ranks_not_multiple',
+    cause: 'pair_incompatible',
+    needles: [
+      'Prefill TP size must be divisible by Decode TP size',
+      'Only support P node tp size lagger then D node tp size',
+      'SFAPD requires P tensor parallel size to be greater than or equal to',
+    ],
+    says: 'The tensor-parallel size of prefill engines is no multiple of that of decode engines (vllm-ascend)',
+    why: 'A decode rank takes the heads of one or several whole prefill ranks. The sizes are those of prefill.tp_size and decode.tp_size in kv_connector_extra_config.',
+    cure: 'Start prefill engines with a --tensor-parallel-size that is a whole multiple of that of decode engines, and write both sizes into kv_connector_extra_config on all engines',
+  },
+  {
+    id: 'ascend_context_parallel_blocks',
+    cause: 'pair_incompatible',
+    needles: [') must be an integer multiple of', 'SFA replicate-K expects remote cp size'],
+    pattern: /remote_cp_size\(\d{1,6}\) must be an integer multiple|SFA replicate-K expects remote cp size/,
+    says: 'Context parallelism of prefill and decode engines does not go together (vllm-ascend)',
+    why: 'Ranks of a prefill engine have to be a whole multiple of those of the decode engine, times the factor by which blocks differ, so that a block lies on one decode rank.',
+    cure: 'Start the engines of both roles with the same --block-size, and with prefill and decode context-parallel sizes of prefill engines that are a whole multiple of those of decode engines',
   },
 ];

@@ -193,4 +193,12 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
     why: 'A request on replay_endpoint has two frames behind the identity: an empty one and eight bytes with the first number. A REQ socket sends that by itself, a DEALER has to send the empty frame.',
     cure: 'Point the reader of replays at replay_endpoint and not at endpoint, and have it send an empty frame and the number as eight bytes, highest first',
   },
+  {
+    id: 'vllm_events_without_prefix_caching',
+    cause: 'events_off',
+    needles: ['KV cache events are on, but prefix caching is not enabled'],
+    says: 'KV events are on while prefix caching is off: the engine has nothing to publish',
+    why: 'Blocks are only kept, hashed and reported by prefix caching. Models with Mamba layers and --no-enable-prefix-caching are without it.',
+    cure: 'Start the engine with --enable-prefix-caching (models with Mamba layers: with --mamba-cache-mode align too), or leave --kv-events-config out and keep this engine from KV-aware routing',
+  },
 ];

@@ -26,8 +26,9 @@ export const VLLM_MORIIO: readonly KnownFault[] = [
   {
     id: 'moriio_handshake_failed',
     cause: 'side_channel_unreachable',
-    needles: ['Eager MoRIIO handshake failed for'],
-    pattern: /Eager MoRIIO handshake failed for (\S{1,80})/,
+    needles: ['Eager MoRIIO handshake failed for', 'Handshake with '],
+    pattern:
+      /(?:Eager MoRIIO handshake failed for |Handshake with (?=[\w.-]{3,60}:\d{2,5}\S{0,20} failed\s*$))(\S{1,80})/,
     says: 'A rank of a decode engine gets no handshake with prefill engine $1 (MoRIIO): the step is given up',
     why: 'All ranks shake hands before the first read, each with the handshake_port of the rank that it reads from. One of them did not, and its exception stands above.',
     cure: 'Open handshake_port (6301) and the ports behind it, one for each data- and tensor-parallel rank, from decode to prefill pods, and restart the router where the prefill engine has moved since',
@@ -36,8 +37,7 @@ export const VLLM_MORIIO: readonly KnownFault[] = [
   {
     id: 'moriio_read_fails',
     cause: 'transfers_fail',
-    needles: ['RDMA read TIMED OUT for req', 'RDMA transfer failed for request'],
-    pattern: /(?:RDMA read TIMED OUT for req|RDMA transfer failed for request)/,
+    needles: ['RDMA read TIMED OUT for req', 'RDMA transfer failed for request', 'MoRIIO transfer failed!'],
     says: 'Decode engines cannot read KV blocks of a prefill engine (MoRIIO over RDMA)',
     why: 'The handshake came true and the read did not end: the prefill engine has gone, or the NICs of the pair do not reach each other. The request is given up, in older versions only when the router times out.',
     cure: 'Check that the prefill pod still runs and that ibv_rc_pingpong works between the NICs of both nodes; where reads are only slow, raise recv_abort_timeout and qp_per_transfer in kv_connector_extra_config of decode engines, and on one host set "backend": "xgmi" on both roles',
@@ -46,7 +46,7 @@ export const VLLM_MORIIO: readonly KnownFault[] = [
   {
     id: 'moriio_blocks_of_decode_never_came',
     cause: 'transfers_fail',
-    needles: ['remote blocks never arrived'],
+    needles: ['remote blocks never arrived', 'Remote allocation info missing for'],
     says: 'Prefill engines give up writing KV blocks (MoRIIO): no decode engine said where they go',
     why: 'In WRITE mode a decode engine sends its block ids to notify_port of the prefill engine while that computes. The router sent the decode half late or not at all, or the decode engine does not reach that port.',
     cure: 'Have the router send both halves of a request at the same time (vllm-router with --kv-connector moriio does), or set "read_mode": true in kv_connector_extra_config on both roles, and open the ports from notify_port (61005) on between the pods',
@@ -140,5 +140,38 @@ export const VLLM_MORIIO: readonly KnownFault[] = [
     says: 'backend of kv_connector_extra_config is neither rdma nor xgmi',
     why: 'MoRIIO moves blocks over RDMA, or inside one host over xGMI.',
     cure: 'Set "backend": "rdma" in kv_connector_extra_config, or "xgmi" where both engines are on one host',
+  },
+  {
+    id: 'moriio_completions_lost',
+    cause: 'leases_expire',
+    needles: ['deferred sends with no finished_sending', 'Cannot release WRITE prefill blocks for request'],
+    atLeast: 3,
+    says: 'Prefill engines keep KV blocks until their time limit (MoRIIO): nothing says that a transfer is done',
+    why: 'The other engine says on notify_port that it has the blocks. Without it they are freed after defer_timeout (60 s), and the cache of the prefill engine fills with them.',
+    cure: 'Open the ports from notify_port (61005) on, one for each data- and tensor-parallel rank, between the pods of both roles, and send requests through vllm-router, which gives both halves the address of the other',
+  },
+  {
+    id: 'moriio_pair_regions',
+    cause: 'pair_incompatible',
+    needles: [
+      'the two sides must run the same model and KV cache layout',
+      'MoRIIO hybrid READ block group count mismatch',
+    ],
+    says: 'Prefill and decode engines lay out the KV cache of a layer differently (MoRIIO)',
+    why: 'Models, draft models, attention backends or the hybrid KV cache manager of the two differ.',
+    cure: 'Start the engines of both roles with the same model, --speculative-config, attention backend, VLLM_KV_CACHE_LAYOUT and --disable-hybrid-kv-cache-manager or not',
+    commands: ['kubectl logs POD | grep -m1 "non-default args"    # of a prefill and a decode pod'],
+  },
+  {
+    id: 'moriio_speculative',
+    cause: 'settings_refused',
+    needles: [
+      'MoRIIO hybrid READ supports DSpark speculative decoding only',
+      'MoRIIO with speculative decoding is not yet supported for sliding-window',
+      'a drafter that owns a separate attention group is not supported',
+    ],
+    says: 'Speculative decoding of a hybrid model does not go with MoRIIO',
+    why: 'The draft model has KV blocks in a group of its own, which the connector cannot pair.',
+    cure: 'Start the engines of both roles without --speculative-config for this model',
   },
 ];

@@ -79,9 +79,10 @@ export const VLLM_OFFLOAD_TIERS: readonly KnownFault[] = [
   {
     id: 'tier_p2p_handshake_late',
     cause: 'side_channel_unreachable',
-    needles: ['marking connection dead'],
-    pattern: /P2PSession (\S{1,120}): handshake timed out/,
-    says: 'Engine $1 of a P2P tier does not answer the handshake',
+    needles: ['handshake timed out after', ': failed to open connection to '],
+    pattern:
+      /P2PSession (\S{1,120}): handshake timed out|P2P \S{1,120}: failed to open connection to (\S{1,120})/,
+    says: 'An engine of a P2P tier does not answer the handshake: $1$2',
     why: 'Peers dial the address that an engine binds, VLLM_P2P_SIDE_CHANNEL_HOST: localhost by default, which leads each engine to itself. The port is VLLM_P2P_SIDE_CHANNEL_PORT (5710) plus the data-parallel rank.',
     cure: "Set VLLM_P2P_SIDE_CHANNEL_HOST to the pod's own address (status.podIP) on every engine, and open 5710 and one more port for each data-parallel rank between them",
   },
@@ -113,5 +114,18 @@ export const VLLM_OFFLOAD_TIERS: readonly KnownFault[] = [
     why: 'A block is written whole or not at all, and each that does not fit is lost.',
     cure: 'Give the volume of root_dir of the fs tier more room, or delete old blocks in it while no engine of its cache runs',
     commands: ['kubectl exec WORKER -- df -h ROOT_DIR'],
+  },
+  {
+    id: 'tier_p2p_loads_time_out',
+    cause: 'transfers_fail',
+    needles: [
+      'ensure PYTHONHASHSEED is set to the same value on all nodes',
+      ') completed with failure after abort',
+    ],
+    atLeast: 3,
+    isSign: true,
+    says: 'Loads from other engines of a P2P tier are given up after 30 s',
+    why: 'The other engine does not have the blocks under these hashes, is overloaded, or its RDMA writes fail. The prompts are computed again.',
+    cure: 'Set the same PYTHONHASHSEED on every engine that shares blocks, and have requests fetched from an engine that still has their blocks (a larger cpu_bytes_to_use, and unbound_store_timeout_s of the tier above the longest prefill)',
   },
 ];

@@ -9,6 +9,7 @@ import { VLLM_NIXL } from './vllm-nixl.js';
 import { VLLM_NIXL_PAIRS } from './vllm-nixl-pairs.js';
 import { VLLM_OFFLOAD } from './vllm-offload.js';
 import { VLLM_OFFLOAD_TIERS } from './vllm-offload-tiers.js';
+import { VLLM_OTHER_CONNECTORS } from './vllm-other-connectors.js';
 import { VLLM_P2P_NCCL } from './vllm-p2p-nccl.js';
 import { VLLM_SCHEDULER } from './vllm-scheduler.js';
 import { VLLM_START_UP } from './vllm-start-up.js';
@@ -24,6 +25,7 @@ export const VLLM_FAULTS: readonly KnownFault[] = [
   ...VLLM_MORIIO,
   ...VLLM_OFFLOAD,
   ...VLLM_OFFLOAD_TIERS,
+  ...VLLM_OTHER_CONNECTORS,
   ...VLLM_SCHEDULER,
   ...VLLM_START_UP,
   ...VLLM_ASCEND_TRANSFERS,

@@ -42,7 +42,7 @@ export const VLLM_ASCEND_POOL: readonly KnownFault[] = [
     pattern: /Please install (memcache|openyuanrong-datasystem|memfabric_hybrid)/,
     says: 'The image of an engine has no $1, which its KV pool needs',
     why: 'Backends of the pool are packages of their own, and the images of vllm-ascend have Mooncake alone.',
-    cure: 'Add $1 to the image (pip install memcache_hybrid memfabric_hybrid, or openyuanrong-datasystem), or set "backend": "mooncake" in kv_connector_extra_config',
+    cure: 'Add $1 to the image (pip install memcache-hybrid, memfabric-hybrid or openyuanrong-datasystem), or set "backend": "mooncake" in kv_connector_extra_config',
   },
   {
     id: 'ascend_pool_ssd_version',

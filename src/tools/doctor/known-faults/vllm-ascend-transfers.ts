@@ -123,6 +123,7 @@ export const VLLM_ASCEND_TRANSFERS: readonly KnownFault[] = [
     cause: 'side_channel_unreachable',
     needles: ['Receive failed after all retries', 'Receive failed from ', 'Send failed after all retries'],
     pattern: /(?:Receive|Send) failed (?:after all retries|from \S{1,120} after all retries)/,
+    isSign: true,
     says: 'A rank of the other engine does not answer on its kv_port (vllm-ascend): KV blocks are not moved',
     why: 'Before a transfer a decode rank asks the prefill rank on kv_port plus its number, and says there when it is done. The rank has ended or hangs, or the port is closed to it.',
     cure: 'Open kv_port and as many ports behind it as the engine has ranks between the nodes, and restart a prefill engine whose log ends with KVCacheSendingThread',
@@ -190,7 +191,7 @@ export const VLLM_ASCEND_TRANSFERS: readonly KnownFault[] = [
     needles: ['Please set path of rank_table to env variable DISAGGREGATED_PREFILL_RANK_TABLE_PATH'],
     says: 'LLMDataDistCMgrConnector has no rank table',
     why: 'It finds the NPUs of prefill and decode engines in a JSON file that is made for the whole cluster.',
-    cure: 'Make the rank table with gen_ranktable.py of vllm-ascend (examples/disaggregated_prefill_v1), mount it into all engines and set DISAGGREGATED_PREFILL_RANK_TABLE_PATH to it, or use MooncakeConnector',
+    cure: 'Make the rank table with gen_ranktable.sh of vllm-ascend (examples/disaggregate_prefill_v1), mount it into all engines and set DISAGGREGATED_PREFILL_RANK_TABLE_PATH to it, or use MooncakeConnector',
   },
   {
     id: 'ascend_llmdatadist_link',

@@ -16,6 +16,7 @@ export const VLLM_MOONCAKE: readonly KnownFault[] = [
     id: 'mooncake_prefill_not_ready',
     cause: 'transfers_fail',
     needles: ['Timeout waiting for P side ready'],
+    isSign: true,
     says: 'Decode engines ask for KV blocks of requests that the prefill engine does not have: MooncakeConnector gives them up',
     why: 'The prefill engine waits VLLM_MOONCAKE_ABORT_REQUEST_TIMEOUT (480 s) until the request with that transfer_id has been computed there. It came to another prefill engine, or never.',
     cure: 'Have the router send the prefill half to the engine whose remote_engine_id and remote_bootstrap_addr it gives to the decode half; raise VLLM_MOONCAKE_ABORT_REQUEST_TIMEOUT on prefill engines only where their queue is longer than that',
@@ -80,8 +81,9 @@ export const VLLM_MOONCAKE: readonly KnownFault[] = [
   {
     id: 'mooncake_write_fails',
     cause: 'transfer_path_broken',
-    needles: ['Error in batch_transfer_sync_write', ' descriptors, '],
+    needles: ['Error in batch_transfer_sync_write', ' failed (ret='],
     pattern: /Error in batch_transfer_sync_write|Sending to \S{1,120} failed \(ret=-?\d{1,9}\)/,
+    isSign: true,
     says: 'A prefill engine cannot write KV blocks into the memory of a decode engine (Mooncake)',
     why: 'The two agreed over TCP, and the write itself failed. NICs of the pair lie in different networks or speak InfiniBand and RoCE, the GID is that of another network, or the decode engine has ended.',
     cure: 'Name NICs of one network in device_name of kv_connector_extra_config on both roles, with MC_GID_INDEX=3 for RoCE v2 (show_gids lists the number), or set "mooncake_protocol": "tcp" on both',

@@ -15,12 +15,12 @@ export const VLLM_NIXL_PAIRS: readonly KnownFault[] = [
     cure: 'Start the engines of both roles with --block-size $2 and the same attention backend; the block size of the router follows',
   },
   {
-    id: 'nixl_pair_more_prefill_ranks',
+    id: 'nixl_pair_larger_prefill_blocks',
     cause: 'pair_incompatible',
     needles: ['nP > nD is not supported yet', 'Only nP < nD supported currently'],
-    says: 'Prefill engines have more tensor-parallel ranks than decode engines, which this version of NixlConnector cannot pair',
-    why: 'A decode rank reads from one prefill rank here. In 0.12 and before prefill may not have more ranks; later versions allow it with equal blocks and layouts.',
-    cure: 'Start prefill engines with a --tensor-parallel-size that divides that of the decode engines, or the same on both',
+    says: 'Prefill engines have larger KV blocks than decode engines, which NixlConnector cannot pair',
+    why: 'A decode engine can put its blocks together from smaller ones of a prefill engine, and not divide larger ones. n is the number of tokens in a block.',
+    cure: 'Start prefill engines with the --block-size of decode engines or one that divides it, and the same attention backend; the block size of the router follows that of the engines whose events it reads',
   },
   {
     id: 'nixl_pair_blocks_and_ranks',

@@ -82,6 +82,7 @@ export const VLLM_OFFLOAD_TIERS: readonly KnownFault[] = [
     needles: ['handshake timed out after', ': failed to open connection to '],
     pattern:
       /P2PSession (\S{1,120}): handshake timed out|P2P \S{1,120}: failed to open connection to (\S{1,120})/,
+    isSign: true,
     says: 'An engine of a P2P tier does not answer the handshake: $1$2',
     why: 'Peers dial the address that an engine binds, VLLM_P2P_SIDE_CHANNEL_HOST: localhost by default, which leads each engine to itself. The port is VLLM_P2P_SIDE_CHANNEL_PORT (5710) plus the data-parallel rank.',
     cure: "Set VLLM_P2P_SIDE_CHANNEL_HOST to the pod's own address (status.podIP) on every engine, and open 5710 and one more port for each data-parallel rank between them",

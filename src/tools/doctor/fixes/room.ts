@@ -50,13 +50,18 @@ export function roomForCache(measurements: Measurements, fault: string): Propose
     : (WAYS.find(([beginning]) => fault.startsWith(beginning)) ?? []);
   const { says, why, commands = [], isSafe = false } = wayFor(fault, measurements);
   // Without the numbers of a program's own sentence it is not known which program it is.
-  const isKnown = fault.includes('(') || onlyEngine(measurements.seen) !== undefined;
+  const engine = onlyEngine(measurements.seen);
+  const isOf = (line: string): boolean =>
+    fault.includes('(') ||
+    (engine !== undefined &&
+      (line.includes(engine.engine.displayName) ||
+        (line.startsWith('# YAML of the engine') && engine.tuning.memory.more.where === 'yaml')));
   return {
     says,
     why,
     disturbs: isSafe ? 'nothing' : 'one_worker_at_a_time',
     files: [],
-    commands: commands.filter((line) => isKnown || !line.startsWith('# ')),
+    commands: commands.filter((line) => !line.startsWith('# ') || isOf(line)),
     verify: VERIFY,
   };
 }

@@ -228,11 +228,11 @@ export const GENERAL_RULES: readonly LogRule[] = [
     rule(needle, (line, found) => {
       const error = line.fields?.['error'];
       const behind = line.text.slice(line.text.indexOf(needle) + needle.length);
-      const sentence = typeof error === 'string' ? error : behind;
+      const sentence = typeof error === 'string' ? `: ${error}` : behind;
       if (needle.startsWith(': error') && !OF_CACHES.test(behind)) return;
       // The picker's tokenizer is not there yet: its own rule has it.
       if (/\bdial (?:unix|tcp)\b/.test(sentence) && /token|render/i.test(sentence)) {
-        const value = `no tokenizer: ${sentence}`.slice(0, 180);
+        const value = `no tokenizer${sentence.startsWith(':') ? '' : ': '}${sentence}`.slice(0, 180);
         found.addSignal('picker_scores_failed', line, { value, about: needle });
         return;
       }

@@ -30,6 +30,7 @@ const DYNAMO_SETTINGS: ReadonlySet<SettingName> = new Set<SettingName>([
   'router_replica_sync',
   'router_ttl_seconds',
   'router_max_tree_size',
+  'frontend_replicas',
   'event_transport',
 ]);
 

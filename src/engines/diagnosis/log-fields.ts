@@ -37,9 +37,29 @@ function signOf(name: string): string {
 /** A number that is not negative; undefined for anything else. */
 export function numberOf(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined;
-  const value = Number(text);
+  const value = quickNumber(text) ?? Number(text);
   if (Number.isFinite(value)) return value >= 0 ? value : undefined;
   return text.includes(',') ? numberOf(text.replaceAll(',', '')) : undefined;
+}
+
+/** Digits of a number that a double holds exactly, whatever they are. */
+const EXACT_DIGITS = 15;
+const POWERS = Array.from({ length: EXACT_DIGITS + 1 }, (_, digits) => 10 ** digits);
+
+/** A number of at most 15 digits with or without a fraction, as nearly all are; undefined for every other form. */
+function quickNumber(text: string): number | undefined {
+  if (text.length > EXACT_DIGITS) return undefined;
+  let value = 0;
+  let point = -1;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (isDigit(code)) value = value * 10 + (code - 48);
+    else if (code === 46 && point === -1 && at > 0) point = at;
+    else return undefined;
+  }
+  if (point === -1) return value;
+  // A quotient of two exact numbers is rounded once, as a text is that is parsed.
+  return value / (POWERS[text.length - 1 - point] as number);
 }
 
 /** Digits of a number that is read; what has more is no number of tokens, blocks or workers. */
@@ -66,6 +86,25 @@ export function digitsBehind(text: string, phrase: string, from = 0): string | u
   if (text.charCodeAt(end) !== 44 || !isDigit(text.charCodeAt(end + 1))) return digits;
   const groups = /^(?:,\d{3})+(?!\d)/.exec(text.slice(end, end + MAX_DIGITS))?.[0];
   return digits + (groups ?? '').replaceAll(',', '');
+}
+
+/**
+ * The number between a phrase and a unit, such as that of `Running: 3 reqs` or `usage: 98.1%`: the first that has both.
+ * Undefined without one.
+ */
+export function numberBetween(text: string, phrase: string, unit: string): number | undefined {
+  for (let at = text.indexOf(phrase); at !== -1; at = text.indexOf(phrase, at + 1)) {
+    const start = at + phrase.length;
+    let end = start;
+    while (isDigit(text.charCodeAt(end))) end += 1;
+    if (end === start) continue;
+    if (text.charCodeAt(end) === 46 && isDigit(text.charCodeAt(end + 1))) {
+      end += 2;
+      while (isDigit(text.charCodeAt(end))) end += 1;
+    }
+    if (text.startsWith(unit, end)) return numberOf(text.slice(start, end));
+  }
+  return undefined;
 }
 
 /** A block size in tokens; undefined for what cannot be one. */

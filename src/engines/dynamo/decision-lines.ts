@@ -142,7 +142,12 @@ function numberBehind(text: string, phrase: string, from: number): number | unde
     if ((code < 48 || code > 57) && code !== 46) break;
     end += 1;
   }
-  return numberOf(text.slice(start, end));
+  return end === start + 1 ? digitAt(text, start) : numberOf(text.slice(start, end));
+}
+
+function digitAt(text: string, at: number): number | undefined {
+  const digit = text.charCodeAt(at) - 48;
+  return digit >= 0 ? digit : undefined;
 }
 
 /** A request has one id of HTTP and one of its own; lines have both, in either order. */

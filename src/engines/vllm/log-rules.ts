@@ -1,4 +1,4 @@
-import { digitsBehind, numberOf, sizeOf } from '../diagnosis/log-fields.js';
+import { digitsBehind, numberBetween, numberOf, sizeOf } from '../diagnosis/log-fields.js';
 import type { LogFindings } from '../diagnosis/log-findings.js';
 import type { LogLine } from '../diagnosis/log-line.js';
 import { type LogRule, rule, signal, signalWithRest, workerSetting } from '../diagnosis/log-rule.js';
@@ -48,22 +48,19 @@ export const VLLM_RULES: readonly LogRule[] = [
   // "Engine 000: Avg prompt throughput: …, Running: 3 reqs, Waiting: 0 reqs, Preemptions: 2, GPU KV cache usage: 98.1%, Prefix cache hit rate: 0.0%".
   rule('KV cache usage: ', (line, tally) => {
     const { text } = line;
-    const percent = (of: RegExp): number | undefined => {
-      const value = numberOf(of.exec(text)?.[1]);
-      return value === undefined ? undefined : value / 100;
-    };
     // With a capital: the hit rate of an external cache has none.
-    const hitRate = percent(/Prefix cache hit rate: (?:GPU: )?(\d+(?:\.\d+)?)%/);
+    const hitRate =
+      shareBehind(text, 'Prefix cache hit rate: ') ?? shareBehind(text, 'Prefix cache hit rate: GPU: ');
     // While no prompt comes in nothing is looked up, and zero hits say nothing.
     const isIdle = hitRate === 0 && text.includes('Avg prompt throughput: 0.0 tokens/s');
     // An engine that gets nearly all from another one, or from a cache behind it, looks for little in its own.
-    const external = percent(/External prefix cache hit rate: (\d+(?:\.\d+)?)%/) ?? 0;
+    const external = shareBehind(text, 'External prefix cache hit rate: ') ?? 0;
     const isServed = hitRate === 0 && external >= NEARLY_ALL;
     tally.addEngineReading(line, {
-      kvCacheUsage: percent(/KV cache usage: (\d+(?:\.\d+)?)%/),
+      kvCacheUsage: shareBehind(text, 'KV cache usage: '),
       prefixHitRate: isIdle || isServed ? undefined : hitRate,
-      runningRequests: numberOf(/Running: (\d+) reqs/.exec(text)?.[1]),
-      waitingRequests: numberOf(/Waiting: (\d+) reqs/.exec(text)?.[1]),
+      runningRequests: numberBetween(text, 'Running: ', ' reqs'),
+      waitingRequests: numberBetween(text, 'Waiting: ', ' reqs'),
     });
     const preemptions = numberOf(/Preemptions: (\d+)/.exec(text)?.[1]) ?? 0;
     if (preemptions > 0) tally.addSignal('preemption', line, { count: preemptions, about: 'Preemptions' });
@@ -175,6 +172,12 @@ export const VLLM_RULES: readonly LogRule[] = [
   signal('is preempted by PreemptionMode', 'preemption'),
   signal('Successfully reset prefix cache', 'cache_reset'),
 ];
+
+/** `98.1%` right behind a phrase, as a share of one. */
+function shareBehind(text: string, phrase: string): number | undefined {
+  const percent = numberBetween(text, phrase, '%');
+  return percent === undefined ? undefined : percent / 100;
+}
 
 /** Bytes of a line of one GPU: `33.40 GiB`, also `GB` of 2 to the power of 30, as older releases print it. */
 function addGibibytes(

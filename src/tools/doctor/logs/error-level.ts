@@ -33,6 +33,8 @@ export class ErrorMarks {
   /** For each word where it stands next, from the line on that was asked of last. */
   readonly #levels: number[] = LEVELS.map(() => -1);
   readonly #sources: number[] = SOURCES.map(() => -1);
+  /** Where the first of all these stands at the earliest. */
+  #earliest = -1;
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
@@ -41,10 +43,11 @@ export class ErrorMarks {
   /** Whether the line may be one at error level; most lines are passed over by this alone. Lines are asked of in their order. */
   isIn(start: number, end: number): boolean {
     const until = Math.min(end, start + HEAD_BYTES);
-    return (
-      this.#stands(LEVELS, this.#levels, start, until) ||
-      (this.#stands(SOURCES, this.#sources, start, until) && hasLetterOfGlog(this.#bytes, start, until))
-    );
+    if (this.#earliest >= until) return false;
+    const hasLevel = this.#stands(LEVELS, this.#levels, start, until);
+    const hasSource = this.#stands(SOURCES, this.#sources, start, until);
+    this.#earliest = Math.min(...this.#levels, ...this.#sources);
+    return hasLevel || (hasSource && hasLetterOfGlog(this.#bytes, start, until));
   }
 
   #stands(words: readonly Buffer[], next: number[], start: number, until: number): boolean {

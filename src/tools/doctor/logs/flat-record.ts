@@ -94,12 +94,10 @@ export class FlatRecord implements LogRecord {
       const at = indexAt(place);
       const end = nameEnds[at] as number;
       const more = end - (nameStarts[at] as number) - length;
-      if (more < 0 || !json.startsWith(name, end - length)) continue;
       // `a name=` has the field `name` in the text, and `a_name=` has not.
-      if (more > 0) {
-        if (isOfName(json.charCodeAt(end - length - 1))) continue;
-        return fieldOf(this.text, name);
-      }
+      if (more < 0 || (more > 0 && isOfName(json.charCodeAt(end - length - 1)))) continue;
+      if (!json.startsWith(name, end - length)) continue;
+      if (more > 0) return fieldOf(this.text, name);
       if (at === scanned.message || at === scanned.time) continue;
       const value = fieldText(json, at);
       if (value !== undefined) return shortened(value);

@@ -84,9 +84,12 @@ export class LineReader {
       }
       // What is found behind the beginning of a prompt is the text of a user.
       if (hits.count > 0 && PROMPTS.next(bytes, start, hits.first) < hits.first) hits.clear();
-      const maybeError = this.#tally.countsUnread && marks.isIn(start, end);
-      if (hits.count > 0 || maybeError || this.#tally.isWithinTraceback || this.#isSampled()) {
-        this.#look(bytes.toString(isPlain ? 'latin1' : 'utf8', start, end), maybeError);
+      const isForRules = hits.count > 0 || this.#tally.isWithinTraceback;
+      if (isForRules || this.#maybeError(marks, start, end) || this.#isSampled()) {
+        const clean = this.#clean(bytes.toString(isPlain ? 'latin1' : 'utf8', start, end));
+        // What a rule makes something of is not looked at as an error.
+        if (!(isForRules && this.#isUnderstood(clean)) && this.#maybeError(marks, start, end))
+          this.#addIfError(clean);
       }
       start = next;
     }
@@ -96,7 +99,11 @@ export class LineReader {
     return this.lines <= SAMPLED_AT_START || this.lines % SAMPLE_EVERY === 0;
   }
 
-  #look(raw: string, maybeError: boolean): void {
+  #maybeError(marks: ErrorMarks, start: number, end: number): boolean {
+    return this.#tally.countsUnread && marks.isIn(start, end);
+  }
+
+  #clean(raw: string): CleanLine {
     const clean = cleanLine(raw.endsWith('\r') ? raw.slice(0, -1) : raw, this.#context);
     const { ms } = clean;
     if (ms !== undefined) {
@@ -108,15 +115,22 @@ export class LineReader {
       const program = this.#knowledge.programOf(clean);
       this.programs.set(program, (this.programs.get(program) ?? 0) + 1);
     }
+    return clean;
+  }
+
+  /** Reads a line by its rules, and says whether they made anything of it. */
+  #isUnderstood(clean: CleanLine): boolean {
     const { found, isWithinTraceback } = this.#tally;
-    const hits = this.#hits;
-    if (hits.count === 0 && !maybeError && !isWithinTraceback) return;
     const line = new SeenLine(this.lines, clean, this.#ms);
     this.#read(line, true);
     if (isWithinTraceback) this.#tally.follow(line);
     this.#read(line, false);
-    if (maybeError && this.#tally.found === found && isError(clean) && !isUsualOfStore(line.text))
-      this.#tally.addUnread(line);
+    return this.#tally.found !== found;
+  }
+
+  #addIfError(clean: CleanLine): void {
+    if (isError(clean) && !isUsualOfStore(clean.text))
+      this.#tally.addUnread(new SeenLine(this.lines, clean, this.#ms));
   }
 
   /** By the rules that come before what follows a traceback, or by the others. */

@@ -19,6 +19,12 @@ export class RateBuckets {
   add(ms: number | undefined, amount: number, count = 1): void {
     if (ms === undefined) return;
     let bucket = Math.floor(ms / this.#bucketMs);
+    const place = bucket - this.#first;
+    if (place >= 0 && place < this.#counts.length) {
+      this.#counts[place] = (this.#counts[place] as number) + count;
+      this.#sums[place] = (this.#sums[place] as number) + amount;
+      return;
+    }
     if (this.#counts.length === 0) this.#first = bucket;
     while (this.#lengthWith(bucket) > MAX_BUCKETS) {
       this.#double();

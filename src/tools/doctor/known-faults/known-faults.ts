@@ -1,18 +1,18 @@
-import { DYNAMO_FAULTS } from './dynamo.js';
+import { CACHES_FAULTS } from './caches/caches-faults.js';
+import { DYNAMO_FAULTS } from './dynamo/dynamo-faults.js';
 import { ENGINE_STARTS } from './engine-starts.js';
 import type { KnownFault } from './known-fault.js';
-import { LMCACHE_FAULTS } from './lmcache.js';
-import { PICKERS_FAULTS } from './pickers.js';
-import { SGLANG_FAULTS } from './sglang.js';
-import { TRANSFER_LIBRARIES_FAULTS } from './transfer-libraries.js';
-import { VLLM_FAULTS } from './vllm.js';
+import { PICKERS_FAULTS } from './pickers/pickers-faults.js';
+import { SGLANG_FAULTS } from './sglang/sglang-faults.js';
+import { TRANSFER_LIBRARIES_FAULTS } from './transfer-libraries/transfer-libraries-faults.js';
+import { VLLM_FAULTS } from './vllm/vllm-faults.js';
 
 /** All rows: each file of these has those of one part of a program. */
 export const KNOWN_FAULTS: readonly KnownFault[] = [
   ...VLLM_FAULTS,
   ...SGLANG_FAULTS,
   ...DYNAMO_FAULTS,
-  ...LMCACHE_FAULTS,
+  ...CACHES_FAULTS,
   ...TRANSFER_LIBRARIES_FAULTS,
   ...PICKERS_FAULTS,
   ...ENGINE_STARTS,

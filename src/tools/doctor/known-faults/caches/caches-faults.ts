@@ -1,0 +1,23 @@
+import type { KnownFault } from '../known-fault.js';
+import { AIBRIX_KVCACHE } from './aibrix-kvcache.js';
+import { FLEXKV } from './flexkv.js';
+import { KVBM_PYTHON } from './kvbm-python.js';
+import { LMCACHE_ASCEND } from './lmcache-ascend.js';
+import { LMCACHE_ENGINE } from './lmcache-engine.js';
+import { LMCACHE_L2 } from './lmcache-l2.js';
+import { LMCACHE_PAIRS } from './lmcache-pairs.js';
+import { LMCACHE_SERVER } from './lmcache-server.js';
+import { LMCACHE_STORES } from './lmcache-stores.js';
+
+/** Of caches behind engines. */
+export const CACHES_FAULTS: readonly KnownFault[] = [
+  ...LMCACHE_ENGINE,
+  ...LMCACHE_STORES,
+  ...LMCACHE_PAIRS,
+  ...LMCACHE_SERVER,
+  ...LMCACHE_L2,
+  ...LMCACHE_ASCEND,
+  ...AIBRIX_KVCACHE,
+  ...FLEXKV,
+  ...KVBM_PYTHON,
+];

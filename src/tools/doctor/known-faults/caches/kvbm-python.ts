@@ -1,0 +1,88 @@
+import type { KnownFault } from '../known-fault.js';
+
+/** The Python side of KVBM (`kvbm`), its connectors of vLLM and TensorRT-LLM, 1.0 to 1.6. */
+export const KVBM_PYTHON: readonly KnownFault[] = [
+  {
+    id: 'kvbm_trtllm_event_port',
+    cause: 'events_off',
+    needles: ['KV Event Consolidator: No ZMQ port found', 'KV Event Consolidator: Invalid port value'],
+    says: "KVBM does not pass on TensorRT-LLM's KV events: DYN_KVBM_TRTLLM_ZMQ_PORT is not set",
+    why: 'With KVBM the router gets one stream of events of the engine and of the tiers below it. Without the port of the engine that stream is off, and the router does not learn what host and disk have.',
+    cure: 'Set DYN_KVBM_TRTLLM_ZMQ_PORT=20081 (a free port, one for each engine of a host) in the environment of the worker',
+    commands: ['kubectl set env deploy/WORKER DYN_KVBM_TRTLLM_ZMQ_PORT=20081'],
+  },
+  {
+    id: 'kvbm_prefix_caching_off',
+    cause: 'events_off',
+    needles: ['KVBM connector requires prefix caching to be enabled for KV event consolidation'],
+    says: 'KVBM sends no KV events: prefix caching of the engine is off',
+    why: 'Events name blocks by the hashes of the prefix cache.',
+    cure: 'Start vLLM with --enable-prefix-caching (leave --no-enable-prefix-caching out)',
+  },
+  {
+    id: 'kvbm_events_of_rank_0',
+    cause: 'events_lost',
+    needles: ['KV Event Consolidator does not yet support data_parallel_rank='],
+    pattern: /data_parallel_rank=(\d{1,4})/,
+    says: "KVBM's KV events are those of rank 0 alone: the router does not see the cache of rank $1",
+    why: 'The consolidator subscribes to the first data parallel rank of the engine.',
+    cure: 'Run one worker for each rank (--data-parallel-size 1), or set DYN_KVBM_KV_EVENTS_ENABLE_CONSOLIDATOR=false so that each rank publishes its own events',
+  },
+  {
+    id: 'kvbm_port_too_high',
+    cause: 'settings_refused',
+    needles: ['Derived consolidator port '],
+    pattern: /Derived consolidator port (\d{1,6}) exceeds maximum \(65535\)\. KVBM port (\d{1,6})/,
+    says: "KVBM's port $2 is too high: its events would need port $1",
+    why: 'The port of the consolidated events is that of the leader plus 1000.',
+    cure: 'Set DYN_KVBM_LEADER_ZMQ_PUB_PORT to 64535 or lower (56001 by default)',
+  },
+  {
+    id: 'kvbm_images',
+    cause: 'connector_crashed',
+    needles: ['Unsupported request - requires mm extra keys'],
+    says: 'KVBM does not take requests with images or audio: such a request ends the engine',
+    why: 'Its blocks are named by tokens alone. Two images with the same placeholder tokens would be the same block, so the connector refuses.',
+    cure: 'Serve multimodal requests by workers without DynamoConnector in --kv-transfer-config, or set --limit-mm-per-prompt \'{"image":0,"video":0,"audio":0}\' on those with it',
+  },
+  {
+    id: 'kvbm_trtllm_too_old',
+    cause: 'library_missing',
+    needles: ['num_scheduled_tokens is not found in the SchedulerOutput'],
+    says: 'KVBM does not fit this TensorRT-LLM: it needs 1.2.0rc2 or later',
+    why: 'It reads num_scheduled_tokens of the scheduler, which older versions do not have.',
+    cure: 'Run TensorRT-LLM 1.2.0rc2 or later, or the tensorrtllm-runtime image of the Dynamo release of this kvbm',
+    commands: ['kubectl exec WORKER -- pip list | grep -iE "kvbm|tensorrt"'],
+  },
+  {
+    id: 'kvbm_hybrid_shapes',
+    cause: 'settings_refused',
+    needles: ['Hybrid models with different KV cache shapes are not supported yet'],
+    says: 'KVBM does not take this hybrid model: its layers have KV caches of different shapes',
+    why: 'It lays out all layers of a block alike. Sliding window, Mamba and compressed layers differ.',
+    cure: 'Start this model without DynamoConnector in --kv-transfer-config; for offloading use --kv-offloading-size of vLLM or LMCacheMPConnector',
+  },
+  {
+    id: 'kvbm_pd_connectors',
+    cause: 'settings_refused',
+    needles: [
+      'PdConnector requires exactly two connectors',
+      'Expected second connector to be NixlConnector',
+      'Expected first connector to be ',
+    ],
+    says: 'KVBM refuses PdConnector: it takes DynamoConnector first and NixlConnector second',
+    why: 'The first one keeps blocks on host and disk, the second one moves them to decode.',
+    cure: 'Write "connectors": [{"kv_connector":"DynamoConnector", …}, {"kv_connector":"NixlConnector", …}] in kv_connector_extra_config, in this order and nothing else',
+  },
+  {
+    id: 'kvbm_nccl_mode',
+    cause: 'settings_refused',
+    needles: [
+      'KVBM NCCL MLA mode requires at least one visible CUDA device',
+      'Make sure kvbm was built with the',
+    ],
+    says: 'KVBM cannot use DYN_KVBM_NCCL_MLA_MODE here',
+    why: 'The mode passes blocks of a model with MLA from one rank to all over NCCL. It needs a kvbm built with nccl, and GPUs that the process sees.',
+    cure: 'Unset DYN_KVBM_NCCL_MLA_MODE (each GPU loads its blocks then), or build kvbm with cargo build -p kvbm --features nccl',
+  },
+];

@@ -1,0 +1,19 @@
+import type { KnownFault } from '../known-fault.js';
+import { DYNAMO_KVBM } from './dynamo-kvbm.js';
+import { DYNAMO_ROUTER } from './dynamo-router.js';
+import { DYNAMO_RUNTIME } from './dynamo-runtime.js';
+import { DYNAMO_SETTINGS } from './dynamo-settings.js';
+import { DYNAMO_WORKERS } from './dynamo-workers.js';
+import { TRTLLM_SERVE } from './trtllm-serve.js';
+import { TRTLLM_TRANSFER } from './trtllm-transfer.js';
+
+/** Of Dynamo and TensorRT-LLM. */
+export const DYNAMO_FAULTS: readonly KnownFault[] = [
+  ...DYNAMO_RUNTIME,
+  ...DYNAMO_ROUTER,
+  ...DYNAMO_KVBM,
+  ...DYNAMO_WORKERS,
+  ...DYNAMO_SETTINGS,
+  ...TRTLLM_TRANSFER,
+  ...TRTLLM_SERVE,
+];

@@ -1,0 +1,115 @@
+import type { KnownFault } from '../known-fault.js';
+
+/** Gateways in front of an endpoint picker (Envoy, Istio, kgateway, Envoy AI Gateway, agentgateway): calls of ext_proc that fail. */
+export const GATEWAY_PICKERS: readonly KnownFault[] = [
+  {
+    id: 'gateway_picker_cut',
+    cause: 'control_plane_unreachable',
+    needles: ['Received gRPC error on stream: 14', 'ext_proc_error_gRPC_error_14'],
+    pattern: /(?:connection.termination|protocol.error|TLS_error|TLS error)/,
+    says: "the gateway's calls of the endpoint picker are cut: one of the two speaks TLS, the other plain text",
+    why: 'The picker serves TLS with a certificate of its own unless --secure-serving=false; pickers before 1.4 (llm-d 0.6) do not offer h2 in the handshake, and Envoy ends it. A sidecar of Istio before the picker does the same to a port that is named grpc.',
+    cure: 'Apply a DestinationRule for the picker\'s Service with trafficPolicy: { tls: { mode: SIMPLE, insecureSkipVerify: true } } (Istio), or run the picker with --secure-serving=false, and without a sidecar (sidecar.istio.io/inject: "false")',
+    commands: [
+      "kubectl get inferencepool POOL -o jsonpath='{.spec.endpointPickerRef}'; kubectl get svc,endpoints PICKER    # port 9002, endpoints?",
+      'kubectl get deploy PICKER -o yaml | grep -- --secure-serving',
+    ],
+    disturbs: 'frontend',
+  },
+  {
+    id: 'gateway_picker_refused',
+    cause: 'control_plane_unreachable',
+    needles: [
+      'Received gRPC error on stream: 14',
+      'ext_proc_error_gRPC_error_14',
+      'ext_proc_error_gRPC_error_UNAVAILABLE',
+    ],
+    pattern:
+      /(?:Connection.refused|no.healthy.upstream|connection.timeout|Cluster.not.found|cluster.not.found)/,
+    says: 'the gateway does not reach the endpoint picker: requests end with 500',
+    why: 'Nobody listens at the port of endpointPickerRef, or the picker has no pod that is ready: it starts, crashes, or its Service has another port. With failureMode FailOpen they would go on without a picker.',
+    cure: 'Bring the endpoint picker to ready (kubectl logs PICKER --previous), and set endpointPickerRef.port of the InferencePool to the port of its Service (9002)',
+    commands: [
+      "kubectl get inferencepool POOL -o jsonpath='{.spec.endpointPickerRef}'; kubectl get svc,endpoints PICKER    # port 9002, endpoints?",
+    ],
+    disturbs: 'frontend',
+  },
+  {
+    id: 'gateway_message_too_large',
+    cause: 'settings_refused',
+    needles: ['received message larger than max', 'received_message_larger_than_max'],
+    pattern: /(?:ext_proc|Received gRPC error).{0,200}larger.than.max.\((\d{1,12}).vs\..?(\d{1,12})\)/,
+    says: 'the endpoint picker refuses a request: its message is larger than it takes ($1 bytes, $2 allowed)',
+    why: 'gRPC takes 4 MiB a message unless it is set otherwise; long prompts, images and embeddings make larger ones, and the request ends with 500.',
+    cure: 'Set --grpc-max-recv-msg-size=100MiB on the endpoint picker (llm-d 0.9 or later); of the ext_proc of Envoy AI Gateway -extProcMaxRecvMsgSize of its controller',
+    disturbs: 'frontend',
+  },
+  {
+    id: 'gateway_picker_too_slow',
+    cause: 'settings_refused',
+    needles: ['ext_proc_error_per-message_timeout_exceeded', 'ext_proc_error_message_timeout'],
+    says: 'the gateway waits no longer for the endpoint picker: requests end with 504',
+    why: 'Envoy gives ext_proc 200 ms a message unless it is set otherwise. Tokens of a long prompt, a render endpoint far away, or flow control that queues take longer.',
+    cure: 'Raise messageTimeout of the ext_proc filter (EnvoyFilter or EnvoyExtensionPolicy: 5s; 300s with flow control), or run a gateway that sets it for InferencePools (Envoy AI Gateway 0.4 or later)',
+    commands: ["curl -s http://PICKER:9090/metrics | grep -E 'scheduler_e2e_duration|plugin_duration'"],
+    disturbs: 'frontend',
+  },
+  {
+    id: 'agentgateway_picker_away',
+    cause: 'control_plane_unreachable',
+    needles: ['failed to initialize extproc client'],
+    says: 'agentgateway does not reach the endpoint picker',
+    why: 'The Service of endpointPickerRef has no pod that is ready, or another port. Up to 1.4 requests with a body end with 500 even with failureMode FailOpen.',
+    cure: 'Bring the endpoint picker to ready, and set endpointPickerRef (name, port 9002) of the InferencePool to its Service',
+    commands: [
+      "kubectl get inferencepool POOL -o jsonpath='{.spec.endpointPickerRef}'; kubectl get svc,endpoints PICKER    # port 9002, endpoints?",
+    ],
+    disturbs: 'frontend',
+  },
+  {
+    id: 'agentgateway_no_answer',
+    cause: 'control_plane_unreachable',
+    needles: ['ext_proc failed: no more response'],
+    says: 'agentgateway gets no answer from the endpoint picker: requests end with 500',
+    why: 'The stream to the picker ended before it answered: it is away, restarts, or refused the request (its log says why).',
+    cure: 'Read the log of the endpoint picker at that time (kubectl logs PICKER --since=15m), bring it to ready, and set endpointPickerRef of the InferencePool to its Service',
+    commands: [
+      "kubectl get inferencepool POOL -o jsonpath='{.spec.endpointPickerRef}'; kubectl get svc,endpoints PICKER    # port 9002, endpoints?",
+    ],
+    disturbs: 'frontend',
+  },
+  {
+    id: 'gateway_may_not_watch_pools',
+    cause: 'control_plane_unreachable',
+    needles: ['cannot watch resource', 'cannot list resource'],
+    pattern:
+      /inferencepools\.inference\.networking\.(?:x-)?k8s\.io is forbidden: User \\{0,3}"system:serviceaccount:((?:envoy-gateway|istio|kgateway|agentgateway)[\w:-]{1,100})/,
+    says: "the gateway's controller may not read InferencePools: routes to them stay unresolved",
+    why: 'The ServiceAccount $1 lacks the right for inferencepools. Envoy AI Gateway before 0.4 gave get and list without watch.',
+    cure: 'Give the ClusterRole of $1 get, list and watch of inferencepools.inference.networking.k8s.io, or update the chart of the gateway',
+    commands: [
+      'kubectl auth can-i watch inferencepools.inference.networking.k8s.io --as=system:serviceaccount:$1',
+    ],
+    disturbs: 'nothing',
+  },
+  {
+    id: 'aigw_pool_crd',
+    cause: 'control_plane_unreachable',
+    needles: ['InferencePool CRD not found, skipping InferencePool controller'],
+    isSign: true,
+    says: 'Envoy AI Gateway passes InferencePools over: their CRD was not there as it started',
+    why: 'The controller looks for the CRD once. Installed later it is not seen, and AIGatewayRoutes to an InferencePool have no backend. Without such routes nothing has to be done.',
+    cure: 'Apply the CRDs of the Gateway API Inference Extension, then restart the controller: kubectl rollout restart deploy/ai-gateway-controller -n envoy-ai-gateway-system',
+    disturbs: 'frontend',
+  },
+  {
+    id: 'aigw_pool_not_found',
+    cause: 'settings_refused',
+    needles: ['failed to get targeted InferencePool '],
+    pattern: /failed to get targeted InferencePool ([\w./-]{1,120})/,
+    says: 'Envoy AI Gateway: a route refers to InferencePool $1, which is not there',
+    why: 'backendRefs of an AIGatewayRoute name a pool of their namespace, of group inference.networking.k8s.io.',
+    cure: 'Create the InferencePool, or correct backendRefs of the AIGatewayRoute: { group: inference.networking.k8s.io, kind: InferencePool, name: POOL }',
+    disturbs: 'nothing',
+  },
+];

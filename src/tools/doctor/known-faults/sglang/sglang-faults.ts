@@ -1,0 +1,23 @@
+import type { KnownFault } from '../known-fault.js';
+import { SGLANG_DISK_STORES } from './sglang-disk-stores.js';
+import { SGLANG_HICACHE } from './sglang-hicache.js';
+import { SGLANG_MEMORY } from './sglang-memory.js';
+import { SGLANG_PAIRS } from './sglang-pairs.js';
+import { SGLANG_SETTINGS } from './sglang-settings.js';
+import { SGLANG_STARTS } from './sglang-starts.js';
+import { SGLANG_STORES } from './sglang-stores.js';
+import { SGLANG_TRANSFERS } from './sglang-transfers.js';
+import { SMG_FAULTS } from './smg.js';
+
+/** Of SGLang and its routers. */
+export const SGLANG_FAULTS: readonly KnownFault[] = [
+  ...SGLANG_PAIRS,
+  ...SGLANG_TRANSFERS,
+  ...SGLANG_HICACHE,
+  ...SGLANG_STORES,
+  ...SGLANG_DISK_STORES,
+  ...SGLANG_SETTINGS,
+  ...SGLANG_MEMORY,
+  ...SGLANG_STARTS,
+  ...SMG_FAULTS,
+];

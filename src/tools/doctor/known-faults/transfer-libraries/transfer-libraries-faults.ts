@@ -1,0 +1,21 @@
+import type { KnownFault } from '../known-fault.js';
+import { ASCEND_TRANSPORT } from './ascend-transport.js';
+import { FABRICS } from './fabrics.js';
+import { MOONCAKE_MASTER } from './mooncake-master.js';
+import { MOONCAKE_METADATA } from './mooncake-metadata.js';
+import { MOONCAKE_STORE } from './mooncake-store.js';
+import { MOONCAKE_TRANSFER } from './mooncake-transfer.js';
+import { NIXL_FAULTS } from './nixl.js';
+import { UCX_FAULTS } from './ucx.js';
+
+/** Of the libraries that move KV blocks. */
+export const TRANSFER_LIBRARIES_FAULTS: readonly KnownFault[] = [
+  ...MOONCAKE_TRANSFER,
+  ...MOONCAKE_METADATA,
+  ...MOONCAKE_STORE,
+  ...MOONCAKE_MASTER,
+  ...UCX_FAULTS,
+  ...NIXL_FAULTS,
+  ...FABRICS,
+  ...ASCEND_TRANSPORT,
+];

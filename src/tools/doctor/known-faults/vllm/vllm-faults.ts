@@ -1,0 +1,33 @@
+import type { KnownFault } from '../known-fault.js';
+import { VLLM_ASCEND_POOL } from './vllm-ascend-pool.js';
+import { VLLM_ASCEND_TRANSFERS } from './vllm-ascend-transfers.js';
+import { VLLM_CONNECTOR_CONFIG } from './vllm-connector-config.js';
+import { VLLM_MOONCAKE } from './vllm-mooncake.js';
+import { VLLM_MOONCAKE_STORE } from './vllm-mooncake-store.js';
+import { VLLM_MORIIO } from './vllm-moriio.js';
+import { VLLM_NIXL } from './vllm-nixl.js';
+import { VLLM_NIXL_PAIRS } from './vllm-nixl-pairs.js';
+import { VLLM_OFFLOAD } from './vllm-offload.js';
+import { VLLM_OFFLOAD_TIERS } from './vllm-offload-tiers.js';
+import { VLLM_OTHER_CONNECTORS } from './vllm-other-connectors.js';
+import { VLLM_P2P_NCCL } from './vllm-p2p-nccl.js';
+import { VLLM_SCHEDULER } from './vllm-scheduler.js';
+import { VLLM_START_UP } from './vllm-start-up.js';
+
+/** Of vLLM and vllm-ascend. */
+export const VLLM_FAULTS: readonly KnownFault[] = [
+  ...VLLM_CONNECTOR_CONFIG,
+  ...VLLM_NIXL_PAIRS,
+  ...VLLM_NIXL,
+  ...VLLM_P2P_NCCL,
+  ...VLLM_MOONCAKE,
+  ...VLLM_MOONCAKE_STORE,
+  ...VLLM_MORIIO,
+  ...VLLM_OFFLOAD,
+  ...VLLM_OFFLOAD_TIERS,
+  ...VLLM_OTHER_CONNECTORS,
+  ...VLLM_SCHEDULER,
+  ...VLLM_START_UP,
+  ...VLLM_ASCEND_TRANSFERS,
+  ...VLLM_ASCEND_POOL,
+];

@@ -3,15 +3,19 @@ import { AIBRIX_KVCACHE } from './aibrix-kvcache.js';
 import { FLEXKV } from './flexkv.js';
 import { KVBM_PYTHON } from './kvbm-python.js';
 import { LMCACHE_ASCEND } from './lmcache-ascend.js';
+import { LMCACHE_BACKENDS } from './lmcache-backends.js';
 import { LMCACHE_ENGINE } from './lmcache-engine.js';
 import { LMCACHE_L2 } from './lmcache-l2.js';
 import { LMCACHE_PAIRS } from './lmcache-pairs.js';
 import { LMCACHE_SERVER } from './lmcache-server.js';
 import { LMCACHE_STORES } from './lmcache-stores.js';
+import { LMCACHE_VERSIONS } from './lmcache-versions.js';
 
 /** Of caches behind engines. */
 export const CACHES_FAULTS: readonly KnownFault[] = [
   ...LMCACHE_ENGINE,
+  ...LMCACHE_BACKENDS,
+  ...LMCACHE_VERSIONS,
   ...LMCACHE_STORES,
   ...LMCACHE_PAIRS,
   ...LMCACHE_SERVER,

@@ -65,6 +65,8 @@ export const LMCACHE_PAIRS: readonly KnownFault[] = [
       'NIXL write failed in worker thread',
       'NIXL read failed in worker thread',
       'Failed to send objects to remote peer',
+      'Failed to read objects from remote peer',
+      'AssertionError: Transfer status is ',
     ],
     says: "LMCache's transfers over NIXL fail between prefill and decode: these prompts are computed by decode, or hang",
     why: 'NIXL took the request and the transfer ended in an error. The decode engine was restarted, or the two do not reach each other over the devices that UCX chose.',

@@ -117,9 +117,9 @@ export const LMCACHE_BACKENDS: readonly KnownFault[] = [
     atLeast: 3,
     says: 'LMCache on prefill gets no answer from decode about its cache: all blocks are sent',
     why: 'Prefill asks decode which blocks it has already, on a port of its own. It waits 5 s for each question.',
-    cure: 'Set pd_peer_query_port in the configuration of both roles and open it between their pods (pd_peer_host of prefill names the pod of decode)',
+    cure: 'Set pd_peer_query_port on decode to one port for each rank, the ports that the proxy sends as receiver_query_port, and open them from prefill to the pods of decode',
     commands: [
-      'kubectl exec PREFILL -- sh -c "env | grep LMCACHE_PD"',
+      'kubectl exec DECODE -- sh -c "env | grep LMCACHE_PD"',
       'kubectl exec PREFILL -- nc -zv DECODE_HOST QUERY_PORT',
     ],
   },

@@ -173,7 +173,7 @@ export const LMCACHE_BACKENDS: readonly KnownFault[] = [
       'Error occurred in batched_async_contains: ',
     ],
     pattern:
-      /Error occurred in (?:batched_)?(?:get_blocking|get_non_blocking|async_contains): (.{1,79}?(?=, return|\. | \(\w{1,40}\.py:|$)|.{80})/,
+      /Error occurred in (?:batched_)?(?:get_blocking|get_non_blocking|async_contains): (?!OOM |NOAUTH|WRONGPASS|MOVED|Error \d|Connection )(.{1,79}?(?=, return|\. | \(\w{1,40}\.py:|$)|.{80})/,
     atLeast: 3,
     says: "LMCache's loads from its remote store fail: $1",
     why: 'The connector of the store raised this on each load; the prompts that lie there are computed again.',

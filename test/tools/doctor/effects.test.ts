@@ -296,7 +296,15 @@ describe('cures', () => {
 describe('without a router', () => {
   const ABOUT_ROUTERS = ALL_CAUSES.filter(
     ({ concerns }) =>
-      !concerns({ router: false, dynamo: false, picker: false, others: [], kvAccord: false, engines: [] }),
+      !concerns({
+        router: false,
+        dynamo: false,
+        picker: false,
+        others: [],
+        eventReader: false,
+        kvAccord: false,
+        engines: [],
+      }),
   ).map(({ id }) => id);
 
   it('no cause that is said of one is named', () => {

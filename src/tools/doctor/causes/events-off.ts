@@ -35,7 +35,7 @@ export const eventsOff: Cause = {
       headline: isCaching
         ? `Prefix caching is off: engines keep no blocks${hasListener(measurements) ? ', so there is nothing to route by' : ''}`
         : isOff
-          ? `KV events are off: workers publish nothing${measurements.seen.router ? ', and the router knows of no block' : ''}`
+          ? `KV events are off: workers publish nothing${measurements.seen.eventReader && measurements.seen.router ? ', and the router knows of no block' : ''}`
           : 'No KV event reaches the router: workers seem to publish none',
       explanation:
         'The router learns from KV events alone what a worker holds. Without them its view of the workers stays empty, there is no warning, and requests go by load.',
@@ -70,7 +70,7 @@ function workersWithout(
 
 /** Whether somebody is there to whom events matter: an engine by itself may well publish none. */
 function hasListener({ seen }: Measurements): boolean {
-  return seen.router || seen.dynamo || seen.kvAccord;
+  return seen.eventReader || seen.dynamo;
 }
 
 /** Blocks that were found, or events that came. */
@@ -99,7 +99,7 @@ function switchedOff(measurements: Measurements, isWithoutStores: boolean): read
   const weight = isWithoutStores ? 'proof' : 'signature';
   const usesEvents = !measurements.runtimeSettings('router_uses_events').some(({ value }) => isFalse(value));
   const silent =
-    usesEvents && measurements.seen.router ? workersWithout(measurements, 'publishes_kv_events') : [];
+    usesEvents && measurements.seen.eventReader ? workersWithout(measurements, 'publishes_kv_events') : [];
   return [
     ...when(isHeard && measurements.signal('events_disabled'), ({ count, first }) =>
       clueFor(

@@ -52,7 +52,7 @@ const PARTS: readonly PlacedPart[] = [
     wayOut: () => "start the engine without KVBM's connector",
   },
   {
-    pattern: /cache_controller/,
+    pattern: /(?:lmcache\/v1\/)cache_controller/,
     name: "LMCache's controller",
     program: 'LMCache, for controller and engines those that belong together',
     packages: 'lmcache',
@@ -121,12 +121,12 @@ const PARTS: readonly PlacedPart[] = [
   },
   {
     pattern:
-      /hi\w*radix|hi_?cache|hi_mamba|memory_pool_host|pool_host|mem_cache\/storage|load_back|write_backup|host_(?:pool|cache)/i,
+      /hi\w*radix|hi_?cache|hi_mamba|memory_pool_host|pool_host|mem_cache\/storage|load_back|write_backup|host_(?:pool|cache)|cache_controller\.py/i,
     name: "SGLang's hierarchical cache",
     program: 'SGLang',
     packages: 'sgl|mooncake',
     wayOut: (_, { path }) =>
-      /storage/.test(path)
+      /storage|cache_controller/.test(path)
         ? 'start SGLang without --hicache-storage-backend'
         : 'start SGLang without --enable-hierarchical-cache',
   },

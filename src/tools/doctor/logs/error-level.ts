@@ -7,7 +7,7 @@ const SPACE = 32;
 
 /** A level of text: `ERROR`, `[E]`, `[error]`, `level=error`, glog's and klog's `E0613 08:28:11`, and the last line of a traceback. */
 const ERROR_LEVEL =
-  /(?:^|[\s[(|:])(?:ERROR|FATAL|CRITICAL|SEVERE)(?=[\s\]):|]|$)|\[(?:E|err|error|critical|fatal)\]|(?:^|[\s|])level="?(?:error|fatal|panic|critical)\b|(?:^|[\s\]|)])[EF](?:\d{4}(?:\d{4})? \d\d:\d\d|\d{4} [\w-]{1,60}\.(?:cpp|cc|h|go):\d)|^(?:\([^()]{1,80}\) )?(?:[\w.]{0,80}(?:Error|Exception)(?:: |\()|Error\b)/;
+  /(?:^|[\s[(|:])(?:ERROR|FATAL|CRITICAL|SEVERE)(?=[\s\]):|]|$)|\[(?:E|err|error|critical|fatal)\]|(?:^|[\s|])level="?(?:error|fatal|panic|critical)\b|(?:^|[\s\]|)[])[EF](?:\d{3,4}(?:\d{4})? \d\d:\d\d|\d{4} [\w-]{1,60}\.(?:cpp|cc|h|go):\d)|^\s{0,8}(?:\([^()]{1,80}\) )?(?:[\w.]{0,80}(?:Error|Exception)(?:: |\(|\s*$)|Error\b)/;
 /** A lower level in front of it, or a sentence: it is then a word of the message. */
 const IS_WORD =
   /\b(?:INFO|WARN(?:ING)?|DEBUG|TRACE|NOTICE)\b|\[[IWDTV]\]|(?:^|[\s\]|)])[IWD]\d{4}(?:\d{4})? \d\d:|[a-z]{2,} [a-z]{2,} /;

@@ -15,6 +15,8 @@ export interface Seen {
   readonly picker: boolean;
   /** Other programs by their lines and pages: routers, stores and controllers. */
   readonly others: readonly KnownProgram[];
+  /** A router of which it is known that it learns from KV events: one that is only named may route by turns, by load or by texts. */
+  readonly eventReader: boolean;
   /** Any process of this product. */
   readonly kvAccord: boolean;
   /** Engines that are known how to start, in the order of the catalogue. */
@@ -91,8 +93,19 @@ export function seenIn(evidence: Evidence): Seen {
     hasSignal([...ROUTER_SIGNALS, 'instance_unknown', 'accord_mismatch', 'accord_conflict']) ||
     fleets.some(({ routingMode }) => routingMode !== undefined) ||
     metrics.some(({ program, samples }) => isRouterPage(program, samples.keys()));
-  return { router, dynamo, picker, others, kvAccord, engines: enginesIn(evidence) };
+  const hasIndex =
+    hasSignal(['picker_parent_unknown', 'picker_scores_failed', 'events_unreadable', 'events_unreachable']) ||
+    sizes.some(({ origin }) => origin.text.includes('NewKVCacheIndexer')) ||
+    // A router of smg that subscribed to the events of a worker.
+    logs.some(({ signals }) => signals.get('events_disabled')?.first.text.includes('SubscribeKvEvents')) ||
+    metrics.some(({ samples }) => [...samples.keys()].some((name) => EVENTS_READ.test(name))) ||
+    settings.some(({ name, value }) => name === 'router_uses_events' && /^(?:true|yes|1)$/i.test(value));
+  const eventReader = (router && dynamo) || kvAccord || (router && hasIndex);
+  return { router, dynamo, picker, others, eventReader, kvAccord, engines: enginesIn(evidence) };
 }
+
+/** Metrics of routers whose index is made of KV events. */
+const EVENTS_READ = /kv_?cache_(?:index|events)|kvcache_index|kv_events_|kvcache_zmq_events/;
 
 /** Programs whose lines or pages are there. */
 function othersIn({ logs, metrics }: Evidence): readonly KnownProgram[] {

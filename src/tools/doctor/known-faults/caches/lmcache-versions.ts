@@ -190,4 +190,32 @@ export const LMCACHE_VERSIONS: readonly KnownFault[] = [
     cure: 'Install the LMCache that was released with this vLLM (0.3.9 and later try both places): pip install -U lmcache, or the image lmcache/vllm-openai of that version',
     commands: ['kubectl exec ENGINE -- pip list | grep -iE "^(lmcache|vllm) "'],
   },
+  {
+    id: 'lmcache_server_knows_no_engine',
+    cause: 'offload_failed',
+    needles: [
+      'KV cache not registered for GPU ID',
+      'No GPU context registered for instance ID',
+      'No registered GPU context found for instance ID',
+    ],
+    says: 'The LMCache server does not know this engine any more: its stores and loads are refused',
+    why: 'An engine registers its KV cache as it starts. A server that has restarted, or that dropped an engine without a heartbeat (worker_registration_grace_seconds, worker_reap_timeout_seconds), has forgotten it.',
+    cure: 'Restart the engines of this LMCache server (kubectl rollout restart); where the server did not restart, set its worker_reap_timeout_seconds to 0 or run a later LMCache on both sides',
+    commands: ['kubectl get pods -A | grep -i lmcache    # AGE and RESTARTS of the server'],
+  },
+  {
+    id: 'lmcache_pd_old_keys',
+    cause: 'settings_refused',
+    needles: [
+      'Unknown configuration key: enable_nixl',
+      'Unknown configuration key: nixl_',
+      'Unknown config key: enable_nixl',
+      'Unknown config key: nixl_role',
+      'Unknown config key: nixl_peer',
+    ],
+    says: 'LMCache has the settings of prefill and decode under their old names, and ignores them: nothing is sent between the two',
+    why: 'Since 0.3.7 they are called enable_pd, pd_role, pd_peer_*, pd_proxy_* and pd_buffer_*, with transfer_channel: "nixl". A key that is not known has no effect.',
+    cure: 'Rename enable_nixl to enable_pd, nixl_role to pd_role, nixl_peer_*, nixl_proxy_* and nixl_buffer_* to pd_peer_*, pd_proxy_* and pd_buffer_*, and add transfer_channel: "nixl", in the LMCache configuration of both roles',
+    disturbs: 'all_workers',
+  },
 ];

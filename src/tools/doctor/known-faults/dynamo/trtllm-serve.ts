@@ -84,4 +84,14 @@ export const TRTLLM_SERVE: readonly KnownFault[] = [
     cure: 'Set use_tokens: false in router of context_servers and generation_servers, or type: kv_cache_aware',
     disturbs: 'frontend',
   },
+  {
+    id: 'trtllm_reuse_off_by_build',
+    cause: 'events_off',
+    needles: ['KV cache reuse disabled because model was not built with paged context FMHA'],
+    isSign: true,
+    says: 'Prefix caching is off: this TensorRT-LLM engine was built without paged context attention',
+    why: 'Blocks of earlier prompts can be read by a prefill only with paged context FMHA, which is decided as the engine is built. Without it each prompt is computed whole, and no block is published.',
+    cure: 'Build the engine again with trtllm-build --use_paged_context_fmha enable, and set enable_kv_cache_reuse (enableBlockReuse) to true',
+    disturbs: 'all_workers',
+  },
 ];

@@ -199,4 +199,14 @@ export const SGLANG_HICACHE: readonly KnownFault[] = [
     why: 'Large host caches are pinned in parts of SGLANG_HICACHE_HOST_REGISTER_CHUNK_GB.',
     cure: 'Unset SGLANG_HICACHE_HOST_REGISTER_CHUNK_GB (256), or raise it',
   },
+  {
+    id: 'sglang_hicache_thread_dead',
+    cause: 'offload_failed',
+    needles: ['Exception in thread '],
+    pattern: /Exception in thread [\w-]{1,40} \((prefetch|backup)(?:_io_aux)?(?:_thread)?_func\)/,
+    says: "the thread of SGLang's HiCache that does each $1 has ended by an exception: its storage is used no more",
+    why: 'The thread is started once, and the engine serves on without it. Prompts that the storage has are computed again, and with wait_complete requests wait for it.',
+    cure: 'Restart this engine (kubectl delete pod), and run a later SGLang; until then start it without --hicache-storage-backend where the exception below that line comes back',
+    commands: ['kubectl logs POD | grep -A30 "Exception in thread"    # its last line says why'],
+  },
 ];

@@ -166,4 +166,15 @@ export const MOONCAKE_MASTER: readonly KnownFault[] = [
     cure: 'Give --config_path a file with one of these ends that exists in the container (a ConfigMap that is mounted) and parses',
     commands: ['kubectl exec MOONCAKE_MASTER -- ls -l /PATH'],
   },
+  {
+    id: 'mooncake_clients_expire',
+    cause: 'offload_failed',
+    needles: ['action=client_expired'],
+    atLeast: 3,
+    isSign: true,
+    says: "Mooncake's master drops clients that do not ping it: what they hold is not found any more",
+    why: 'A client that ends, is starved of CPU or does not reach the master for client_ttl seconds loses its segments. One alone is a shutdown; several are engines that died or a master that is overloaded.',
+    cure: 'See which engines ended or stood still at that time (kubectl get pods: RESTARTS) and restart these; where they live, raise --client_ttl of mooncake_master and give both sides more CPU',
+    commands: ['kubectl logs MASTER --since=1h | grep -c "action=client_expired"    # should not grow'],
+  },
 ];

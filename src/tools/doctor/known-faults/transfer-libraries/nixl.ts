@@ -248,4 +248,12 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
     why: 'A library of that name was loaded before it, by the engine or another package, and the first one wins in a process.',
     cure: 'Remove the other UCX from the image, or take its folder out of LD_LIBRARY_PATH and LD_PRELOAD on the engine',
   },
+  {
+    id: 'nixl_telemetry_off',
+    cause: 'transfers_fail',
+    needles: ['nixlNoTelemetryError', 'NIXL_ERR_NO_TELEMETRY'],
+    says: 'NIXL transfers that are done count as failed: the engine asks for their telemetry, which is off',
+    why: 'The connector reads the figures of each finished transfer. Without telemetry NIXL 1.3 answers with an exception, and the blocks that have come are marked as invalid (issue 2266 of ai-dynamo/nixl).',
+    cure: 'Set NIXL_TELEMETRY_ENABLE=1 on the engines of both roles, or run releases of NIXL and the engine in which that exception is taken for no failure',
+  },
 ];

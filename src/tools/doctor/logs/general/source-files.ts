@@ -80,6 +80,7 @@ export const CONNECTOR_FILES = [
   '/lmcache/integration/',
   '/v1/kv_offload/',
   '/srt/mem_cache/',
+  'cache_controller.py", line ',
   '/trtllm_integration/connector/',
   '/vllm_integration/connector/',
   '/v1/core/kv_cache_',

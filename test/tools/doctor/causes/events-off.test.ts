@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { diagnose } from '../../../../src/tools/doctor/diagnose.js';
+import { summaryOf } from '../logs/summaries.js';
+import { joined } from '../support/evidence.js';
+
+const ENGINE =
+  "INFO 05-01 10:00:00 [api_server.py:1] non-default args: {'model_tag': 'Qwen/Qwen3-8B', 'tensor_parallel_size': 2}";
+
+const OTHER_ROUTERS: readonly (readonly [string, string])[] = [
+  [
+    "vLLM's production stack by turns",
+    '[2026-03-03 10:00:00,123] INFO: Routing request 1 with session id None to http://10.0.0.5:8000 at 1767000000.1, process time = 0.0 (request.py:276:vllm_router.services.request_service.request)',
+  ],
+  [
+    'Ray Serve',
+    '(ProxyActor pid=97) INFO 2026-03-03 10:00:00,123 proxy 10.0.0.4 proxy.py:1191 -- Proxy starting on node abc (HTTP port: 8000).',
+  ],
+  [
+    'sgl-router with a tree of texts',
+    '2026-03-03 10:00:00  INFO sglang_router_rs::server: src/server.rs:261: Starting router on 0.0.0.0:30000 | mode: Regular | policy: CacheAware',
+  ],
+];
+
+describe('KV events that are off', () => {
+  it.each(OTHER_ROUTERS)('are no fault of an engine beside %s, which reads none', async (_name, router) => {
+    const logs = [await summaryOf(`${ENGINE}\n`), await summaryOf(`${router}\n`)];
+    const { assessments } = diagnose(joined({ logs }));
+    expect(assessments.map(({ cause }) => cause)).not.toContain('events_off');
+  });
+
+  it('are a fault of an engine beside a router of Dynamo, which reads them', async () => {
+    const router =
+      '2026-03-03T10:00:00.123456Z  INFO dynamo_llm::kv_router::scheduler: Selected worker: worker_id=7587 dp_rank=0, logit: 12.000, cached blocks: 0, tree size: 0';
+    const logs = [await summaryOf(`${ENGINE}\n`), await summaryOf(`${router}\n`)];
+    expect(diagnose(joined({ logs })).assessments[0]?.cause).toBe('events_off');
+  });
+});

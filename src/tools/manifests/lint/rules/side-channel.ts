@@ -104,7 +104,7 @@ export const sideChannelHost: LintRule = {
       if (launch.site === decode.worker.launch.site) continue;
       const host = launch.env.get('VLLM_NIXL_SIDE_CHANNEL_HOST');
       const isLocal = host === undefined ? !launch.hasUnseenEnv : isLoopback(host.value);
-      if (!isLocal) continue;
+      if (!isLocal || isSentOnByAibrix(launch.site.labels, host?.value)) continue;
       found.set(
         prefill.worker,
         findingAt(hostRule, host?.span ?? launch.at, {
@@ -118,6 +118,16 @@ export const sideChannelHost: LintRule = {
     return [...found.values()];
   },
 };
+
+/**
+ * AIBrix's gateway, from 0.4.1 on, gives the decode engine the address of the prefill pod instead of what that hands out
+ * (`pd_disaggregation.go`), with its default connector type alone: a side channel that is bound on all addresses is then reached.
+ */
+function isSentOnByAibrix(labels: ReadonlyMap<string, string>, host: string | undefined): boolean {
+  const isBoundEverywhere = host === '0.0.0.0' || host === '::';
+  const type = labels.get('model.aibrix.ai/kv-connector-type') ?? 'shfs';
+  return isBoundEverywhere && labels.has('model.aibrix.ai/name') && type === 'shfs';
+}
 
 function isLoopback(value: string | undefined): boolean {
   // An address of all interfaces is no place either: who connects to it reaches itself.

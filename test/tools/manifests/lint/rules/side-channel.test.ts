@@ -153,3 +153,19 @@ describe('pods on the network of their host', () => {
     expect(found({ 'a.yaml': pair({ ...host, kind: 'DaemonSet', replicas: 3 }) })).toEqual([]);
   });
 });
+
+describe("a side channel on all addresses behind AIBrix's gateway", () => {
+  const ofAibrix = (labels: string): string =>
+    pair({ host: 'value: "0.0.0.0"' }).replaceAll('labels: {app: llama,', `labels: {app: llama, ${labels},`);
+
+  it('is reached, as the gateway names the prefill pod itself', () => {
+    expect(found({ 'a.yaml': ofAibrix('model.aibrix.ai/name: llama') })).toEqual([]);
+  });
+
+  it.each([
+    ['with another connector type', 'model.aibrix.ai/name: llama, model.aibrix.ai/kv-connector-type: nixl'],
+    ['before another router', 'app.kubernetes.io/name: llama'],
+  ])('is not reached %s', (_what, labels) => {
+    expect(found({ 'a.yaml': ofAibrix(labels) }).join()).toContain('side-channel-host');
+  });
+});

@@ -29,14 +29,6 @@ export const DYNAMO_ROUTER: readonly KnownFault[] = [
     disturbs: 'frontend',
   },
   {
-    id: 'dynamo_indexer_without_replay',
-    cause: 'events_lost',
-    needles: ['No replay endpoint configured; batches lost'],
-    says: 'dynamo.indexer missed KV events of a worker, and has no replay endpoint to get them from',
-    why: 'It saw a gap in the numbers of the batches. vLLM keeps the last batches for a replay, at an address that both sides have to be given.',
-    cure: 'Set replay_endpoint in --kv-events-config of vLLM ("tcp://*:5560"), and give the same address as replay_endpoint when the worker is registered at dynamo.indexer (POST /register)',
-  },
-  {
     id: 'dynamo_indexer_replay_too_short',
     cause: 'events_lost',
     needles: ['Replay incomplete: requested=['],

@@ -1,8 +1,11 @@
+import { shellQuoted } from '../../core/text/shell-quoted.js';
 import { type CompletionCommand, type CompletionFlag, PROGRAM_FLAGS } from './model.js';
 
 /** The script for zsh: to be sourced, or kept as a file `_kv-accord` on `fpath`. */
 export function zshScript(commands: readonly CompletionCommand[]): string {
-  const described = commands.map(({ name, summary }) => `      ${quote(`${name}:${summary}`)}`).join('\n');
+  const described = commands
+    .map(({ name, summary }) => `      ${shellQuoted(`${name}:${summary}`)}`)
+    .join('\n');
   return `#compdef kv-accord
 # zsh completion of kv-accord
 _kv_accord() {
@@ -39,17 +42,17 @@ fi
 
 function commandCase(command: CompletionCommand): string {
   const specs = command.flags.map(flagSpec);
-  if (command.operands.length > 0) specs.push(quote(`1: :(${command.operands.join(' ')})`));
+  if (command.operands.length > 0) specs.push(shellQuoted(`1: :(${command.operands.join(' ')})`));
   if (command.passesThrough)
-    specs.push(quote('(-)1:program: _command_names -e'), quote('*::arguments: _normal'));
+    specs.push(shellQuoted('(-)1:program: _command_names -e'), shellQuoted('*::arguments: _normal'));
   return `    ${command.name})\n      _arguments -S ${specs.map((spec) => `\\\n        ${spec}`).join(' ')}\n      ;;`;
 }
 
 function flagSpec({ flag, help, value }: CompletionFlag): string {
   const text = `[${help.replace(/[[\]\\]/g, '\\$&')}]`;
-  if (value === undefined) return quote(`${flag}${text}`);
+  if (value === undefined) return shellQuoted(`${flag}${text}`);
   const action = actionOf(value.words, value.path);
-  return quote(`${value.repeats ? '*' : ''}${flag}=${text}:${value.placeholder}:${action}`);
+  return shellQuoted(`${value.repeats ? '*' : ''}${flag}=${text}:${value.placeholder}:${action}`);
 }
 
 function actionOf(words: readonly string[], path: 'file' | 'folder' | undefined): string {
@@ -58,8 +61,4 @@ function actionOf(words: readonly string[], path: 'file' | 'folder' | undefined)
   if (words.length === 0) return files;
   // The space keeps zsh from adding options of its own; a bare colon would begin another value.
   return ` _alternative "words\\:word\\:(${words.join(' ')})" "files\\:file\\:${files}"`;
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

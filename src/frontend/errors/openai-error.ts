@@ -1,4 +1,5 @@
 import type { Reason } from '../../core/agreement/snapshot.js';
+import { capitalised } from '../../core/text/capitalised.js';
 import { jsonText } from '../../core/text/printable.js';
 import type { RoutingError, RoutingErrorCode } from '../../fleet/router/routing.js';
 
@@ -84,6 +85,6 @@ function sayReasons(reasons: readonly Reason[]): string[] {
 }
 
 function asSentence(text: string): string {
-  const capital = text.charAt(0).toUpperCase() + text.slice(1);
+  const capital = capitalised(text);
   return /[.!?]$/.test(capital) ? capital : `${capital}.`;
 }

@@ -1,3 +1,4 @@
+import { capitalised } from '../../../core/text/capitalised.js';
 import { countOf } from '../../../core/text/lists.js';
 import type { Finding } from '../../manifests/lint/findings/finding.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
@@ -12,7 +13,6 @@ import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, findingClue, when } from './clues.js';
 import {
   blindRouter,
-  capitalised,
   missingParentsClue,
   missingShare,
   routersNumber,

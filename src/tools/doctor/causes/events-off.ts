@@ -1,3 +1,4 @@
+import { capitalised } from '../../../core/text/capitalised.js';
 import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import type { Clue } from '../diagnosis.js';
@@ -10,7 +11,7 @@ import { isFalse } from '../setting-values.js';
 import { ownerOf } from '../sizes.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, findingClue, when } from './clues.js';
-import { arrivedStores, capitalised, noStores, publishers, workingRouter } from './routing-clues.js';
+import { arrivedStores, noStores, publishers, workingRouter } from './routing-clues.js';
 
 /** Workers that are named one by one. */
 const MAX_NAMED = 3;

@@ -1,3 +1,4 @@
+import { capitalised } from '../../../core/text/capitalised.js';
 import { countOf } from '../../../core/text/lists.js';
 import { repairCache } from '../fixes/caches.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
@@ -35,7 +36,7 @@ export const offloadFailed: Cause = {
     const isStated = faults.some((fault) => STATED.test(fault));
     const isPassing = failed.count < LASTING && faults.every((fault) => PASSING.test(fault));
     return {
-      headline: `${capital(faults.slice(0, MAX_NAMED).join(', ')) || 'The cache behind the engine fails'}: ${followsOf(faults)}`,
+      headline: `${capitalised(faults.slice(0, MAX_NAMED).join(', ')) || 'The cache behind the engine fails'}: ${followsOf(faults)}`,
       explanation:
         'A cache behind the engine keeps what the GPU drops. Where it has no room, blocks are not stored; where the load gets fewer than the lookup named, they were evicted in between, one of several ranks lacks them, or the storage fails. Hits that it counts are higher then than what was really reused.',
       cluesFor: [
@@ -79,8 +80,4 @@ function isSaidBetter(fault: string, faults: readonly string[]): boolean {
         other.startsWith(`${fault} (`) ||
         (fault === `${STORE}is not reached` && other.startsWith(STORE))),
   );
-}
-
-function capital(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }

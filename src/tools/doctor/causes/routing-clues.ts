@@ -14,11 +14,6 @@ import type { Measurements } from '../measurements/measurements.js';
 import { isFalse, isTrue } from '../setting-values.js';
 import { clueAgainst, clueFor, when } from './clues.js';
 
-/** With a capital first letter. */
-export function capitalised(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
 /** A router that finds blocks speaks against whatever would blind it. */
 export function workingRouter(measurements: Measurements): readonly ClueAgainst[] {
   return when(findsBlocks(measurements), ({ share, count, origin }) =>

@@ -1,3 +1,4 @@
+import { capitalised } from '../../../core/text/capitalised.js';
 import { countOf } from '../../../core/text/lists.js';
 import type { Symptom } from '../confidence.js';
 import { repairKnownFault } from '../fixes/known-faults.js';
@@ -20,7 +21,7 @@ export function withKnownFaults(cause: Cause): Cause {
       const [first] = faults;
       if (first === undefined) return suspicion;
       return {
-        headline: capital(filled(first.fault.says, first.values)),
+        headline: capitalised(filled(first.fault.says, first.values)),
         explanation: filled(first.fault.why, first.values),
         cluesFor: [...faults.map(clueOf), ...(suspicion?.cluesFor ?? [])],
         cluesAgainst: suspicion?.cluesAgainst ?? [],
@@ -35,8 +36,4 @@ export function withKnownFaults(cause: Cause): Cause {
 function clueOf({ fault, count, first, values }: KnownFaultSum): ReturnType<typeof clueFor> {
   const lines = `${countOf(count, 'line')}: ${filled(fault.says, values)}.`;
   return clueFor(fault.isSign === true ? 'sign' : 'signature', lines, first);
-}
-
-function capital(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }

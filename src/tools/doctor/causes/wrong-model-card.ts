@@ -1,3 +1,4 @@
+import { capitalised } from '../../../core/text/capitalised.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { alignFixes } from '../fixes/align-block-size.js';
 import { blindness, noneFound } from '../measurements/cache-hits.js';
@@ -8,7 +9,6 @@ import { ownerOf } from '../sizes.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, findingClue, when } from './clues.js';
 import {
-  capitalised,
   hasOwnIndex,
   partOfWorkers,
   routersNumber,

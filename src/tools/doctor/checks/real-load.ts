@@ -1,5 +1,5 @@
+import { capitalised } from '../../../core/text/capitalised.js';
 import { countOf } from '../../../core/text/lists.js';
-import { capitalised } from '../causes/routing-clues.js';
 import type { Origin } from '../evidence.js';
 import { tightest } from '../fixes/memory.js';
 import { percent } from '../measurements/cache-hits.js';

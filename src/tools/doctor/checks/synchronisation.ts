@@ -1,5 +1,6 @@
+import { capitalised } from '../../../core/text/capitalised.js';
 import { countOf } from '../../../core/text/lists.js';
-import { allStores, capitalised, missingShare } from '../causes/routing-clues.js';
+import { allStores, missingShare } from '../causes/routing-clues.js';
 import type { Origin } from '../evidence.js';
 import { percent } from '../measurements/cache-hits.js';
 import { courseOf, type SignalSum } from '../measurements/log-sums.js';

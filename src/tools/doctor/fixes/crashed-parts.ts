@@ -1,7 +1,7 @@
+import { capitalised } from '../../../core/text/capitalised.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { type Crash, crashPlace } from '../logs/crash-text.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { asSentence } from './tuning.js';
 
 /** A part of a program that moves or keeps KV blocks: its name, its packages, and what to leave out until it is repaired. */
 export interface CrashedPart {
@@ -196,7 +196,7 @@ export function repairPart(measurements: Measurements, crash: Crash): ProposedFi
         ? `Run a later version of ${part.program} (kubectl get pods shows the images); until then ${wayOut}`
         : wayOut === undefined
           ? `Run a later version of ${part.program}: kubectl get pods shows the images`
-          : `${asSentence(wayOut)}, until a later version of ${part.program} is there (kubectl get pods shows the images)`,
+          : `${capitalised(wayOut)}, until a later version of ${part.program} is there (kubectl get pods shows the images)`,
     why: isUnequal
       ? 'The two engines list different numbers of blocks for one request. They are of different settings, or one of them counts blocks that it found in its own cache; what was answered meanwhile can be wrong.'
       : (part.why ??

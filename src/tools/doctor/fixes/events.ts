@@ -1,17 +1,11 @@
+import { capitalised } from '../../../core/text/capitalised.js';
 import { isAtLeast } from '../../manifests/lint/launches/dynamo-version.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { storeChecks } from './confirm.js';
 import { fixesFrom } from './from-findings.js';
 import { argumentsOf } from './lines.js';
-import {
-  asSentence,
-  engineLines,
-  type KnownEngine,
-  knownEngines,
-  onlyEngine,
-  startedWith,
-} from './tuning.js';
+import { engineLines, type KnownEngine, knownEngines, onlyEngine, startedWith } from './tuning.js';
 
 /** Lets workers publish what they hold. */
 export function publishingFixes(measurements: Measurements): readonly ProposedFix[] {
@@ -69,7 +63,7 @@ export function cachingFix({ seen }: Measurements): ProposedFix {
     says:
       engine === undefined
         ? "Start each worker with its engine's prefix caching switched on"
-        : asSentence(startedWith(engine, engine.tuning.prefixCaching)),
+        : capitalised(startedWith(engine, engine.tuning.prefixCaching)),
     why: 'An engine that keeps no blocks for later requests has nothing to publish and nothing to reuse. If that is intended, let the router go by load.',
     disturbs: 'one_worker_at_a_time',
     files: [],
@@ -140,7 +134,7 @@ export function eventRoomFix({ seen }: Pick<Measurements, 'seen'>): ProposedFix 
     says:
       engine === undefined || setting === undefined
         ? 'Start each worker with a replay socket and a larger buffer for its KV events'
-        : asSentence(startedWith(engine, setting)),
+        : capitalised(startedWith(engine, setting)),
     why: 'Publishers drop events when a subscriber is slower than they are and the high-water mark is reached. A buffer bridges bursts, a replay socket closes gaps and lets a router that starts late read what was stored before it.',
     disturbs: 'one_worker_at_a_time',
     files: [],

@@ -1,3 +1,4 @@
+import { shellQuoted } from '../../../core/text/shell-quoted.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { filled } from '../known-faults/known-fault.js';
 import type { KnownFaultSum } from '../measurements/known-faults.js';
@@ -11,11 +12,6 @@ export function repairKnownFault({ fault, values, about }: KnownFaultSum): Propo
     disturbs,
     files: [],
     commands: commands.map((command) => filled(command, values)),
-    verify: [`kubectl logs POD --since=10m | grep -cF ${quoted(about.trim())}    # should be 0`],
+    verify: [`kubectl logs POD --since=10m | grep -cF ${shellQuoted(about.trim())}    # should be 0`],
   };
-}
-
-/** For a shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,10 +1,11 @@
+import { capitalised } from '../../../core/text/capitalised.js';
 import type { SettingLine } from '../../../engines/descriptor/engine-launch.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
 import { confirmingTest } from './confirm.js';
 import { hasSmallValues, hostCacheLine } from './host-cache.js';
-import { asSentence, engineLines, type KnownEngine, lineOf, onlyEngine, startedWith } from './tuning.js';
+import { engineLines, type KnownEngine, lineOf, onlyEngine, startedWith } from './tuning.js';
 
 /** Leaves more of the cache to prefixes: a test that proves it, then the options by what they bring. */
 export function memoryFixes(measurements: Measurements): readonly ProposedFix[] {
@@ -94,7 +95,7 @@ function fewerSequences(
       says:
         engine === undefined
           ? `Start each worker with at most ${value} sequences at a time${now}`
-          : `${asSentence(startedWith(engine, line(engine.tuning)))}${now}`,
+          : `${capitalised(startedWith(engine, line(engine.tuning)))}${now}`,
       why: `${isKnown ? `With ${value} sequences at their longest, half of the cache stays for prefixes (see the memory arithmetic).` : 'Each sequence that runs takes its blocks from the prefixes that could be found again.'} More requests wait in the queue instead; under the same load the throughput may fall.`,
       disturbs: 'one_worker_at_a_time',
       files: [],
@@ -134,7 +135,7 @@ function moreMemory(measurements: Measurements, load: number): readonly Proposed
       says:
         engine === undefined
           ? "Give the KV cache of each worker more of its GPU's memory, in the engine's own setting"
-          : `${asSentence(startedWith(engine, engine.tuning.memory.more))}${now}`,
+          : `${capitalised(startedWith(engine, engine.tuning.memory.more))}${now}`,
       why: `More blocks, and prefixes stay longer.${brings} Leave room for activations and graphs: too much of it ends in an out-of-memory error as the engine starts or under its longest prompts.`,
       disturbs: 'one_worker_at_a_time',
       files: [],
@@ -157,7 +158,7 @@ function moreRetention(measurements: Measurements, load: number): readonly Propo
       says:
         engine === undefined
           ? "Give each worker a host cache for blocks that leave the GPU, in the engine's own setting"
-          : `${asSentence(startedWith(engine, line(engine.tuning)))}${now}`,
+          : `${capitalised(startedWith(engine, line(engine.tuning)))}${now}`,
       why: `Blocks that leave the GPU come back without being computed again. It costs host memory and bandwidth.${load >= 1 ? ' It keeps prefixes; it gives running sequences no room.' : ''}`,
       disturbs: 'one_worker_at_a_time',
       files: [],

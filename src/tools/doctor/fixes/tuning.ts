@@ -52,11 +52,6 @@ export function startedWith({ program }: KnownEngine, { where, line }: SettingLi
     : `start each ${program} worker ${line.startsWith('without ') ? line : `with ${line}`}`;
 }
 
-/** With a capital, at the beginning of a sentence. */
-export function asSentence(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
 /** Where the engine was not seen, its flags are not guessed. */
 const ASK_FOR_ENGINE =
   'kv-accord doctor --metrics http://WORKER:PORT/metrics …    # with the engine seen, its own flag is named here';

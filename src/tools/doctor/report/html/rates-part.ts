@@ -1,3 +1,4 @@
+import { capitalised } from '../../../../core/text/capitalised.js';
 import { type Html, html } from '../../../../edge/http/html.js';
 import { countOf, countText, timeOfDayText } from '../figures.js';
 import type { RateRow } from '../rate-rows.js';
@@ -27,7 +28,7 @@ function ratePlot({ log, what, total, series, perDecision }: RateRow): Html {
     const plot = lineOverTime(title, buckets, 'tone-cached');
     return figure(title, log, countOf(perDecision.count, 'decision'), buckets, plot);
   }
-  const title = `${what.slice(0, 1).toUpperCase()}${what.slice(1)}`;
+  const title = capitalised(what);
   const buckets = { startMs, bucketMs, values: counts };
   const tone = what === 'decisions' ? 'tone-decisions' : 'tone-sign';
   return figure(title, log, `${countText(total)} in all`, buckets, barsOverTime(title, buckets, tone));

@@ -52,7 +52,7 @@ const PARTS: readonly PlacedPart[] = [
     wayOut: () => "start the engine without KVBM's connector",
   },
   {
-    pattern: /(?:lmcache\/v1\/)cache_controller/,
+    pattern: /lmcache\/v1\/cache_controller/,
     name: "LMCache's controller",
     program: 'LMCache, for controller and engines those that belong together',
     packages: 'lmcache',

@@ -1,3 +1,4 @@
+import type { KnownFaultDetails } from '../../../engines/diagnosis/log-findings.js';
 import type { Origin } from '../sightings.js';
 import type { KnownFaultSighting } from './log-summary.js';
 import { excerptOf } from './masking.js';
@@ -23,12 +24,7 @@ export class KnownFaultTally {
     return lineNumber === this.#lastLine;
   }
 
-  add(
-    id: string,
-    lineNumber: number,
-    details: { readonly values: readonly (string | undefined)[]; readonly about: string },
-    originOf: () => Origin,
-  ): void {
+  add(id: string, lineNumber: number, details: KnownFaultDetails, originOf: () => Origin): void {
     this.#lastLine = lineNumber;
     let count = this.#counts.get(id);
     if (count === undefined) {

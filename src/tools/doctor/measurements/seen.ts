@@ -47,6 +47,9 @@ const ROUTER_SIGNALS: readonly Signal[] = [
   'model_not_added',
 ];
 
+/** Metrics of routers whose index is made of KV events. */
+const EVENTS_READ = /kv_?cache_(?:index|events)|kvcache_index|kv_events_|kvcache_zmq_events/;
+
 /** Reads who was seen out of logs, pages, settings, sizes and what `lint` reports. */
 export function seenIn(evidence: Evidence): Seen {
   const { fleets, logs, metrics, settings, sizes, findings } = evidence;
@@ -103,9 +106,6 @@ export function seenIn(evidence: Evidence): Seen {
   const eventReader = (router && dynamo) || kvAccord || (router && hasIndex);
   return { router, dynamo, picker, others, eventReader, kvAccord, engines: enginesIn(evidence) };
 }
-
-/** Metrics of routers whose index is made of KV events. */
-const EVENTS_READ = /kv_?cache_(?:index|events)|kvcache_index|kv_events_|kvcache_zmq_events/;
 
 /** Programs whose lines or pages are there. */
 function othersIn({ logs, metrics }: Evidence): readonly KnownProgram[] {

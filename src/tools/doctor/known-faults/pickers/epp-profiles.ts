@@ -1,4 +1,5 @@
 import type { KnownFault } from '../known-fault.js';
+import { SHOW_PICKER_CONFIG } from './commands.js';
 
 /** The configuration of an endpoint picker: how its plugins belong together, and what it is started with. */
 export const EPP_PROFILES: readonly KnownFault[] = [
@@ -15,9 +16,7 @@ export const EPP_PROFILES: readonly KnownFault[] = [
     says: 'the endpoint picker: a profile refers to $1, which is not among its plugins',
     why: 'pluginRef is the name of an entry under plugins, or its type where it has no name. A reference without such an entry ends the picker at its start.',
     cure: 'Add $1 to plugins of the EndpointPickerConfig (type: $1), or correct the pluginRef to the name of an entry',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -40,9 +39,7 @@ export const EPP_PROFILES: readonly KnownFault[] = [
     says: 'the endpoint picker has no profile handler for its profiles',
     why: 'With more than one scheduling profile the picker adds none by itself: something has to say which profile a request goes through. Without one it ends at its start.',
     cure: 'Add a plugin of type disagg-profile-handler (pd-profile-handler before llm-d 0.7) for profiles prefill and decode, or single-profile-handler for one profile, to the EndpointPickerConfig',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -54,9 +51,7 @@ export const EPP_PROFILES: readonly KnownFault[] = [
     says: 'the endpoint picker has two profile handlers, $1 and $2: only one is allowed',
     why: 'One handler decides which profiles a request runs through. single-profile-handler beside disagg-profile-handler is the usual pair; the picker ends at its start.',
     cure: 'Delete one of $1 and $2 from plugins of the EndpointPickerConfig: keep disagg-profile-handler where prefill and decode are divided, single-profile-handler otherwise',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -72,9 +67,7 @@ export const EPP_PROFILES: readonly KnownFault[] = [
     says: 'the endpoint picker has several scheduling profiles, and a handler for one',
     why: 'single-profile-handler and data-parallel-profile-handler run one profile for each request. Profiles prefill and decode need a handler that runs both; requests or the start of the picker fail.',
     cure: 'Replace the handler by disagg-profile-handler (pd-profile-handler before llm-d 0.7), or keep one entry under schedulingProfiles',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -86,9 +79,7 @@ export const EPP_PROFILES: readonly KnownFault[] = [
     says: 'the endpoint picker has two pickers in one profile, $1 and $2',
     why: 'A profile ends with one picker. Where schedulingProfiles is left out, the profile that the picker makes by itself gets all plugins, and with them all pickers.',
     cure: 'Keep one of $1 and $2 in the profile; where schedulingProfiles is left out, write it with the plugins that each profile needs',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -112,9 +103,7 @@ export const EPP_PROFILES: readonly KnownFault[] = [
     says: 'the endpoint picker has no feature gate $1',
     why: 'Gates come and go with versions (prepareDataPlugins and dataLayer became the only way and lost theirs), and one that a version does not register ends it at its start.',
     cure: 'Delete $1 from featureGates of the EndpointPickerConfig, or run the version that has it',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -128,9 +117,7 @@ export const EPP_PROFILES: readonly KnownFault[] = [
     says: "the endpoint picker's data layer is switched on without its section in the configuration, or the reverse",
     why: 'In 1.2 to 1.4 the feature gate dataLayer and the section data belong together: with the gate alone there is nothing to scrape, with the section alone nothing reads it. The picker ends at its start.',
     cure: 'Set featureGates: [dataLayer] together with data: sources (metrics-data-source with the extractor model-server-protocol-metrics), or delete both',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -160,9 +147,7 @@ export const EPP_PROFILES: readonly KnownFault[] = [
     says: "the endpoint picker's handler for prefill and decode names a decider that is not there",
     why: 'The handler asks a decider whether a prompt goes to a prefill engine. The decider is a plugin of its own (prefix-based-pd-decider, always-disagg-pd-decider), which has to stand under plugins, from 0.6 to 0.8 before the handler.',
     cure: 'Add { type: prefix-based-pd-decider, parameters: { nonCachedTokens: 512 } } under plugins, above the handler, and name it in deciders.prefill (deciderPluginName before llm-d 0.7)',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -182,9 +167,7 @@ export const EPP_PROFILES: readonly KnownFault[] = [
     says: 'the endpoint picker has nothing that produces $1 for its scorers',
     why: 'A scorer reads data that a producer leaves with each request or endpoint; for this key there is no producer under that name, and none is made by default. A prefixMatchInfoProducerName that is not the name of a producer looks like that.',
     cure: 'Add the producer of $1 under plugins (precise-prefix-cache-producer or approx-prefix-cache-producer for PrefixCacheMatchInfo, token-producer for TokenizedPrompt), and make prefixMatchInfoProducerName its name',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -199,9 +182,7 @@ export const EPP_PROFILES: readonly KnownFault[] = [
     says: "the endpoint picker's plugins do not fit together as producers and consumers of data",
     why: "Producers run in the order of what they need; a circle, a key that two plugins take for another type, or a producer of a later layer has no order. Plugins of two versions, or of one's own, do this.",
     cure: 'Delete from the EndpointPickerConfig the plugin that the error names beside the built-in ones, and build plugins of your own with the version of the picker that runs',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {

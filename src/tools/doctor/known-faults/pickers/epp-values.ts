@@ -1,4 +1,5 @@
 import type { KnownFault } from '../known-fault.js';
+import { SHOW_PICKER_CONFIG } from './commands.js';
 
 /** The configuration of an endpoint picker: values out of their range, references to plugins of another kind, and what it needs around it. */
 export const EPP_VALUES: readonly KnownFault[] = [
@@ -25,9 +26,7 @@ export const EPP_VALUES: readonly KnownFault[] = [
     says: 'the endpoint picker refuses $1 = $2 in its configuration: it is out of its range',
     why: 'Values are checked as the picker starts, and it ends where one is out of its range. A key that is left out gets its default; 0 is a value.',
     cure: 'Set $1 in the EndpointPickerConfig to a value within its range, which the line has, or delete it for its default',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -67,9 +66,7 @@ export const EPP_VALUES: readonly KnownFault[] = [
     says: 'the endpoint picker: plugin $1 stands where a plugin of another kind belongs ($2)',
     why: 'A section of the configuration refers to a plugin by name: saturationDetector to a detector, sources of dataLayer to data sources, extractors to extractors, parsers to parsers. This one is of another kind.',
     cure: 'Correct the pluginRef of that section: utilization-detector or concurrency-detector for saturationDetector, metrics-data-source for sources, core-metrics-extractor for extractors, openai-parser for parsers',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -89,9 +86,7 @@ export const EPP_VALUES: readonly KnownFault[] = [
     says: 'the endpoint picker: a section of its configuration refers to a plugin that is not there',
     why: 'saturationDetector, parser, usageLimitPolicyPluginRef and discovery name entries of plugins; their entry is missing or has another name.',
     cure: 'Add the plugin that the line names under plugins of the EndpointPickerConfig, or correct the pluginRef of the section',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -112,9 +107,7 @@ export const EPP_VALUES: readonly KnownFault[] = [
     says: 'the endpoint picker: an entry of its configuration is incomplete ($1)',
     why: 'Each plugin needs a type, each scheduling profile a name of its own and plugins, each of these a pluginRef. Wrong indentation in the YAML looks the same.',
     cure: 'Write the entry whole in the EndpointPickerConfig: plugins: [{ type: queue-scorer }], schedulingProfiles: [{ name: default, plugins: [{ pluginRef: queue-scorer }] }]',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -213,9 +206,7 @@ export const EPP_VALUES: readonly KnownFault[] = [
     says: "the endpoint picker's flowControl section is refused: its priority bands do not fit together",
     why: 'Each band has a priority of its own, an ordering and a fairness policy that go with its queue; the picker ends at its start.',
     cure: 'Give each of priorityBands under flowControl a priority of its own, and leave out fairnessPolicyRef, orderingPolicyRef and queue for their defaults',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {

@@ -1,4 +1,5 @@
 import type { KnownFault } from '../known-fault.js';
+import { SHOW_PICKER_CONFIG } from './commands.js';
 
 /** The configuration of an endpoint picker (llm-d's, the Gateway API Inference Extension's): types of plugins, fields and their parameters. */
 export const LLM_D_PLUGINS: readonly KnownFault[] = [
@@ -13,7 +14,7 @@ export const LLM_D_PLUGINS: readonly KnownFault[] = [
     cure: "Run llm-d's picker in the Deployment of the endpoint picker: image ghcr.io/llm-d/llm-d-router-endpoint-picker (before 0.9 ghcr.io/llm-d/llm-d-inference-scheduler), of a version that has $1",
     commands: [
       "kubectl get deploy PICKER -o jsonpath='{.spec.template.spec.containers[*].image}'",
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
+      SHOW_PICKER_CONFIG,
     ],
     disturbs: 'frontend',
   },
@@ -26,9 +27,7 @@ export const LLM_D_PLUGINS: readonly KnownFault[] = [
     says: 'the endpoint picker is older than plugin type $1, which llm-d 0.7 brought',
     why: 'Versions before 0.7 divide requests with pd-profile-handler and prefill-header-handler; their successors $1 and the like are not in them, and the picker ends at its start.',
     cure: "Run llm-d's picker 0.7 or later, or write pd-profile-handler for disagg-profile-handler and prefill-header-handler for disagg-headers-handler",
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -40,9 +39,7 @@ export const LLM_D_PLUGINS: readonly KnownFault[] = [
     says: 'the endpoint picker is older than plugin type $1, which llm-d-router 0.9 brought',
     why: 'From 0.9 on producers make what scorers read: token-producer the tokens, precise-prefix-cache-producer the blocks of KV events. Before, precise-prefix-cache-scorer does both itself (indexerConfig with tokenizersPoolConfig, kvEventsConfig).',
     cure: 'Run ghcr.io/llm-d/llm-d-router-endpoint-picker 0.9 or later, or configure precise-prefix-cache-scorer alone, with tokenizersPoolConfig and kvEventsConfig in its parameters',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -54,9 +51,7 @@ export const LLM_D_PLUGINS: readonly KnownFault[] = [
     says: 'the endpoint picker has no plugin type $1 any more: it was renamed or removed',
     why: 'Types change with versions: kv-cache-scorer is kv-cache-utilization-scorer since 1.0, which also dropped the filters of queues and caches; model-server-protocol-metrics is core-metrics-extractor (1.5, llm-d 0.8); slo-aware-routing is predicted-latency-producer; tokenizer is token-producer (llm-d 0.9).',
     cure: 'Replace $1 in the EndpointPickerConfig by its successor (kv-cache-utilization-scorer, queue-scorer, core-metrics-extractor, predicted-latency-producer, token-producer)',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -68,9 +63,7 @@ export const LLM_D_PLUGINS: readonly KnownFault[] = [
     says: 'the endpoint picker has no plugin type $1',
     why: "Each type under plugins has to be one that this version of the picker registers, letter by letter. A type of one's own needs a picker that is built with it; the picker ends at its start.",
     cure: "Correct type: $1 under plugins of the EndpointPickerConfig: take the name from the plugin's README in the sources of the version that runs",
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -81,9 +74,7 @@ export const LLM_D_PLUGINS: readonly KnownFault[] = [
     says: 'the endpoint picker does not read an EndpointPickerConfig of apiVersion $1',
     why: 'The group of this file changed: inference.networking.x-k8s.io/v1alpha1 in the Gateway API Inference Extension and in llm-d before 0.9, llm-d.ai/v1alpha1 from llm-d-router 0.9 on. A picker that does not know it ends at its start.',
     cure: 'Write apiVersion: inference.networking.x-k8s.io/v1alpha1 (pickers before llm-d-router 0.9) or llm-d.ai/v1alpha1 (from 0.9 on) in the EndpointPickerConfig',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -94,9 +85,7 @@ export const LLM_D_PLUGINS: readonly KnownFault[] = [
     says: 'the endpoint picker does not know $1 in its EndpointPickerConfig',
     why: 'The section of data sources is called data in 1.3 and 1.4 of the Gateway API Inference Extension, and dataLayer from 1.5 and in llm-d-router. Fields are checked strictly, so that the picker ends at its start.',
     cure: 'Rename the section in the EndpointPickerConfig: data for a picker of 1.3 or 1.4, dataLayer for 1.5 and llm-d-router',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -108,9 +97,7 @@ export const LLM_D_PLUGINS: readonly KnownFault[] = [
     says: 'the endpoint picker does not know the field $1 in its EndpointPickerConfig',
     why: 'Fields are checked strictly. This one is misspelt, stands on the wrong level (parameters of a plugin belong below its parameters), or is of a later version: featureGates and saturationDetector came with 1.2, flowControl with 1.4, parser and dataLayer with 1.5, requestHandler with llm-d-router 0.9.',
     cure: 'Move $1 below the parameters of its plugin or delete it from the EndpointPickerConfig; where it is of a later version, run that version of the picker',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -121,9 +108,7 @@ export const LLM_D_PLUGINS: readonly KnownFault[] = [
     says: 'the endpoint picker does not know the parameter hashBlockSize any more',
     why: 'hashBlockSize was a number of characters and is gone; the block size of the prefix plugin is in tokens now. The picker checks parameters strictly and ends at its start.',
     cure: 'Delete hashBlockSize from the prefix plugin and set blockSizeTokens to the block size of the engines (on approx-prefix-cache-producer from llm-d-router 0.9 on)',
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
   {
@@ -149,9 +134,7 @@ export const LLM_D_PLUGINS: readonly KnownFault[] = [
     says: 'the endpoint picker: plugin $1 does not take the parameter $2',
     why: 'Parameters of plugins are checked strictly from llm-d-router 0.9 on: one that is misspelt, or of another plugin or version, ends the picker at its start. Before, it was passed over without a word.',
     cure: "Delete $2 from the parameters of $1 in the EndpointPickerConfig, or spell it as the plugin's README of this version does",
-    commands: [
-      "kubectl get cm -o yaml | grep -A40 'kind: EndpointPickerConfig'    # its plugins and profiles",
-    ],
+    commands: [SHOW_PICKER_CONFIG],
     disturbs: 'frontend',
   },
 ];

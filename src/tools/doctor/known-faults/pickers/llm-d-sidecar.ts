@@ -1,4 +1,5 @@
 import type { KnownFault } from '../known-fault.js';
+import { SHOW_SIDECAR } from './commands.js';
 
 /** llm-d's routing sidecar of decode pods (pd-sidecar, routing-proxy), which sends prompts to prefill pods first. */
 export const LLM_D_SIDECAR: readonly KnownFault[] = [
@@ -23,10 +24,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar does not reach the decode engine beside it at $1",
     why: 'Nobody listens at that port of the pod. While the engine loads its model this is usual and ends by itself; afterwards the engine has ended, or the two have different ports: the engine must not use the port of the sidecar (8000), but the one that the sidecar is given.',
     cure: 'Start vLLM in the decode pod with the --port of $1, or give the sidecar its port with --model-server-port (--vllm-port before 0.10; the default is 8200, before 0.10 8001)',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-      'kubectl logs DECODE -c vllm --tail=5    # has it started? at which port?',
-    ],
+    commands: [SHOW_SIDECAR, 'kubectl logs DECODE -c vllm --tail=5    # has it started? at which port?'],
   },
   {
     id: 'sidecar_waits_for_vllm',
@@ -37,9 +35,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar does not reach the decode engine beside it",
     why: 'Nobody listens at the port of the pod that the error has. While the engine loads its model this is usual and ends by itself; afterwards the engine has ended, or the two have different ports.',
     cure: 'Start vLLM in the decode pod with the --port that the error has, or give the sidecar its port with --vllm-port (8001 by default)',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_decoder_speaks_http',
@@ -49,9 +45,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar speaks TLS with the decode engine, which speaks plain HTTP",
     why: 'The sidecar was given TLS for its decoder, and vLLM has no certificate (--ssl-certfile). Each request ends with 502.',
     cure: 'Delete decoder from --enable-tls of the sidecar (--decoder-use-tls before 0.7), or start vLLM with --ssl-certfile and --ssl-keyfile',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_decoder_speaks_tls',
@@ -61,9 +55,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar speaks plain HTTP with the decode engine, which speaks TLS",
     why: 'vLLM was started with a certificate, and the sidecar was not given TLS for it: the engine cuts the connection, and each request ends with 502.',
     cure: 'Add --enable-tls=decoder to the sidecar (--decoder-use-tls=true before 0.7), with --tls-insecure-skip-verify=decoder where the certificate is self-signed',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_decoder_certificate',
@@ -77,9 +69,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar does not trust the certificate of the decode engine",
     why: 'The certificate of vLLM is self-signed or made for another name than localhost, and the sidecar verifies it. Each request ends with 502.',
     cure: 'Add --tls-insecure-skip-verify=decoder to the sidecar (--decoder-tls-insecure-skip-verify=true before 0.7), or give vLLM a certificate for localhost of an authority that the sidecar trusts',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_ssrf_prefill',
@@ -91,7 +81,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     cure: "Give prefill pods the labels of the InferencePool's selector, and the sidecar that pool (--inference-pool=NAMESPACE/POOL); its ServiceAccount needs get, list and watch of pods and inferencepools",
     commands: [
       "kubectl get inferencepool POOL -o jsonpath='{.spec.selector}'; kubectl get pods --show-labels | grep -i prefill",
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
+      SHOW_SIDECAR,
     ],
   },
   {
@@ -116,9 +106,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar does not start: it protects against foreign prefill targets, and was given no InferencePool",
     why: '--enable-ssrf-protection=true takes the allowed pods from a pool, which it has to be given by name and namespace. Without it the sidecar ends, and the decode pod serves nobody.',
     cure: 'Add --inference-pool=NAMESPACE/POOL to the sidecar (before 0.7 --inference-pool-namespace and --inference-pool-name), or leave out --enable-ssrf-protection',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_pool_not_readable',
@@ -156,9 +144,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar does not know its connector: it knows $1",
     why: 'The connector says how the sidecar asks prefill engines: nixlv2 for NixlConnector of vLLM, sglang for SGLang, shared-storage (lmcache before 0.6) for stores. nixl, its first form, is gone; with another name the sidecar ends.',
     cure: 'Set --kv-connector=nixlv2 (vLLM with NixlConnector), sglang, mooncake or shared-storage on the sidecar; before 0.7 the flag is --connector',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_ec_connector_unknown',
@@ -167,9 +153,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar does not know its connector to encode engines",
     why: 'Without one that it knows, the sidecar ends or leaves out the encode engines, and the decode engine encodes images itself.',
     cure: 'Set --ec-connector of the sidecar to a name of the list that the line has (ec-nixl or ec-example), or leave it out where there are no encode engines',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_tls_stage',
@@ -178,9 +162,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar does not know a stage that TLS is switched on for",
     why: 'Stages are prefiller, decoder and encoder; with another name the sidecar ends.',
     cure: 'Write --enable-tls=prefiller,decoder (and --tls-insecure-skip-verify=prefiller,decoder for self-signed certificates) on the sidecar',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_port_range',
@@ -190,9 +172,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar has no ports for all its data parallel ranks",
     why: 'Rank i uses the port of rank 0 plus i, of the sidecar, of the model server, and of its P2P connector. One of these ranges ends above 65535.',
     cure: 'Lower --port, --model-server-port or --p2p-connector-port of the sidecar so that the port plus --data-parallel-size stays below 65536',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_p2p_pull',
@@ -201,9 +181,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar: --enable-p2p-pull goes with --kv-connector=nixlv2 alone",
     why: 'Pulls from other pods are put beside NIXL by MultiConnector; the connector offloading has them anyway, and others have none. The sidecar ends at its start.',
     cure: 'Set --kv-connector=nixlv2 on the sidecar, or leave out --enable-p2p-pull',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_moriio_gate',
@@ -212,9 +190,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "this version of llm-d's sidecar does not take --moriio-* flags",
     why: 'The features of MoRI-IO are switched off in the build, and any flag of theirs ends the sidecar.',
     cure: 'Delete all --moriio-* arguments of the sidecar, or run a later version of it',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_moriio_pod_ip',
@@ -226,9 +202,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar: its MoRI-IO flags lack the one that they need",
     why: 'In WRITE mode the prefill engine writes to the decode pod, whose address it gets from this flag; dispatch in parallel needs WRITE mode. Without it the sidecar ends, as the transfer would hang.',
     cure: 'Set POD_IP from the downward API (fieldRef status.podIP) or --moriio-local-pod-ip on the sidecar, and --moriio-write-mode wherever --moriio-parallel-dispatch is set',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_moriio_hosts',
@@ -241,9 +215,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar: hosts, --moriio-dp-size and --moriio-dp-size-local do not fit together",
     why: 'Rank r runs in pod r / dp-size-local. There have to be dp-size / dp-size-local hosts, and the division has to be even.',
     cure: 'Set --moriio-dp-size to all ranks, --moriio-dp-size-local to those of one pod, and list one host a pod in --moriio-remote-hosts and --moriio-decode-hosts',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_moriio_dns',
@@ -266,9 +238,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar gives decode requests up: their prefill did not end within $1",
     why: 'With --moriio-parallel-dispatch both engines begin together, and the sidecar waits for the prefill as long as --moriio-parallel-decode-wait-timeout. Long prompts or a queue in front of the prefill engine take longer.',
     cure: 'Raise --moriio-parallel-decode-wait-timeout of the sidecar above the slowest prefill (kubectl logs PREFILL), add prefill pods, or leave out --moriio-parallel-dispatch',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_mooncake_bootstrap',
@@ -301,9 +271,7 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar does not reach prefill engines: they answer $1",
     why: '502 is what the sidecar itself makes of a connection that is refused or breaks. The prefill pod has gone or restarts, its port is not the one of the InferencePool, or its queue of connections overflows under load.',
     cure: 'Run kubectl get pods PREFILL for restarts and its port (--port has to be a targetPort of the InferencePool); where it is only busy, set --prefill-max-retries=2 on the sidecar and add prefill pods',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
   {
     id: 'sidecar_prefill_400',
@@ -314,8 +282,6 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar: a prefill engine refuses requests with $1",
     why: 'The engine does not take what the sidecar sends: its version has no kv_transfer_params, the prompt is longer than its --max-model-len, or a field of the request is not known to it. The body of the line has its words.',
     cure: 'Run one version of vLLM with the same --max-model-len on prefill and decode pods',
-    commands: [
-      "kubectl get pod DECODE -o yaml | grep -nE -A12 'routing-proxy|disagg-sidecar|pd-sidecar'    # arguments of the sidecar",
-    ],
+    commands: [SHOW_SIDECAR],
   },
 ];

@@ -3,6 +3,8 @@ import { DYNAMO_FAULTS } from './dynamo/dynamo-faults.js';
 import { ENGINE_STARTS } from './engine-starts.js';
 import type { KnownFault } from './known-fault.js';
 import { PICKERS_FAULTS } from './pickers/pickers-faults.js';
+import { ROUTERS_FAULTS } from './routers/routers-faults.js';
+import { SERVERS_FAULTS } from './servers/servers-faults.js';
 import { SGLANG_FAULTS } from './sglang/sglang-faults.js';
 import { TRANSFER_LIBRARIES_FAULTS } from './transfer-libraries/transfer-libraries-faults.js';
 import { VLLM_FAULTS } from './vllm/vllm-faults.js';
@@ -15,6 +17,8 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
   ...CACHES_FAULTS,
   ...TRANSFER_LIBRARIES_FAULTS,
   ...PICKERS_FAULTS,
+  ...ROUTERS_FAULTS,
+  ...SERVERS_FAULTS,
   ...ENGINE_STARTS,
 ];
 

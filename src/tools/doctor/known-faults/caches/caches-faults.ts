@@ -1,7 +1,6 @@
 import type { KnownFault } from '../known-fault.js';
 import { AIBRIX_KVCACHE } from './aibrix-kvcache.js';
 import { FLEXKV } from './flexkv.js';
-import { KVBM_PYTHON } from './kvbm-python.js';
 import { LMCACHE_ASCEND } from './lmcache-ascend.js';
 import { LMCACHE_BACKENDS } from './lmcache-backends.js';
 import { LMCACHE_ENGINE } from './lmcache-engine.js';
@@ -23,5 +22,4 @@ export const CACHES_FAULTS: readonly KnownFault[] = [
   ...LMCACHE_ASCEND,
   ...AIBRIX_KVCACHE,
   ...FLEXKV,
-  ...KVBM_PYTHON,
 ];

@@ -4,6 +4,7 @@ import { DYNAMO_ROUTER } from './dynamo-router.js';
 import { DYNAMO_RUNTIME } from './dynamo-runtime.js';
 import { DYNAMO_SETTINGS } from './dynamo-settings.js';
 import { DYNAMO_WORKERS } from './dynamo-workers.js';
+import { KVBM_PYTHON } from './kvbm-python.js';
 import { TRTLLM_SERVE } from './trtllm-serve.js';
 import { TRTLLM_TRANSFER } from './trtllm-transfer.js';
 
@@ -12,6 +13,7 @@ export const DYNAMO_FAULTS: readonly KnownFault[] = [
   ...DYNAMO_RUNTIME,
   ...DYNAMO_ROUTER,
   ...DYNAMO_KVBM,
+  ...KVBM_PYTHON,
   ...DYNAMO_WORKERS,
   ...DYNAMO_SETTINGS,
   ...TRTLLM_TRANSFER,

@@ -13,16 +13,10 @@ import { LLM_D_INDEX } from './llm-d-index.js';
 import { LLM_D_PLUGINS } from './llm-d-plugins.js';
 import { LLM_D_SIDECAR } from './llm-d-sidecar.js';
 import { LLM_D_TOKENS } from './llm-d-tokens.js';
-import { PRODUCTION_STACK } from './production-stack.js';
 import { RAY_SERVE_LLM } from './ray-serve-llm.js';
-import { STORES_REDIS } from './stores-redis.js';
-import { STORES_SERVERS } from './stores-servers.js';
-import { VLLM_ROUTER } from './vllm-router.js';
 
 /** Of endpoint pickers and gateways. */
 export const PICKERS_FAULTS: readonly KnownFault[] = [
-  ...PRODUCTION_STACK,
-  ...VLLM_ROUTER,
   ...LLM_D_PLUGINS,
   ...EPP_PROFILES,
   ...LLM_D_SIDECAR,
@@ -34,8 +28,6 @@ export const PICKERS_FAULTS: readonly KnownFault[] = [
   ...AIBRIX,
   ...KTHENA,
   ...RAY_SERVE_LLM,
-  ...STORES_SERVERS,
-  ...STORES_REDIS,
   ...KSERVE_LLM,
   ...EPP_VALUES,
   ...LLM_D_COORDINATOR,

@@ -7,7 +7,6 @@ import { SGLANG_SETTINGS } from './sglang-settings.js';
 import { SGLANG_STARTS } from './sglang-starts.js';
 import { SGLANG_STORES } from './sglang-stores.js';
 import { SGLANG_TRANSFERS } from './sglang-transfers.js';
-import { SMG_FAULTS } from './smg.js';
 
 /** Of SGLang and its routers. */
 export const SGLANG_FAULTS: readonly KnownFault[] = [
@@ -19,5 +18,4 @@ export const SGLANG_FAULTS: readonly KnownFault[] = [
   ...SGLANG_SETTINGS,
   ...SGLANG_MEMORY,
   ...SGLANG_STARTS,
-  ...SMG_FAULTS,
 ];

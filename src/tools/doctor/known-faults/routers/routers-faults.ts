@@ -1,0 +1,7 @@
+import type { KnownFault } from '../known-fault.js';
+import { PRODUCTION_STACK } from './production-stack.js';
+import { SMG_FAULTS } from './smg.js';
+import { VLLM_ROUTER } from './vllm-router.js';
+
+/** Of routers that stand beside engines: of SGLang (smg), of vLLM and of its production stack. */
+export const ROUTERS_FAULTS: readonly KnownFault[] = [...SMG_FAULTS, ...PRODUCTION_STACK, ...VLLM_ROUTER];

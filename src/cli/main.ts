@@ -4,7 +4,11 @@ import { findPathProblem, readTextFile } from '../edge/platform/files/file.js';
 import { readPackageVersion } from '../edge/platform/files/package-version.js';
 import { readEnvironment } from '../edge/platform/processes/environment.js';
 import { exitOnFault } from '../edge/platform/processes/process-faults.js';
-import { abortOnStopSignals, keepInspectorShut } from '../edge/platform/processes/process-signals.js';
+import {
+  abortOnStopSignals,
+  exitOnStopSignals,
+  keepInspectorShut,
+} from '../edge/platform/processes/process-signals.js';
 import {
   endProcess,
   exitWhenOutputFails,
@@ -56,7 +60,7 @@ async function main(): Promise<void> {
       isServer = true;
     },
   });
-  // Nothing is left that could end in order.
+  exitOnStopSignals();
   takeOverSignals();
   await endProcess(code);
 }

@@ -190,13 +190,14 @@ describe('with standard output', () => {
     expect(await end(child, 'SIGTERM')).toBe(0);
   });
 
-  it('to a full pipe that nobody reads, a command still ends by a signal', async () => {
+  // Among them the moments at which it is busy with its own start and has not seen the signal yet.
+  it.each([100, 300, 500])('to a full pipe, a command ends by a signal after %i ms', async (afterMs) => {
     const pipe = new UnreadPipe();
     open.add(async () => pipe.close());
     const child = start(['completion', 'zsh'], 'pipe', pipe.fd);
     const ended = once(child, 'exit');
     // There is nothing to see before it hangs; a signal that comes earlier ends it too.
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await new Promise((resolve) => setTimeout(resolve, afterMs));
     child.kill('SIGTERM');
     await ended;
     expect([child.signalCode, child.exitCode]).not.toEqual([null, 0]);

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   abortOnStopSignals,
   exitCodeOfSignal,
+  exitOnStopSignals,
   StoppedBySignal,
 } from '../../../../src/edge/platform/processes/process-signals.js';
 
@@ -29,6 +30,18 @@ test('the first stop signal aborts with its name, the second ends the process im
   expect(exits).toEqual([130]);
   stop();
   expect(isListening).toBe(false);
+});
+
+test('where nothing is left to end in order, the first stop signal ends the process immediately', () => {
+  const exits: number[] = [];
+  exitOnStopSignals({
+    listenForSignals: (signals, onSignal) => {
+      for (const signal of signals) onSignal(signal);
+      return () => undefined;
+    },
+    exit: (code) => void exits.push(code),
+  });
+  expect(exits).toEqual([143, 130, 129]);
 });
 
 test('exit codes of signals are 128+n', () => {

@@ -255,8 +255,9 @@ describe('kv-accord frontend --threads 2', () => {
     const finish = holdStreams(engine);
     const streams = await Promise.all([stream(url), stream(url)]);
     for (const pid of [...childrenOf(program), program.child.pid ?? 0]) process.kill(pid, 'SIGINT');
+    // Each process takes the signal at its own time.
+    await expect.poll(async () => (await chat(url)).status).toBe(503);
     await expect.poll(async () => (await fetch(`${url}/readyz`)).status).toBe(503);
-    expect((await chat(url)).status).toBe(503);
     finish();
     for (const { text } of streams) expect(await text).toBe(WHOLE);
     expect(await program.ended()).toBe(0);

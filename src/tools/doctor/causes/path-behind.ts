@@ -1,11 +1,7 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
-import {
-  type PathFaultId,
-  pathFaultSays,
-  readPathFault,
-  type SeenPathFault,
-} from '../logs/general/path-faults.js';
+import { type PathFaultId, pathFaultSays } from '../logs/general/path-faults.js';
+import { readPathFault, type SeenPathFault } from '../logs/general/seen-path-faults.js';
 import type { Measurements } from '../measurements/measurements.js';
 
 type Sum = NonNullable<ReturnType<Measurements['signal']>>;

@@ -1,6 +1,6 @@
 import { countOf } from '../../../core/text/lists.js';
 import { repairPath } from '../fixes/paths.js';
-import { readPathFault, type SeenPathFault, seenPathFaultSays } from '../logs/general/path-faults.js';
+import { readPathFault, type SeenPathFault, seenPathFaultSays } from '../logs/general/seen-path-faults.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueFor } from './clues.js';

@@ -1,5 +1,5 @@
 import type { ProposedFix } from '../diagnosis.js';
-import type { SeenPathFault } from '../logs/general/path-faults.js';
+import type { SeenPathFault } from '../logs/general/seen-path-faults.js';
 import type { TransferLibrary } from '../logs/general/transfer-libraries.js';
 import { environmentOf } from './lines.js';
 

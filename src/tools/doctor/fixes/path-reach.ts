@@ -1,4 +1,4 @@
-import type { SeenPathFault } from '../logs/general/path-faults.js';
+import type { SeenPathFault } from '../logs/general/seen-path-faults.js';
 import type { TransferLibrary } from '../logs/general/transfer-libraries.js';
 import { environmentOf } from './lines.js';
 import { cardsOf, isOfMooncake, isOfUcx, type PathCure } from './path-machine.js';

@@ -1,5 +1,6 @@
 import type { ProposedFix } from '../diagnosis.js';
-import type { PathFaultId, SeenPathFault } from '../logs/general/path-faults.js';
+import type { PathFaultId } from '../logs/general/path-faults.js';
+import type { SeenPathFault } from '../logs/general/seen-path-faults.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { repairMachine } from './path-machine.js';
 import { reachPeer } from './path-reach.js';

@@ -14,7 +14,7 @@ import type {
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
-import type { Origin, SettingSighting, SizeSighting } from '../evidence.js';
+import type { Origin } from '../evidence.js';
 import { BoundedCounts } from './bounded-counts.js';
 import { CrashTally } from './crashes.js';
 import { Decisions } from './decisions.js';
@@ -26,12 +26,12 @@ import { excerptOf } from './masking.js';
 import { PanicReader } from './panics.js';
 import { RateBuckets } from './rate-buckets.js';
 import { RoomTally } from './room-tally.js';
-import { Starts } from './starts.js';
+import { SightingTally } from './sighting-tally.js';
+
 import { UnreadErrorTally } from './unread-errors.js';
 
 const MAX_WORKERS = 64;
 const MAX_VALUES = 16;
-const MAX_SIGHTINGS = 256;
 const MAX_VALUE_CHARS = 200;
 
 class SignalCount {
@@ -48,12 +48,6 @@ class SignalCount {
   }
 }
 
-/** A sighting with its line: an excerpt is made of what is left at the end, as each start of an engine repeats them all. */
-type Seen<Sighting extends { readonly origin: Origin }> = Omit<Sighting, 'origin'> & {
-  readonly line: LogLine;
-  readonly about: string;
-};
-
 /** What rules found so far. All of it is bounded, whatever the log has. */
 export class LogTally implements LogFindings {
   /** The worker that a process says itself to be; empty before it does. */
@@ -67,14 +61,7 @@ export class LogTally implements LogFindings {
   readonly #who: string;
   readonly #signals = new Map<Signal, SignalCount>();
   readonly #decisions = new Decisions();
-  readonly #sizes = new Map<string, Seen<SizeSighting>>();
-  readonly #settings = new Map<string, Seen<SettingSighting>>();
-  /** The last setting of each worker: busy lines repeat it. */
-  readonly #latest = new Map<
-    string,
-    { readonly name: SettingName; readonly value: unknown; readonly side: string }
-  >();
-  readonly #starts = new Starts();
+  readonly #sightings = new SightingTally((line) => this.#whoOf(line));
   readonly #weights = new BoundedCounts(MAX_VALUES);
   /** Pods that run a standalone indexer; "" for a log without prefixes. */
   readonly #indexers = new Set<string>();
@@ -214,63 +201,28 @@ export class LogTally implements LogFindings {
     if (overlapWeight !== undefined) this.#weights.add(overlapWeight);
   }
 
-  addSize(line: LogLine, { side, who = this.#whoOf(line), tokensPerBlock, basis, about }: SizeDetails): void {
-    if (tokensPerBlock === undefined) return;
-    this.found += 1;
-    const key = `${side}\n${who}\n${tokensPerBlock}\n${basis}`;
-    if (this.#sizes.has(key) || this.#sizes.size >= MAX_SIGHTINGS) return;
-    this.#sizes.set(key, { side, who, tokensPerBlock, basis, line, about });
+  addSize(line: LogLine, details: SizeDetails): void {
+    if (this.#sightings.addSize(line, details)) this.found += 1;
   }
 
   addSetting(line: LogLine, name: SettingName, details: SettingDetails): void {
-    const { side, who = this.#whoOf(line), isDefault = false, keepsLargest = false, about } = details;
-    if (details.value === undefined || details.value === '') return;
-    this.found += 1;
-    const latest = this.#latest.get(who);
-    if (latest?.name === name && latest.value === details.value && latest.side === side) return;
-    if (latest !== undefined || this.#latest.size < MAX_WORKERS)
-      this.#latest.set(who, { name, value: details.value, side });
-    const value = String(details.value).slice(0, MAX_VALUE_CHARS);
-    const key = `${side}\n${who}\n${name}\n${value}`;
-    if (this.#settings.has(key)) return;
-    if (keepsLargest && !this.#isLargest(side, who, name, Number(value))) return;
-    if (this.#settings.size >= MAX_SIGHTINGS) return;
-    this.#settings.set(key, { side, who, name, value, isDefault, line, about });
-  }
-
-  /** Whether a number is larger than what is kept, which is then dropped. */
-  #isLargest(side: string, who: string, name: SettingName, value: number): boolean {
-    for (const [key, one] of this.#settings) {
-      if (one.side !== side || one.who !== who || one.name !== name) continue;
-      if (Number(one.value) >= value) return false;
-      this.#settings.delete(key);
-    }
-    return true;
+    if (this.#sightings.addSetting(line, name, details)) this.found += 1;
   }
 
   addStart(line: LogLine): void {
-    const who = this.#whoOf(line);
-    if (!this.#starts.isAnother(who)) return;
-    for (const [key, one] of this.#sizes)
-      if (one.side === 'worker' && one.who === who) this.#sizes.delete(key);
-    for (const [key, one] of this.#settings)
-      if (one.side === 'worker' && one.who === who) this.#settings.delete(key);
-    this.#latest.delete(who);
+    this.#sightings.addStart(line);
   }
 
   addWindowPools(line: LogLine): void {
-    this.#starts.addWindowPools(this.#whoOf(line));
+    this.#sightings.addWindowPools(line);
   }
 
-  addPool(line: LogLine, { tokens, bytes, about }: PoolDetails): void {
-    const all = this.#starts.bytesWith(this.#whoOf(line), tokens, bytes);
-    const details = { side: 'worker', about, keepsLargest: true } as const;
-    this.addSetting(line, 'kv_cache_bytes', { ...details, value: all });
-    this.addSetting(line, 'kv_cache_tokens', { ...details, value: tokens });
+  addPool(line: LogLine, details: PoolDetails): void {
+    if (this.#sightings.addPool(line, details)) this.found += 1;
   }
 
   addEngineReading(line: LogLine, reading: EngineReading): void {
-    this.#starts.addServed(this.#whoOf(line));
+    this.#sightings.addServed(line);
     this.#engine ??= new EngineCount(line);
     this.#engine.add(reading, line);
   }
@@ -315,14 +267,7 @@ export class LogTally implements LogFindings {
       decisions: this.#decisions.finish(originOf),
       costs: this.#costs === undefined ? undefined : costTally(this.#costs, this.#weights),
       engine: this.#engine?.finish(originOf),
-      sizes: [...this.#sizes.values()].map(({ line, about, ...one }) => ({
-        ...one,
-        origin: originOf(line, about),
-      })),
-      settings: [...this.#settings.values()].map(({ line, about, ...one }) => ({
-        ...one,
-        origin: originOf(line, about),
-      })),
+      ...this.#sightings.finish(originOf),
     };
   }
 

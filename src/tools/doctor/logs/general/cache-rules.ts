@@ -1,7 +1,7 @@
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { isErrorOfGlog, isWarningOfGlog } from './glog.js';
 import { unresolvedStoreOf } from './name-rules.js';
-import { pathFaultValue } from './path-faults.js';
+import { pathFaultValue } from './seen-path-faults.js';
 import { STORE_FILES } from './source-files.js';
 import { isUnregistered, storeFaultOf, storeWarningOf } from './store-faults.js';
 

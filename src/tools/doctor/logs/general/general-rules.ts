@@ -4,9 +4,9 @@ import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { crashText } from '../crash-text.js';
 import { connectionFaultOf } from './connection-faults.js';
 import { type Fault, faultOf } from './fault-classes.js';
-import { pathFaultValue, readPathFault } from './path-faults.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
 import { roomTakenIn } from './room-rules.js';
+import { pathFaultValue, readPathFault } from './seen-path-faults.js';
 import { CONNECTOR_FILES } from './source-files.js';
 import { assertedSetting } from './tensorrt-assertions.js';
 

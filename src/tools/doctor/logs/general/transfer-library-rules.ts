@@ -4,7 +4,8 @@ import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { missingLibraryOf } from './fault-classes.js';
 import { isBareLineOfGlog, isErrorOfGlog, isWarningOfGlog } from './glog.js';
 import { PATH_EVENT_RULES } from './path-event-rules.js';
-import { namedPathFault, type PathFaultId, pathFaultValue } from './path-faults.js';
+import { namedPathFault, type PathFaultId } from './path-faults.js';
+import { pathFaultValue } from './seen-path-faults.js';
 import { TRANSFER_FILES, TRANSFER_SENTENCES } from './source-files.js';
 
 /** Texts of particular faults, which are no errors by their level everywhere. */

@@ -3,9 +3,11 @@ import {
   namedPathFault,
   pathFaultIn,
   pathFaultSays,
+} from '../../../../../src/tools/doctor/logs/general/path-faults.js';
+import {
   pathFaultValue,
   readPathFault,
-} from '../../../../../src/tools/doctor/logs/general/path-faults.js';
+} from '../../../../../src/tools/doctor/logs/general/seen-path-faults.js';
 import { libraryOf } from '../../../../../src/tools/doctor/logs/general/transfer-libraries.js';
 
 describe('what fails below a transfer', () => {

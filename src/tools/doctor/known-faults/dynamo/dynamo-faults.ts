@@ -5,6 +5,7 @@ import { DYNAMO_RUNTIME } from './dynamo-runtime.js';
 import { DYNAMO_SETTINGS } from './dynamo-settings.js';
 import { DYNAMO_WORKERS } from './dynamo-workers.js';
 import { KVBM_PYTHON } from './kvbm-python.js';
+import { TRTLLM_EXECUTOR } from './trtllm-executor.js';
 import { TRTLLM_SERVE } from './trtllm-serve.js';
 import { TRTLLM_TRANSFER } from './trtllm-transfer.js';
 
@@ -18,4 +19,5 @@ export const DYNAMO_FAULTS: readonly KnownFault[] = [
   ...DYNAMO_SETTINGS,
   ...TRTLLM_TRANSFER,
   ...TRTLLM_SERVE,
+  ...TRTLLM_EXECUTOR,
 ];

@@ -249,13 +249,13 @@ describe("the workers in Dynamo's file discovery", () => {
     expect(gone.errors[0]).toBe(
       `gone: the folder ${made.path}/no does not exist; it must be the one that DYN_FILE_KV names for the workers`,
     );
+    // A look may find the folder that the worker makes before the card is in it.
     await made.register(ONE);
-    await here.until(() => here.lists.length === 1);
-    expect(here.lists).toEqual([[discovered(ONE)]]);
+    await here.until(() => here.lists.at(-1)?.length === 1);
+    expect(here.lists.at(-1)).toEqual([discovered(ONE)]);
     await made.age(ONE, 60_000);
     await made.leave(ONE);
-    await here.until(() => here.lists.length === 2);
-    expect(here.lists[1]).toEqual([]);
+    await here.until(() => here.lists.at(-1)?.length === 0);
   });
 
   it('are left out with a word where the card is too large or no file', async () => {

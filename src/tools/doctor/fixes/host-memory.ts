@@ -5,7 +5,7 @@ export function hostMemoryForCache(fault: string): ProposedFix {
   const isHiCache = fault.includes('hierarchical cache');
   const smaller = isHiCache
     ? 'a smaller --hicache-size (GB for each rank: 8 with 40 need 320) or --hicache-ratio'
-    : fault.startsWith('LMCache')
+    : fault.includes('LMCache')
       ? 'a smaller LMCACHE_MAX_LOCAL_CPU_SIZE (GB for each rank)'
       : 'a smaller size of the host cache; it is that of each rank in most programs';
   return {

@@ -122,6 +122,19 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
     ],
   },
   {
+    id: 'vllm_worker_killed',
+    cause: 'program_ended',
+    needles: [' died, exit code: -9'],
+    pattern: /Worker (\w{1,60}) pid \d{1,9} died, exit code: -9/,
+    says: 'an engine ends: its worker process $1 was killed (signal 9), as a rule because its host or pod had no memory left',
+    why: 'Weights that are loaded, pinned host caches (LMCache takes LMCACHE_MAX_LOCAL_CPU_SIZE for each rank) and --swap-space (4 GiB a GPU by default) add up, for all ranks.',
+    cure: 'Raise the memory limit of the pod (kubectl describe pod POD: OOMKilled) above the weights plus all ranks times host cache and swap space, or lower LMCACHE_MAX_LOCAL_CPU_SIZE and --swap-space',
+    commands: [
+      'kubectl describe pod POD | grep -A5 -E "Last State|Limits"',
+      'dmesg -T | grep -i "killed process"    # on the node',
+    ],
+  },
+  {
     id: 'glibc_too_old',
     cause: 'program_ended',
     needles: ["' not found (required by "],

@@ -13,6 +13,27 @@ export const LMCACHE_ASCEND: readonly KnownFault[] = [
     commands: ['kubectl set env deploy/ENGINE LMCACHE_MAX_LOCAL_CPU_SIZE=16'],
   },
   {
+    id: 'lmcache_ascend_not_pinned',
+    cause: 'cache_memory_missing',
+    needles: ['RuntimeError: register ptr failed'],
+    says: 'LMCache-Ascend cannot register its host memory with the NPU: the driver does not take a piece of this size',
+    why: 'The whole of LMCACHE_MAX_LOCAL_CPU_SIZE is one piece, and aclrtHostRegister refuses pieces from about 200 GB on (code 207001), however much memory is free and may be locked.',
+    cure: 'Set LMCACHE_MAX_LOCAL_CPU_SIZE (GB for each rank) below 200, and times all ranks below the free memory of the host, and restart the engine',
+    commands: [
+      'kubectl set env deploy/ENGINE LMCACHE_MAX_LOCAL_CPU_SIZE=150',
+      'kubectl exec ENGINE -- sh -c "free -g; ulimit -l"    # enough for all ranks, unlimited',
+    ],
+  },
+  {
+    id: 'lmcache_ascend_other_layout',
+    cause: 'connector_crashed',
+    needles: ["AttributeError: 'tuple' object has no attribute 'data_ptr'"],
+    says: 'This LMCache-Ascend does not know the form of KV cache that vllm-ascend has for this model: a tuple for each layer',
+    why: 'K and V are tensors of their own there, and with MLA of other widths. Releases of LMCache-Ascend that have kv_format.py tell these forms apart; older ones take a layer for one tensor.',
+    cure: 'Install the latest LMCache-Ascend that belongs to this vllm-ascend (its README lists pairs of versions), and until then start the engine without --kv-transfer-config',
+    commands: ['kubectl exec ENGINE -- pip list | grep -iE "lmcache|vllm"'],
+  },
+  {
     id: 'lmcache_ascend_handshake_race',
     cause: 'connector_crashed',
     needles: ["'HcclErrorResponse' object has no attribute"],

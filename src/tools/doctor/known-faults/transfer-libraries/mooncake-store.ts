@@ -12,6 +12,27 @@ export const MOONCAKE_STORE: readonly KnownFault[] = [
     commands: ['kubectl exec POD -- sh -c "env | grep MOONCAKE"'],
   },
   {
+    id: 'mooncake_setup_without_value',
+    cause: 'settings_refused',
+    needles: ['Invoked with: <mooncake.store.MooncakeDistributedStore object'],
+    pattern: /MooncakeDistributedStore object at 0x[0-9a-f]{1,16}>(?:, [^,]{1,120}){0,6}, None\b/,
+    says: "Mooncake's store is started with a setting that is missing (None among the arguments of setup)",
+    why: 'The arguments are local_hostname, metadata_server, global_segment_size, local_buffer_size, protocol, device_name and master_server_address, in this order. Those that are None stand in no file and no variable.',
+    cure: 'Write what is None by its place (local_hostname first, master_server_address: HOST:50051 last) into the file of MOONCAKE_CONFIG_PATH, and restart the engine',
+    commands: ['kubectl exec ENGINE -- sh -c "cat $MOONCAKE_CONFIG_PATH"    # has all of them'],
+  },
+  {
+    id: 'mooncake_setup_of_other_version',
+    cause: 'library_missing',
+    needles: ['Invoked with: <mooncake.store.MooncakeDistributedStore object'],
+    pattern: /MooncakeDistributedStore object at 0x[0-9a-f]{1,16}>(?:, (?!None\b)[^,]{1,120}){0,12}$/,
+    says: 'The installed Mooncake takes other arguments than this engine gives it: their versions do not belong together',
+    why: 'Arguments of the store were added and changed their order between releases of mooncake-transfer-engine.',
+    cure: 'Install the mooncake-transfer-engine that the release of the engine names, as a rule the latest (pip install -U mooncake-transfer-engine), on all engines and the master',
+    commands: ['kubectl exec ENGINE -- pip list | grep -iE "mooncake|vllm|sglang|lmcache"'],
+    disturbs: 'all_workers',
+  },
+  {
     id: 'mooncake_config_field',
     cause: 'settings_refused',
     needles: [

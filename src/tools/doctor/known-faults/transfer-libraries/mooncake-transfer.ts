@@ -83,9 +83,14 @@ export const MOONCAKE_TRANSFER: readonly KnownFault[] = [
     cause: 'transfer_path_broken',
     needles: ['Worker: Process failed for slice'],
     pattern: /local_nic: ([\w.:-]{1,40}),.{0,300}local protection error/,
-    says: 'Mooncake may not read the memory of its own engine over $1: the memory was unmapped or moved after it was registered',
-    why: 'Registered memory has to stay where it is. Sleep mode, a memory saver and expandable_segments unmap pages of it, and the card then refuses the whole transfer.',
-    cure: 'Run this engine without sleep mode or memory saver and with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False, and restart it',
+    says: 'Mooncake may not read the memory of its own engine over $1: its registration with the card does not hold',
+    why: 'Registered memory has to stay where it is: sleep mode, a memory saver and expandable_segments unmap pages of it. Where none of them is set, registration of the GPU memory failed as the engine started (SGLang goes on after that), for the card does not reach it.',
+    cure: 'Run this engine without sleep mode or memory saver and with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False; where it is so already, load nvidia_peermem on the node and give the pod IPC_LOCK (ulimit -l unlimited), and restart the engine',
+    commands: [
+      'kubectl exec ENGINE -- sh -c "env | grep ALLOC_CONF; ulimit -l"    # no expandable_segments:True; unlimited',
+      'lsmod | grep nvidia_peermem    # on the node',
+      'kubectl logs ENGINE | grep -m3 "egister memory"    # "Failed to register memory": the reason',
+    ],
   },
   {
     id: 'mooncake_queue_pairs_used_up',

@@ -1,10 +1,13 @@
 import type { KnownFault } from '../known-fault.js';
+import { ASCEND_HCCL } from './ascend-hccl.js';
 import { ASCEND_TRANSPORT } from './ascend-transport.js';
 import { FABRICS } from './fabrics.js';
+import { GPUDIRECT_STORAGE } from './gpudirect-storage.js';
 import { MOONCAKE_MASTER } from './mooncake-master.js';
 import { MOONCAKE_METADATA } from './mooncake-metadata.js';
 import { MOONCAKE_STORE } from './mooncake-store.js';
 import { MOONCAKE_TRANSFER } from './mooncake-transfer.js';
+import { NCCL_VERBS } from './nccl-verbs.js';
 import { NIXL_FAULTS } from './nixl.js';
 import { UCX_FAULTS } from './ucx.js';
 
@@ -17,5 +20,8 @@ export const TRANSFER_LIBRARIES_FAULTS: readonly KnownFault[] = [
   ...UCX_FAULTS,
   ...NIXL_FAULTS,
   ...FABRICS,
+  ...NCCL_VERBS,
+  ...GPUDIRECT_STORAGE,
   ...ASCEND_TRANSPORT,
+  ...ASCEND_HCCL,
 ];

@@ -199,10 +199,36 @@ export const VLLM_ASCEND_TRANSFERS: readonly KnownFault[] = [
     needles: [
       'LLMDataDistCMgrConnectorWorker: Linking failed',
       'LLMDataDistCMgrConnectorWorker: Timeout during pull_blocks',
+      'LLMStatusCode.LLM_LINK_FAILED',
+      'LLMStatusCode.LLM_NOT_YET_LINK',
     ],
     says: 'NPUs of a prefill and a decode engine get no link to each other (LLMDataDist)',
     why: 'Devices and addresses come from the rank table. They are not those of now, or the network between the NPUs does not carry them.',
-    cure: 'Make the rank table again for the NPUs that the engines have now, and check each with hccn_tool -i 0 -ping -g address OTHER_NPU_IP; sync_kv_timeout in kv_connector_extra_config only where links are slow',
+    cure: 'Make the rank table again for the NPUs that the engines have now (gen_ranktable.sh), and have each reach the other: hccn_tool -i 0 -ping -g address OTHER_NPU_IP, with the same TLS switch on all (hccn_tool -i 0 -tls -g); from vllm-ascend 0.12 on use MooncakeConnector, which needs no rank table',
+    commands: [
+      'for i in 0 1 2 3 4 5 6 7; do hccn_tool -i $i -ip -g; hccn_tool -i $i -tls -g; hccn_tool -i $i -link -g; done    # on both hosts: addresses of the rank table, one TLS switch, links up',
+    ],
+  },
+  {
+    id: 'ascend_llmdatadist_start',
+    cause: 'connector_crashed',
+    needles: ['[LLMDataDist.init] failed, error code is '],
+    pattern: /error code is (?:LLMStatusCode\.)?(\w{4,40}).{0,400}?'llm\.listenIpInfo': '([\d.:]{7,30})'/,
+    says: 'LLMDataDist does not start on an NPU ($1), where it is to listen at $2',
+    why: 'It listens at an address of the host that comes from the rank table or the configuration. The address is of another host, the port is taken, or the NPU of the entry is not the one of this process.',
+    cure: 'Write the address of this host and a free port for each rank ($2 is the one that was tried) and the NPUs that this container has into the rank table (gen_ranktable.sh), and restart the engine; vllm-ascend 0.12 and later have MooncakeConnector in its place',
+    commands: [
+      'ip -br addr; ss -ltn    # on the host: has the address, and the port is free',
+      'grep -rhm3 ERROR ~/ascend/log/debug/plog | head    # the reason',
+    ],
+  },
+  {
+    id: 'ascend_llmdatadist_memory',
+    cause: 'transfers_fail',
+    needles: ['LLMStatusCode.LLM_DEVICE_OUT_OF_MEMORY', 'LLMStatusCode.LLM_OUT_OF_MEMORY'],
+    says: 'LLMDataDist has no memory on the NPU for the cache that it is to move',
+    why: 'What the engine leaves free of the NPU is too small for the links and their buffers.',
+    cure: 'Lower --gpu-memory-utilization by 0.05 on that engine, and restart it',
   },
   {
     id: 'ascend_ranks_not_multiple',

@@ -2,6 +2,8 @@ import type { RoomFacts } from '../../../../engines/diagnosis/log-findings.js';
 
 /** What is missing where a hierarchical cache does not get its host memory. */
 export const NO_HOST_MEMORY = 'its host gives no memory for the hierarchical cache';
+/** The same of LMCache. */
+export const NO_LMCACHE_MEMORY = 'its host gives no pinned memory for LMCache';
 const NO_PINNED_MEMORY = 'its host gives no pinned memory for a cache';
 
 /** What an engine lacks, as the beginning of a value of the sign `cache_memory_missing`. */

@@ -1,7 +1,7 @@
 import { placeOf, type Traceback } from '../traceback-reader.js';
 import { type Fault, faultOf, plain } from './fault-classes.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
-import { askedAndFree, NO_HOST_MEMORY, ROOM } from './room-faults.js';
+import { askedAndFree, NO_HOST_MEMORY, NO_LMCACHE_MEMORY, ROOM } from './room-faults.js';
 
 /** Where the KV caches of a model's layers are brought to one size of pages, in all versions of vLLM that do so. */
 const UNIFIES = /^(?:_?unify_\w*kv_cache_spec\w*|unify_hybrid_kv_cache_specs)$/;
@@ -74,16 +74,24 @@ function pagesOf(frames: Traceback['frames']): Fault | undefined {
   };
 }
 
-/** SGLang, 0.4.7 to 0.5.23: an error of the GPU's runtime as the host memory of the hierarchical cache is taken and pinned. No kernel failed, and no GPU is full. */
+const TAKES_MEMORY = /^(?:__init__|_?init_\w+|_?alloc\w*|\w*pin\w*|\w*register\w*)$/;
+/** Where caches take their host memory: of SGLang 0.4.7 to 0.5.23, and of LMCache 0.2 to 0.5. */
+const HOST_CACHES: readonly (readonly [path: RegExp, value: string])[] = [
+  [/srt\/mem_cache\/(?:memory_pool_host\.py$|pool_host\/)/, NO_HOST_MEMORY],
+  [
+    /lmcache\/v1\/(?:memory_management|lazy_memory_allocator)\.py$|lmcache\/v1\/memory_allocators\//,
+    NO_LMCACHE_MEMORY,
+  ],
+];
+
+/** An error of the GPU's runtime as the host memory of a cache is taken and pinned. No kernel failed, and no GPU is full. */
 function hostMemoryOf({ frames, sentence = '' }: Traceback): Fault | undefined {
-  const isTaken = frames.some(
-    ({ path, place }) =>
-      /srt\/mem_cache\/(?:memory_pool_host\.py$|pool_host\/)/.test(path) &&
-      /^(?:__init__|_?init_\w+|_?alloc\w*|\w*pin\w*|\w*register\w*)$/.test(place),
+  if (!/(?:CUDA|HIP) error|out of memory|(?:cuda|hip)Host|MemoryError|cudaError/.test(sentence))
+    return undefined;
+  const taken = HOST_CACHES.find(([path]) =>
+    frames.some((frame) => path.test(frame.path) && TAKES_MEMORY.test(frame.place)),
   );
-  return isTaken && /(?:CUDA|HIP) error|out of memory|(?:cuda|hip)Host|MemoryError|cudaError/.test(sentence)
-    ? { signal: 'cache_memory_missing', value: NO_HOST_MEMORY }
-    : undefined;
+  return taken === undefined ? undefined : { signal: 'cache_memory_missing', value: taken[1] };
 }
 
 /** An engine that takes the memory of its cache, and gets less. */

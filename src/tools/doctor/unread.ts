@@ -3,9 +3,7 @@ import type { Origin } from './evidence.js';
 import type { UnreadErrors } from './logs/log-summary.js';
 import type { Measurements } from './measurements/measurements.js';
 import { ownAdviceIn } from './own-advice.js';
-
-/** Characters of a line that a sentence quotes. */
-const MAX_QUOTE_CHARS = 180;
+import { quotedLine } from './quoted-line.js';
 
 /** Lines at error level that no rule knows, of all logs. */
 export interface Unread {
@@ -35,7 +33,7 @@ export function unreadIn({ evidence, seen }: Measurements): Unread | undefined {
   const whose = names.length === 1 ? names[0] : 'the program';
   const advice = ownAdviceIn(first.first.text);
   return {
-    headline: `No cause is known: no rule knows ${count} at error level; the first is "${shortened(first.first.text)}"`,
+    headline: `No cause is known: no rule knows ${count} at error level; the first is "${quotedLine(first.first.text)}"`,
     says: `What ${count} at error level ${isOne ? 'means' : 'mean'}: no rule knows ${isOne ? 'it' : 'them'}. The first is at ${first.first.place}.${most.count > 1 ? frequent : ''}`,
     ask: `${advice === undefined ? 'Look at' : `Do what the program asks for ("${advice}"): see`} ${first.first.place} and the lines before it: the first error is the reason as a rule; search the issues of ${whose} for its sentence`,
   };
@@ -47,11 +45,5 @@ function countText(found: readonly UnreadErrors[]): string {
 }
 
 function quoted({ place, text }: Origin): string {
-  return `"${shortened(text)}" (${place})`;
-}
-
-/** The beginning of a line, without quotation marks that would end the quote. */
-function shortened(text: string): string {
-  const plain = text.replaceAll('"', "'");
-  return plain.length <= MAX_QUOTE_CHARS ? plain : `${plain.slice(0, MAX_QUOTE_CHARS - 1)}…`;
+  return `"${quotedLine(text)}" (${place})`;
 }

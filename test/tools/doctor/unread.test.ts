@@ -48,6 +48,18 @@ describe('errors that no rule knows', () => {
     expect(advice).toContain('("Please set FROBNICATOR_OIL=1 and restart"): see some.log:2');
   });
 
+  it('are counted where their message stands in the next line, unless a rule reads it', async () => {
+    const header = 'ERROR 07-08 11:49:04 [engine.py:459]';
+    const { headline } = await diagnosisOf(INFO, header, 'the frobnicator is out of tune', INFO);
+    expect(headline).toContain(`the first is "${header} the frobnicator is out of tune"`);
+    const known = await diagnosisOf(INFO, header, "ModuleNotFoundError: No module named 'nixl'", INFO);
+    expect(known.assessments[0]?.cause).toBe('library_missing');
+    expect(known.unknowns.join()).not.toContain('at error level');
+    expect((await diagnosisOf(INFO, header, INFO)).headline).toMatch(/^Nothing wrong was seen/);
+    const record = { level: 'error', time: '2026-07-08T11:49:04Z', message: '\nout of tune' };
+    expect((await diagnosisOf(JSON.stringify(record))).headline).toContain('the first is "out of tune');
+  });
+
   it('are no reason to doubt a log without any', async () => {
     const { headline } = await diagnosisOf(INFO, INFO);
     expect(headline).toMatch(/^Nothing wrong was seen/);

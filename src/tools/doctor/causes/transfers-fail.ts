@@ -1,9 +1,10 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
-import { repairTransfers, setAdvised } from '../fixes/failed-transfers.js';
+import { repairBefore, repairTransfers, setAdvised } from '../fixes/failed-transfers.js';
 import { advisedVariable } from '../logs/general/refusals.js';
 import { type TransferStep, transferStepOf } from '../logs/transfer-steps.js';
 import type { Measurements } from '../measurements/measurements.js';
+import { quotedLine } from '../quoted-line.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueFor, when } from './clues.js';
 import { transfersArrive } from './transfer-clues.js';
@@ -30,6 +31,9 @@ const WORDS: Readonly<Record<TransferStep, string>> = {
   unknown: 'what failed is not in what was given',
 };
 
+/** Steps of which the lines do not have the reason. */
+const UNSAID: readonly TransferStep[] = ['handshake', 'unknown'];
+
 /** Transfers fail, and no line says why: what is known is the step at which they ended. */
 export const transfersFail: Cause = {
   id: 'transfers_fail',
@@ -44,12 +48,14 @@ export const transfersFail: Cause = {
     const advised = [...(failed?.values.keys() ?? [])].find(
       (reason) => advisedVariable(reason) !== undefined,
     );
+    const before = failed?.logs.flatMap(({ tally }) => tally.before ?? [])[0];
+    const isOfBefore = before !== undefined && advised === undefined && UNSAID.includes(step);
     const done = measurements.signal('transfer_done');
     const isRare = (done?.count ?? 0) > (failed?.count ?? 0) * MANY_SUCCESSES;
     return {
       headline:
         small === undefined
-          ? `Transfers of KV blocks between prefill and decode engines fail: ${advised ?? WORDS[step]}`
+          ? `Transfers of KV blocks between prefill and decode engines fail: ${isOfBefore ? `the error right before says "${quotedLine(before.text)}"` : (advised ?? WORDS[step])}`
           : 'Prompts are longer than the buffer by which KV blocks are sent: their transfers may fail',
       explanation:
         'A request that is divided needs both engines: the decode engine says where the blocks go, the prefill engine computes and sends them. Where one of them is full, hangs or is gone, the other waits and gives the request up. Its line names the step, and the reason is in the log of the other engine.',
@@ -63,6 +69,14 @@ export const transfersFail: Cause = {
             'transfers_fail',
           );
         }),
+        ...when(before, (origin) =>
+          clueFor(
+            'sign',
+            `The error right before one of them, which no rule knows: "${quotedLine(origin.text)}".`,
+            origin,
+            'transfers_fail',
+          ),
+        ),
         ...when(small, ({ count, first }) =>
           clueFor('sign', `${countOf(count, 'line')} of prompts that do not fit the buffer.`, first),
         ),
@@ -75,6 +89,7 @@ export const transfersFail: Cause = {
       explains: [],
       fixes: [
         ...when(advised !== undefined && advisedVariable(advised), setAdvised),
+        ...when(isOfBefore && before, repairBefore),
         ...repairTransfers(measurements, step, small !== undefined),
       ],
     };

@@ -1,6 +1,9 @@
 import type { ProposedFix } from '../diagnosis.js';
+import type { Origin } from '../evidence.js';
 import type { TransferStep } from '../logs/transfer-steps.js';
 import type { Measurements } from '../measurements/measurements.js';
+import { ownAdviceIn } from '../own-advice.js';
+import { quotedLine } from '../quoted-line.js';
 import { environmentOf } from './lines.js';
 
 type Repair = Pick<ProposedFix, 'says' | 'why' | 'disturbs' | 'commands'>;
@@ -105,6 +108,27 @@ export function setAdvised(variable: string): ProposedFix {
     commands: [environmentOf('each engine', variable)],
     verify: [
       'kubectl logs PREFILL --since=5m | grep -ciE "bootstrap failed|transfer failed"    # should be 0',
+    ],
+  };
+}
+
+/** What the error asks for that stands right before a transfer that failed. */
+export function repairBefore({ text, place }: Origin): ProposedFix {
+  const advice = ownAdviceIn(text);
+  const quote = `"${quotedLine(advice ?? text)}"`;
+  return {
+    says:
+      advice === undefined
+        ? `Repair what the error right before the failed transfer says: ${quote} (${place})`
+        : `Do what the error right before the failed transfer asks for: ${quote} (${place})`,
+    why: 'An engine gives the request up a few lines after the error that made its transfer impossible. The error is of no kind that is known here.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      'kubectl logs POD --since=15m | grep -iE -B8 "transfer|handshake|load failure" | grep -iE "error|failed"',
+    ],
+    verify: [
+      'kubectl logs DECODE --since=5m | grep -ciE "transfer failed|transfer failure|transfer timeout|failed to transfer|handshake failed|KV load failure"    # should be 0',
     ],
   };
 }

@@ -14,8 +14,6 @@ const IS_WORD =
 const ERROR_WORD = /^(?:d?panic|error|err|fatal|critical|severe|emerg|alert)$/i;
 /** Frames of a traceback, each with the level in front, and what underlines their code. */
 const FRAME = /\]\s{2,}\S|Traceback \(most recent call last\)|[\^~]{3,}/;
-/** An error without a message: the cut end of a traceback, or what only says that one follows. */
-const NO_MESSAGE = /\.\w{1,4}:\d{1,6}\]\s*$|\bStack ?trace:\s*$/i;
 
 /** Parts of words by which lines at error level are found. */
 const LEVELS = ['ERROR', 'rror', '[E]', 'FATAL', 'CRITICAL', 'xception: ', 'panic'].map((word) =>
@@ -80,12 +78,7 @@ export function isError(line: CleanLine): boolean {
   if (level !== undefined) return ERROR_WORD.test(level);
   const head = line.text.slice(0, HEAD_CHARS);
   const found = ERROR_LEVEL.exec(head);
-  return (
-    found !== null &&
-    !IS_WORD.test(head.slice(0, found.index + 1)) &&
-    !FRAME.test(head) &&
-    !NO_MESSAGE.test(head)
-  );
+  return found !== null && !IS_WORD.test(head.slice(0, found.index + 1)) && !FRAME.test(head);
 }
 
 /** The level of a line of JSON; undefined for text, and for JSON without one. */

@@ -24,6 +24,8 @@ export interface SignalTally {
   readonly byWorker: ReadonlyMap<string, number>;
   /** The first of them. */
   readonly first: Origin;
+  /** The error that stood right before one of them and that no rule knows, of the same process: often the reason. */
+  readonly before?: Origin;
   /** The numbers that it had, each with how often: `16 -> 32` of a block that was not published. At most 16. */
   readonly values: ReadonlyMap<string, number>;
 }

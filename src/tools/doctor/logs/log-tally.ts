@@ -27,6 +27,7 @@ import { PanicReader } from './panics.js';
 import { RateBuckets } from './rate-buckets.js';
 import { RoomTally } from './room-tally.js';
 import { SightingTally } from './sighting-tally.js';
+import { SpreadErrors } from './spread-errors.js';
 
 import { UnreadErrorTally } from './unread-errors.js';
 
@@ -39,6 +40,8 @@ class SignalCount {
   readonly byWorker = new BoundedCounts(MAX_WORKERS);
   readonly values = new BoundedCounts(MAX_VALUES);
   readonly first: Origin;
+  /** The error right before one of them that no rule knows. */
+  before: Origin | undefined;
   count = 0;
   /** The last line that was counted: a second sign of the same kind in it is the same one. */
   lastLine = 0;
@@ -57,6 +60,11 @@ export class LogTally implements LogFindings {
   /** Signs, settings, sizes and decisions that rules found so far: a line that adds none was not understood. */
   found = 0;
   readonly #unread = new UnreadErrorTally();
+  readonly #spread = new SpreadErrors((line, text) =>
+    this.#unread.add(line, text, () => this.#originOf({ lineNumber: line.lineNumber, text }, '')),
+  );
+  /** What was found until a part of such an error was read; -1 for none. */
+  #foundWithPart = -1;
   readonly #name: string;
   readonly #who: string;
   readonly #signals = new Map<Signal, SignalCount>();
@@ -86,7 +94,14 @@ export class LogTally implements LogFindings {
 
   /** A line at error level of which no rule made anything. */
   addUnread(line: LogLine): void {
-    this.#unread.add(line.text, () => this.#originOf(line, ''));
+    this.#leaveToRules();
+    this.#spread.add(line);
+  }
+
+  /** An error of whose message rules made something is theirs. */
+  #leaveToRules(): void {
+    if (this.#foundWithPart !== -1 && this.found > this.#foundWithPart) this.#spread.drop();
+    this.#foundWithPart = -1;
   }
 
   addKnownFault(id: string, line: LogLine, details: KnownFaultDetails): void {
@@ -120,6 +135,7 @@ export class LogTally implements LogFindings {
       tally = new SignalCount(this.#originOf(line, about));
       this.#signals.set(signal, tally);
     }
+    tally.before ??= this.#unread.before(line);
     if (tally.lastLine === line.lineNumber) return;
     tally.lastLine = line.lineNumber;
     tally.count += count;
@@ -139,7 +155,7 @@ export class LogTally implements LogFindings {
 
   /** Whether the next line belongs to a traceback, whatever it is. */
   get isWithinTraceback(): boolean {
-    return this.#crashes.isOpen || this.#panics.isOpen;
+    return this.#crashes.isOpen || this.#panics.isOpen || this.#spread.isOpen;
   }
 
   addPanic(line: LogLine): void {
@@ -147,9 +163,14 @@ export class LogTally implements LogFindings {
   }
 
   follow(line: LogLine): void {
-    this.found += 1;
+    if (this.#crashes.isOpen || this.#panics.isOpen) this.found += 1;
     this.#crashes.follow(line);
     this.#panics.follow(line);
+    this.#leaveToRules();
+    if (!this.#spread.follow(line)) return;
+    this.found += 1;
+    if (this.isKnown(line)) this.#spread.drop();
+    else this.#foundWithPart = this.found;
   }
 
   takeBack(signal: Signal, line: LogLine, worker: string = this.#whoOf(line)): void {
@@ -252,6 +273,8 @@ export class LogTally implements LogFindings {
     const originOf = (line: LogLine, about = ''): Origin => this.#originOf(line, about);
     this.#crashes.finish();
     this.#panics.finish();
+    this.#leaveToRules();
+    this.#spread.finish();
     this.#room.finish();
     const unreadErrors = this.#unread.finish();
     const knownFaults = this.#knownFaults.finish();
@@ -275,13 +298,24 @@ export class LogTally implements LogFindings {
     return who || this.#who || this.ownWorker;
   }
 
-  #originOf({ lineNumber, text }: LogLine, about: string): Origin {
+  #originOf({ lineNumber, text }: Pick<LogLine, 'lineNumber' | 'text'>, about: string): Origin {
     return { place: `${this.#name}:${lineNumber}`, text: excerptOf(text, about) };
   }
 }
 
-function signalTally(signal: Signal, { count, rate, byWorker, values, first }: SignalCount): SignalTally {
-  return { signal, count, rate: rate.counts, byWorker: byWorker.counts, first, values: values.counts };
+function signalTally(
+  signal: Signal,
+  { count, rate, byWorker, values, first, before }: SignalCount,
+): SignalTally {
+  return {
+    signal,
+    count,
+    rate: rate.counts,
+    byWorker: byWorker.counts,
+    first,
+    values: values.counts,
+    ...(before === undefined ? {} : { before }),
+  };
 }
 
 function failureTallies(failure: Failure | undefined): readonly SignalTally[] {

@@ -1,0 +1,116 @@
+import type { LogLine } from '../../../engines/diagnosis/log-line.js';
+
+/** Lines between two parts of one message: empty ones, and those of other processes. */
+const MAX_GAP_LINES = 3;
+/** The longest line that is looked at as one without a message. */
+const MAX_HEADER_CHARS = 200;
+/** Lines of a message that are kept behind the first. */
+const MAX_PARTS = 8;
+
+/** Where the level stands that a line begins with, behind times and names: `ERROR`, `[E]`, `E0613`, `Error:`. */
+const LEVEL =
+  /(?:^|[\s[(|:])(?:ERROR|FATAL|CRITICAL|SEVERE)(?=[\s\]):|]|$)|\[(?:E|err|error|critical|fatal)\]|(?:^|[\s\])|])[EF]\d{4}(?:\d{4})? (?=[\d:.\s]{0,40}[\w-]{1,60}\.\w{1,4}:\d)|^\s{0,8}Error(?=:\s{0,8}$)/;
+/** What programs put between a level and the message: times, ids of threads, places in their source, names of modules, and signs between them. */
+const NO_WORDS =
+  /^(?:[\s\])|:>-]{1,200}|\[[\w.:/-]{1,80}\]|[\w./-]{1,120}\.\w{1,4}:\d{1,7}|\w{1,60}(?:(?:\.|::)\w{1,60}){1,8}(?::[\w<>.]{1,60}){0,2}(?=[\s:|\]-]|$)|\d[\d:.,/TZ+-]{0,60}|root\b|Stack ?trace(?=:\s{0,8}$))/i;
+const MAX_NO_WORDS = 24;
+/** The beginning of another message. */
+const RECORD =
+  /^(?:\([^()]{1,80}\) ?){0,4}\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d\/\d\d\/\d{4}|(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|[IWEFD]\d{4}[ \d]|[IWED]\]|level=|time=|TensorRT-LLM\])|Traceback \(most recent call last\)|^\s{1,8}File "/;
+/** Whose line it is, which the first has too: `(EngineCore_0 pid=7) `. */
+const WRITERS = /^(?:\([^()]{1,80}\) ?){1,4}/;
+/** A value of Rust that is written over several lines: `Error: Disconnected {`. */
+const OPENING = /[\w:"')] ?[{([]\s*$/;
+const CLOSING = /^[})\]]/;
+/** Reasons that Rust writes below an error, the last of which is the first that happened. */
+const REASONS = /^\s{0,8}Caused by:?\s*$/;
+
+interface Open {
+  readonly line: LogLine;
+  readonly parts: string[];
+  /** What the next line may be: the message itself, more of a value, reasons below it; `rest` where it may only go on with reasons. */
+  awaits: 'message' | 'value' | 'reasons' | 'rest';
+  lastLine: number;
+}
+
+/**
+ * Joins an error with the lines below it in which its message stands or goes on:
+ * a message that begins with a line feed, a value over several lines, reasons.
+ * What is left without a message says nothing. Bounded, whatever the log has.
+ */
+export class SpreadErrors {
+  readonly #onError: (line: LogLine, text: string) => void;
+  #open: Open | undefined;
+
+  /** `onError` gets each error once its message is whole, before the next one begins. */
+  constructor(onError: (line: LogLine, text: string) => void) {
+    this.#onError = onError;
+  }
+
+  /** Whether the next line may belong to an error. */
+  get isOpen(): boolean {
+    return this.#open !== undefined;
+  }
+
+  /** A line at error level. */
+  add(line: LogLine): void {
+    this.finish();
+    const text = line.text.trimEnd();
+    const awaits = isBare(text) ? 'message' : OPENING.test(text) ? 'value' : 'rest';
+    this.#open = { line, parts: [], awaits, lastLine: line.lineNumber };
+  }
+
+  /** The line after it, whatever it is. Says whether it belongs to the error. */
+  follow({ lineNumber, text, fields, who }: LogLine): boolean {
+    const open = this.#open;
+    if (open === undefined) return false;
+    const isOther = fields !== undefined || who !== open.line.who || RECORD.test(text);
+    if (isOther || lineNumber - open.lastLine > MAX_GAP_LINES) {
+      this.finish();
+      return false;
+    }
+    const isPart = text.trim() !== '' && this.#isPart(open, text);
+    if (isPart) open.lastLine = lineNumber;
+    return isPart;
+  }
+
+  /** The last one is no error that nobody understood. */
+  drop(): void {
+    this.#open = undefined;
+  }
+
+  /** The log has no more of the last one. */
+  finish(): void {
+    const open = this.#open;
+    this.#open = undefined;
+    if (open === undefined || open.awaits === 'message') return;
+    const { line, parts } = open;
+    const head = line.text.trimEnd();
+    this.#onError(line, parts.length === 0 ? head : [head, ...parts].join(' '));
+  }
+
+  #isPart(open: Open, text: string): boolean {
+    if (open.parts.length === MAX_PARTS) return false;
+    if (open.awaits === 'rest' && REASONS.test(text)) open.awaits = 'reasons';
+    else if (open.awaits === 'rest' || (open.awaits === 'reasons' && !/^\s{2,}\S/.test(text))) {
+      this.finish();
+      return false;
+    } else if (open.awaits === 'message' || (open.awaits === 'value' && CLOSING.test(text)))
+      open.awaits = 'rest';
+    open.parts.push(text.replace(WRITERS, '').trim());
+    return true;
+  }
+}
+
+/** Whether a line has a level and no message. */
+function isBare(text: string): boolean {
+  const level = LEVEL.exec(text.slice(0, MAX_HEADER_CHARS));
+  if (level === null || text.length > MAX_HEADER_CHARS) return false;
+  let rest = text.slice(level.index + level[0].length);
+  for (let count = 0; count < MAX_NO_WORDS && rest !== ''; count += 1) {
+    const part = NO_WORDS.exec(rest)?.[0];
+    if (part === undefined) return false;
+    rest = rest.slice(part.length);
+  }
+  return rest === '';
+}

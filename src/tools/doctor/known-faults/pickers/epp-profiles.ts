@@ -33,6 +33,16 @@ export const EPP_PROFILES: readonly KnownFault[] = [
     disturbs: 'frontend',
   },
   {
+    id: 'epp_no_configuration',
+    cause: 'settings_refused',
+    needles: ['scheduler config must be set either by config api'],
+    says: 'the endpoint picker was started without a configuration of its plugins',
+    why: 'Since 0.6 there is none by default: --config-file or --config-text has to be given (older charts have neither).',
+    cure: 'Add --config-file=/config/default-plugins.yaml with the ConfigMap of the EndpointPickerConfig mounted at /config (or --config-text) to the arguments of the endpoint picker, or use the chart of the version that runs',
+    commands: [SHOW_PICKER_CONFIG],
+    disturbs: 'frontend',
+  },
+  {
     id: 'epp_no_profile_handler',
     cause: 'settings_refused',
     needles: ['no profile handler configured', 'no profile handler was specified'],

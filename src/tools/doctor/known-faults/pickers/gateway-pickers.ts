@@ -45,6 +45,19 @@ export const GATEWAY_PICKERS: readonly KnownFault[] = [
     disturbs: 'frontend',
   },
   {
+    id: 'aibrix_plugin_too_slow',
+    cause: 'settings_refused',
+    needles: ['ext_proc_error_per-message_timeout_exceeded', 'ext_proc_error_message_timeout'],
+    pattern: /\boriginal_(?:destination_cluster|route)\b/,
+    says: "Envoy waits no longer for AIBrix's gateway plugin: requests end with 504",
+    why: 'The plugin answers the body of a request once it has chosen a pod, and with routing-strategy pd once prefill has ended. messageTimeout of its EnvoyExtensionPolicy (5s up to 0.3, 60s from 0.4 on) was over before.',
+    cure: 'Raise spec.extProc[0].messageTimeout of the EnvoyExtensionPolicy in aibrix-system above duration of these lines (60s; 600s for long prefills), and give the gateway plugin more CPU or replicas',
+    commands: [
+      'kubectl get envoyextensionpolicies -n aibrix-system; kubectl patch envoyextensionpolicy NAME -n aibrix-system --type=json -p \'[{"op":"replace","path":"/spec/extProc/0/messageTimeout","value":"60s"}]\'',
+    ],
+    disturbs: 'frontend',
+  },
+  {
     id: 'gateway_picker_too_slow',
     cause: 'settings_refused',
     needles: ['ext_proc_error_per-message_timeout_exceeded', 'ext_proc_error_message_timeout'],
@@ -70,6 +83,7 @@ export const GATEWAY_PICKERS: readonly KnownFault[] = [
     id: 'agentgateway_no_answer',
     cause: 'control_plane_unreachable',
     needles: ['ext_proc failed: no more response'],
+    isSign: true,
     says: 'agentgateway gets no answer from the endpoint picker: requests end with 500',
     why: 'The stream to the picker ended before it answered: it is away, restarts, or refused the request (its log says why).',
     cure: 'Read the log of the endpoint picker at that time (kubectl logs PICKER --since=15m), bring it to ready, and set endpointPickerRef of the InferencePool to its Service',

@@ -6,6 +6,8 @@ import { EPP_PROFILES } from './epp-profiles.js';
 import { EPP_SERVING } from './epp-serving.js';
 import { EPP_VALUES } from './epp-values.js';
 import { GATEWAY_PICKERS } from './gateway-pickers.js';
+import { GATEWAY_REQUESTS } from './gateway-requests.js';
+import { GATEWAY_ROUTES } from './gateway-routes.js';
 import { KSERVE_LLM } from './kserve-llm.js';
 import { KTHENA } from './kthena.js';
 import { LLM_D_COORDINATOR } from './llm-d-coordinator.js';
@@ -13,6 +15,7 @@ import { LLM_D_INDEX } from './llm-d-index.js';
 import { LLM_D_PLUGINS } from './llm-d-plugins.js';
 import { LLM_D_SIDECAR } from './llm-d-sidecar.js';
 import { LLM_D_TOKENS } from './llm-d-tokens.js';
+import { MULTI_NODE } from './multi-node.js';
 import { RAY_SERVE_LLM } from './ray-serve-llm.js';
 
 /** Of endpoint pickers and gateways. */
@@ -24,7 +27,9 @@ export const PICKERS_FAULTS: readonly KnownFault[] = [
   ...LLM_D_TOKENS,
   ...EPP_METRICS,
   ...EPP_SERVING,
+  ...GATEWAY_REQUESTS,
   ...GATEWAY_PICKERS,
+  ...GATEWAY_ROUTES,
   ...AIBRIX,
   ...KTHENA,
   ...RAY_SERVE_LLM,
@@ -32,4 +37,5 @@ export const PICKERS_FAULTS: readonly KnownFault[] = [
   ...EPP_VALUES,
   ...LLM_D_COORDINATOR,
   ...AIBRIX_ROUTING,
+  ...MULTI_NODE,
 ];

@@ -54,6 +54,15 @@ export const RAY_SERVE_LLM: readonly KnownFault[] = [
     disturbs: 'frontend',
   },
   {
+    id: 'ray_prefix_no_prompt',
+    cause: 'prompts_not_scored',
+    needles: ['No request with message or prompt attribute found in pending_request'],
+    says: 'Ray Serve LLM: the prefix-aware router gets requests without messages or prompt, and they hang',
+    why: 'PrefixCacheAffinityRouter reads messages or prompt of the first argument. Ray 2.56 with direct streaming (RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING) gives it the bytes of the body instead; a deployment of your own with other arguments does the same.',
+    cure: 'Set RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING=0 (or leave PrefixCacheAffinityRouter out of request_router_config), or run a Ray later than 2.56, which parses the body for the router',
+    disturbs: 'frontend',
+  },
+  {
     id: 'ray_kv_actor_missing',
     cause: 'settings_refused',
     needles: ['it must be attached via DeploymentActorConfig when using KVAwareRouter'],

@@ -1,0 +1,46 @@
+import type { KnownFault } from '../known-fault.js';
+
+/** Requests that a gateway (agentgateway, Envoy AI Gateway) ends with an error of its own. */
+export const GATEWAY_REQUESTS: readonly KnownFault[] = [
+  {
+    id: 'agentgateway_header_refused',
+    cause: 'control_plane_unreachable',
+    needles: ['error InvalidHeaderName(InvalidHeaderName)', 'ext_proc failed: invalid HTTP header name'],
+    says: 'agentgateway refuses a header in the answer of the endpoint picker: requests end with 500',
+    why: 'The picker answers, but with a header name that this agentgateway cannot take (that of kgateway 2.1.0 did this with pickers of 1.0).',
+    cure: 'Run kgateway 2.1.2 or later (agentgateway 0.10.3), and an endpoint picker of the release that its guide names',
+    disturbs: 'frontend',
+  },
+  {
+    id: 'agentgateway_no_healthy_backends',
+    cause: 'role_missing',
+    needles: ['no healthy backends'],
+    pattern: /\berror\W{1,6}no healthy backends/,
+    atLeast: 2,
+    says: 'agentgateway has no engine that is ready for its route: requests end with 503',
+    why: 'The InferencePool or Service of the route has no ready pod: the selector matches none, or they start, or fail their readiness probe.',
+    cure: 'Bring the pods of the InferencePool to ready, and make its selector and targetPorts those of the pods: kubectl get pods -l SELECTOR',
+    commands: [
+      "kubectl get inferencepool POOL -o jsonpath='{.spec.selector}{.spec.targetPorts}'; kubectl get pods --show-labels",
+    ],
+  },
+  {
+    id: 'agentgateway_backend_missing',
+    cause: 'settings_refused',
+    needles: ['backend does not exist', 'no valid backends'],
+    pattern: /\berror\W{1,6}(?:backend does not exist|no valid backends)/,
+    says: 'agentgateway has a route whose backend does not exist: requests end with 500',
+    why: 'backendRefs of the HTTPRoute name an InferencePool or Service that is not there, in another namespace without a ReferenceGrant, or of another API group.',
+    cure: "Correct backendRefs of the HTTPRoute as its status says (kubectl get httproute ROUTE -o jsonpath='{.status.parents[*].conditions}')",
+    disturbs: 'nothing',
+  },
+  {
+    id: 'aigw_no_router_processor',
+    cause: 'instance_unknown',
+    needles: ['no router processor found, request_id='],
+    says: "Envoy AI Gateway: a request met two instances of the gateway's ext_proc, of which one does not know it",
+    why: 'The filters before and after routing are of one request. Up to 0.1 the ext_proc is a Deployment of its own, and with two replicas a request goes to both; later ones run it beside each Envoy.',
+    cure: 'Run Envoy AI Gateway 0.2 or later, or one replica of the ext_proc Deployment',
+    disturbs: 'frontend',
+  },
+];

@@ -1,0 +1,52 @@
+import type { KnownFault } from '../known-fault.js';
+
+/** Proxies and routers of Python (those of vLLM's examples, LMCache, LiteLLM): an engine that their HTTP client does not get. */
+export const HTTP_CLIENTS: readonly KnownFault[] = [
+  {
+    id: 'proxy_engine_refuses',
+    cause: 'role_missing',
+    needles: [
+      'ClientConnectorError: Cannot connect to host',
+      'ClientConnectorDNSError: Cannot connect to host',
+    ],
+    pattern: /Cannot connect to host (?!\S{1,120}:443 )(\S{1,120}) ssl:/,
+    says: 'a proxy or router does not reach $1: nobody listens there, or the name does not resolve',
+    why: 'The engine behind that address does not run yet, has ended, or listens at another address or port (127.0.0.1 in another container).',
+    cure: 'Start the engine at $1 with --host 0.0.0.0 and that --port before the proxy, or correct the address in the command of the proxy; see that curl http://$1/health answers from where the proxy runs',
+    commands: ['curl -s -o /dev/null -w "%{http_code}\\n" http://$1/health'],
+  },
+  {
+    id: 'proxy_no_engine',
+    cause: 'role_missing',
+    needles: ['httpx.ConnectError: All connection attempts failed'],
+    says: 'a proxy or router reaches none of the addresses of an engine',
+    why: 'The engine does not run yet, has ended, or listens at another address or port than the proxy was given.',
+    cure: "Start the engines before the proxy, and make its hosts and ports (--prefiller-host, --prefiller-port, --decoder-host, --decoder-port of vLLM's and LMCache's proxies) those of --host and --port of the engines",
+    commands: ['curl -s -o /dev/null -w "%{http_code}\\n" http://HOST:PORT/health'],
+  },
+  {
+    id: 'proxy_engine_has_no_path',
+    cause: 'role_missing',
+    needles: ["Client error '404 Not Found' for url "],
+    pattern: /for url \\{0,3}'(https?:\/\/[^\s'/]{1,120})(\/v1\/(?:chat\/)?completions)/,
+    says: 'what answers a proxy at $1 has no $2, or not the model of the request (404)',
+    why: 'vLLM answers 404 for a model name that it does not serve; another program at that port (the proxy itself, a prefill bootstrap, a metrics port) for the path.',
+    cure: 'Send the model name that curl $1/v1/models shows (or start the engines with --served-model-name and the name of the request); where that answers 404 as well, give the proxy the port of the engine (--prefiller-port, --decoder-port)',
+    commands: ['curl -s $1/v1/models'],
+    disturbs: 'frontend',
+  },
+  {
+    id: 'proxy_engine_fails',
+    cause: 'results_contradict',
+    needles: [
+      "Server error '500 Internal Server Error' for url ",
+      "Server error '503 Service Unavailable' for url ",
+    ],
+    pattern:
+      /Server error '(\d{3}) [\w ]{1,40}' for url \\{0,3}'(https?:\/\/[^\s'/]{1,120})\/v1\/(?:chat\/)?completions/,
+    says: 'the engine at $2 answers a proxy with $1: its own log has the reason',
+    why: 'The proxy passes on what the engine said; the fault is in that engine, and often in its transfer of KV blocks.',
+    cure: 'Add the log of the engine at $2 to this command: the last traceback before that time is the reason',
+    disturbs: 'nothing',
+  },
+];

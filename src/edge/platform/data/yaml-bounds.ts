@@ -27,6 +27,7 @@ export const YAML_EXCESS: Readonly<Record<YamlExcess, string>> = {
  * indentation alone grows with the square of its depth.
  */
 export function findYamlExcess(text: string, bounds: YamlBounds): YamlExcess | undefined {
+  if (isSurelyWithin(text, bounds)) return undefined;
   let count = 0;
   let depth = 0;
   let inLine = 0;
@@ -40,4 +41,34 @@ export function findYamlExcess(text: string, bounds: YamlBounds): YamlExcess | u
     if (count > bounds.maxLexemes) return 'too_much';
   }
   return undefined;
+}
+
+/** Whether the characters alone show that a text is within its bounds: most manifests have few brackets, and need no lexer for it. */
+function isSurelyWithin(text: string, { maxLexemes, maxDepth }: YamlBounds): boolean {
+  // No piece is empty, but for one or two at each end of a line and of a document.
+  if (text.length * 3 > maxLexemes) return false;
+  let opened = 0;
+  let inLine = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === BRACE || code === BRACKET) opened += 1;
+    else if ((code === DASH || code === QUESTION) && mayEnd(text.charCodeAt(at + 1))) inLine += 1;
+    else if (code === LINE_END) inLine = 0;
+    else continue;
+    if (opened + inLine > maxDepth) return false;
+  }
+  return true;
+}
+
+const BRACE = 0x7b;
+const BRACKET = 0x5b;
+const DASH = 0x2d;
+const QUESTION = 0x3f;
+const LINE_END = 0x0a;
+
+/** Whether `-` and `?` are signs of their own in front of a character: a space, an end, or a sign of a list in brackets. */
+function mayEnd(code: number): boolean {
+  return (
+    !(code > 0x20) || code === 0x2c || code === BRACKET || code === 0x5d || code === BRACE || code === 0x7d
+  );
 }

@@ -50,7 +50,8 @@ export function rolesOf(
       frontend: isSaidFrontend ? roleOf(fronting) : undefined,
     };
   }
-  const isSeen = running !== undefined || fronting !== undefined || runsOwnPython(main);
+  const isSeen =
+    running !== undefined || fronting !== undefined || runsOwnPython(main) || hasNoEngine(site.part);
   const type = isSeen ? undefined : site.componentType?.value;
   // A gateway sends requests to the pods of a pool, whatever they run.
   const isPooled = pool !== undefined && fronting === undefined;
@@ -70,6 +71,11 @@ function runsOwnPython(container: ContainerSite | undefined): boolean {
   const words = /^(?:\/bin\/)?(?:ba)?sh$/.test(texts[0] ?? '') ? texts.slice(2) : texts;
   const file = OWN_PYTHON.exec(words.join(' '))?.[1];
   return file !== undefined && !/vllm|sglang|trtllm|tensorrt|worker|engine|mocker/i.test(words.join(' '));
+}
+
+/** Parts of Dynamo's graphs up to 0.3 that are workers to its operator and have no engine: `dynamo serve graphs.agg_router:Processor`. */
+function hasNoEngine(part: string | undefined): boolean {
+  return /^(?:Processor|(?:Kv)?Router|Planner|PrefillQueue)$/i.test(part ?? '');
 }
 
 /** How a site is called in messages and on the command line. */

@@ -27,4 +27,10 @@ describe('the bounds of YAML', () => {
       excessOf(`text: |\n  ${'[{? - '.repeat(10_000)}\nother: "${'[['.repeat(1_000)}"\n`),
     ).toBeUndefined();
   });
+
+  it('count brackets outside of texts alone', () => {
+    expect(excessOf(`text: "${'['.repeat(100)}"\nother: ${'['.repeat(60)}`)).toBeUndefined();
+    expect(excessOf('- '.repeat(65))).toBe('too_deep');
+    expect(excessOf('- '.repeat(64))).toBeUndefined();
+  });
 });

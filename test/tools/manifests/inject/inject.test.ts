@@ -548,6 +548,25 @@ spec:
     expect(inject(graph).notes.some(({ text }) => text.includes('sidecar beside'))).toBe(isWorker);
   });
 
+  it.each([
+    ['Processor', false],
+    ['Router', false],
+    ['Planner', false],
+    ['VllmWorker', true],
+    ['PrefillWorker', true],
+  ])('gives no sidecar to a part of an old graph without an engine: %s', (part, isWorker) => {
+    const graph = `apiVersion: nvidia.com/v1alpha1
+kind: DynamoGraphDeployment
+metadata: {name: g}
+spec:
+  services:
+    ${part}:
+      componentType: worker
+      extraPodSpec: {mainContainer: {image: a/b:c, args: [dynamo, serve, 'graphs.agg:Frontend', --service-name, ${part}]}}
+`;
+    expect(inject(graph).notes.some(({ text }) => text.includes('sidecar beside'))).toBe(isWorker);
+  });
+
   it('takes names where commands show nothing, and reports those that are nowhere', () => {
     const text = `${deployment('engine', 'args: [serve]')}---\n${deployment('front', 'args: [x]')}`;
     expect(inject(text).notes).toEqual([]);

@@ -246,6 +246,7 @@ describe('the gateway of SGLang', () => {
       const text = `python3 -m sglang.launch_server --model-path m --page-size 64 &\n${command} --policy cache_aware --block-size 16\n`;
       expect(lint(text, 'x.sh').found).toEqual(['block-size-mismatch 2 note']);
       expect(lint(text.replace('64', '16'), 'x.sh')).toMatchObject({ found: [], seen: [] });
+      expect(lint(text.replace('--block-size', '--mini-lb --block-size'), 'x.sh').found).toEqual([]);
     },
   );
 });

@@ -28,6 +28,9 @@ const VERBS: Readonly<Record<string, readonly string[]>> = {
 };
 const TAKING_AWAY: readonly string[] = ['delete', 'uninstall'];
 
+/** Commands that change an object which is there: `kubectl patch deployment NAME`, `kubectl set env deployment/NAME A=b`. */
+const CHANGING: readonly string[] = ['patch', 'set', 'edit'];
+
 /** Options behind which a document is named, and one that changes what it says. */
 const FILE_FLAGS: readonly string[] = ['-f', '--filename', '--values'];
 const SETTING = /^--set(?:-\w+)?(?:=|$)/;
@@ -80,6 +83,9 @@ function objectsIn(script: TextSource, { scripts }: Material): readonly Applied[
   let left = MAX_TEXTS;
   for (const command of scripts.of(script)) {
     if (takesAway(command)) isOpen = false;
+    for (const { objects } of isOpen ? epochs.slice(-1) : [])
+      for (const [at, one] of objects.entries())
+        if (isChangedBy(command, one)) objects[at] = { ...one, isUnknown: true };
     for (const text of textsOf(command)) {
       left -= 1;
       if (left < 0) return epochs;
@@ -118,6 +124,15 @@ function toolOf({ words }: ShellCommand): { readonly tool: string; readonly valu
 function takesAway(command: ShellCommand): boolean {
   const { tool, values } = toolOf(command);
   return Object.hasOwn(VERBS, tool) && values.some((value) => TAKING_AWAY.includes(value));
+}
+
+/** Whether a command may change what was applied before. What it makes of it is not read. */
+function isChangedBy(command: ShellCommand, { names }: BuiltObject): boolean {
+  const { tool, values } = toolOf(command);
+  if ((tool !== 'kubectl' && tool !== 'oc') || !values.some((value) => CHANGING.includes(value)))
+    return false;
+  const targets = values.map((value) => value.split('/').at(-1) ?? '');
+  return targets.some((target) => names.has(target) || target === UNKNOWN || target === '--all');
 }
 
 /** The documents that a command gives to a cluster and that stand in its script. */

@@ -89,8 +89,10 @@ function areSeveral(files: readonly FilePrograms[]): boolean {
 }
 
 /** Whether a program routes, also one with which nothing is compared. */
-function isRouter({ role, program }: Launch): boolean {
-  return role === 'unchecked' ? /(?:picker|router|gateway)$/i.test(program) : role !== 'worker';
+function isRouter({ role, program, isGuessing }: Launch): boolean {
+  return role === 'unchecked'
+    ? isGuessing === true || /(?:picker|router|gateway)$/i.test(program)
+    : role !== 'worker';
 }
 
 /** Folders above a kustomization in which the router of its workers is looked for: `GUIDE/modelserver/gpu/vllm/base`. */

@@ -59,10 +59,11 @@ function isModule([first, second]: readonly Word[]): boolean {
 
 /** A program that is seen and compared with nothing. */
 export function unchecked(
-  { program, reason }: UncheckedProgram,
+  { program, reason, isGuessing = false }: UncheckedProgram,
   span: Span,
   site?: PodSite,
   container?: ContainerSite,
 ): Launch {
-  return bareLaunch({ role: 'unchecked', program, site, container, unchecked: reason }, span);
+  const launch = bareLaunch({ role: 'unchecked', program, site, container, unchecked: reason }, span);
+  return isGuessing ? { ...launch, isGuessing } : launch;
 }

@@ -36,6 +36,9 @@ const MODULES: Readonly<Record<string, string>> = {
   'vllm_router.app': 'production-stack router',
 };
 
+/** SGLang's own router between prefill and decode (`mini_lb`, `launch_lb` up to 0.5), also in its port to JAX: it takes any of each. */
+const MINI_LB = /^sg(?:lang|l_jax)\.srt\.disaggregation\.(?:mini_lb|launch_lb)$/;
+
 /** Commands by which Dynamo was started up to 0.3. */
 const OLD_DYNAMO = /^dynamo (?:run|serve)$/;
 
@@ -80,6 +83,8 @@ const HELPERS = /^(?:sleep|tail|python3?|curl|wget|hf|huggingface-cli|git|cp|ech
 export interface UncheckedProgram {
   readonly program: string;
   readonly reason: string;
+  /** Whether it is a router that looks at no blocks: the workers beside it have their router. */
+  readonly isGuessing?: boolean;
 }
 
 /** Said of a program whose command is not known. */
@@ -95,6 +100,8 @@ export function uncheckedCommand(words: readonly Word[]): UncheckedProgram | und
   const name = first.split('/').at(-1) ?? '';
   const module =
     /^python(?:3(?:\.\d+)?)?$/.test(name) && second === '-m' ? values[values.indexOf('-m') + 1] : undefined;
+  if (module !== undefined && MINI_LB.test(module))
+    return { program: 'SGLang mini_lb', reason: 'it looks at no blocks', isGuessing: true };
   const program = OLD_DYNAMO.test(`${name} ${second}`)
     ? `${name} ${second}`
     : module !== undefined && Object.hasOwn(MODULES, module)

@@ -20,6 +20,9 @@ const LOOSE_FLAG = new RegExp(
   'm',
 );
 
+/** What each of these commands has; most texts have none of it. */
+const SIGN = /vllm|sglang|trtllm|tensorrt-llm|dynamo\./;
+
 /** A container that a line of commands starts, up to the image of an engine. */
 const RUN = /^[ \t]*(?:sudo[ \t]+)?(?:docker|podman|nerdctl)[ \t]+run\b/gm;
 const IMAGE =
@@ -75,6 +78,7 @@ export function readLooseCommands({ source, documents }: OpenFile): readonly Lau
 }
 
 function programIn(text: string): string | undefined {
+  if (!SIGN.test(text)) return undefined;
   const { vllm, sglang, trtllm, dynamo } = COMMAND.exec(text)?.groups ?? imageIn(text) ?? {};
   if (vllm !== undefined) return 'vllm';
   if (sglang !== undefined) return 'sglang';

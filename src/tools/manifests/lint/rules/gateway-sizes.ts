@@ -66,6 +66,8 @@ function smgAndWorkers(rule: Rule, launch: Launch, fleet: Fleet): readonly Findi
   const setting = flagOf(launch, '--block-size');
   const known = oneSize(fleet);
   const own = numberOf(setting);
+  // It starts the small router of Python in its place, which looks at no blocks.
+  if (flagOf(launch, '--mini-lb') !== undefined) return [];
   if (setting === undefined || own === undefined || known === undefined || own === known.tokens) return [];
   const { tokens, sized } = known;
   return [

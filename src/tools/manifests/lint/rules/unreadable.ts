@@ -15,6 +15,13 @@ export const unreadable: Rule = {
     'What it says was not looked at; nothing is known of its faults. Its other documents were read.',
 };
 
+/** What is said where the document itself is no workload, and one stands behind it. */
+const IN_FRONT = {
+  consequence:
+    'kubectl ends at it, and applies no document of the file that stands behind it. Those were looked at.',
+  advice: 'Take what is no YAML out of the file, or write # in front of its lines.',
+};
+
 /** A document that was not looked at, and is no fault: it is no workload. */
 export interface LeftOut {
   readonly file: string;
@@ -69,7 +76,15 @@ export function findUnreadable(
     if (isTemplate && documents.has(text)) continue;
     documents.add(text);
     const severity = severityOf(file, text, isTemplate, isNamed);
-    if (severity !== undefined) findings.push(findingOf(file.file, problem, severity, text, isTemplate));
+    const finding =
+      severity === undefined ? undefined : findingOf(file.file, problem, severity, text, isTemplate);
+    if (!isTemplate && severity !== unreadable.severity && isInFront(file.text, problem.line, text))
+      findings.push({
+        ...(finding ?? findingOf(file.file, problem, unreadable.severity, text, false)),
+        severity: unreadable.severity,
+        ...IN_FRONT,
+      });
+    else if (finding !== undefined) findings.push(finding);
     else
       leftOut.push({
         file: file.file,
@@ -96,6 +111,24 @@ function severityOf(
   if (isNamed) return 'warning';
   // The output of a test may be called JSON, and is text.
   return isOfEngine && !(file.endsWith('.json') && !JSON_START.test(whole)) ? 'note' : undefined;
+}
+
+/** Commands of a shell, as people keep them above a manifest. */
+const PASTED =
+  /^[ \t]*(?:\$[ \t]+)?(?:sudo[ \t]+)?(?:curl|kubectl|oc|helm|docker|podman|export|python3?|vllm|git|cd)[ \t]+[^\s:]/m;
+
+/** Whether a document is commands that somebody left above a workload of an engine. */
+function isInFront(whole: string, line: number, text: string): boolean {
+  if (IS_OBJECT.test(text) || !PASTED.test(text.replace(COMMENT, '')) || EDIT_FIRST.test(text)) return false;
+  const behind = whole
+    .split('\n')
+    .slice(line - 1)
+    .join('\n')
+    .split(/^---(?:\s|$)/m)
+    .slice(1);
+  return behind.some(
+    (one) => isWorkload(one) && IS_OBJECT.test(one) && namesProgram(one.replace(COMMENT, '')),
+  );
 }
 
 /** A kustomization and an autoscaler name a workload; of other objects only what has containers holds one. */

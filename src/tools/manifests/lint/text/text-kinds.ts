@@ -38,6 +38,16 @@ const OBJECT_SIGN = /(?:^|[\s{,"'])kind["']?\s*:/;
 /** Arguments that only engines have, in a catalogue that need not name one. */
 const ARGUMENT_SIGN = /--(?:block-size|page-size|kv-cache-dtype|kv-transfer-config|kv-events-config)\b/;
 
+/** The kind of an object in JSON: any other key may be called `kind`, as a word of a tokenizer is. */
+const JSON_KIND = /"kind"\s*:\s*"[A-Z]/;
+
+/** What a text of JSON has that starts a program which is known here, or configures one. */
+const JSON_START =
+  /\bvllm["',\s]{1,10}serve\b|-m["',\s]{1,10}(?:vllm|sglang|dynamo|tensorrt_llm)\b|launch_server|trtllm-(?:serve|llmapi)|EndpointPickerConfig|context_servers|llm_configs|build_pd_openai_app|servingEngineSpec|(?:vllm-openai|lmsysorg\/sglang|tensorrt-llm\/release)[:@"]/;
+
+/** Characters from which on a text of JSON is looked at more closely: lists of packages, tokenizers and dashboards have megabytes. */
+const LARGE_JSON = 64 * 1024;
+
 /** Objects that describe other objects: the longest of all manifests, and nothing in them runs. */
 const SCHEMA = /^["']?kind["']?\s*:\s*["']?CustomResourceDefinition\b/m;
 
@@ -57,6 +67,8 @@ export function withoutSchemas(text: string): string {
 
 /** Whether a manifest is worth its parsing: most of the YAML and JSON in a repository is neither an object nor about engines. */
 export function isWorthReading(file: string, text: string): boolean {
+  if (text.length >= LARGE_JSON && file.endsWith('.json') && /^\s*[[{]/.test(text))
+    return ARGUMENT_SIGN.test(text) || JSON_KIND.test(text) || JSON_START.test(text);
   return (
     namesProgram(text) ||
     OBJECT_SIGN.test(text) ||

@@ -22,6 +22,12 @@ describe('what a script applies', () => {
     expect(found({ 'x.sh': script })).toEqual([expect.stringMatching(MISMATCH)]);
   });
 
+  it('is read where a patch changes another object, or comes before it', () => {
+    const both = `${applied(router(16))}${applied(vllm(64))}`;
+    expect(found({ 'x.sh': `${both}kubectl patch deployment other -p '{}'\n` })).toHaveLength(1);
+    expect(found({ 'x.sh': `kubectl patch deployment worker -p '{}'\n${both}` })).toHaveLength(1);
+  });
+
   it('has its places in the script, and no fix', () => {
     const [one] = inspect({ 'x.sh': `#!/bin/bash\n${applied(`${router(16)}${vllm(64)}`)}` }).findings;
     expect(one).toMatchObject({ file: 'x.sh', line: 12 });
@@ -50,6 +56,18 @@ describe('what a script applies', () => {
       `${applied(router(16))}kubectl delete deploy router\n${applied(vllm(64))}`,
     ],
     ['an object takes the place of another', `${applied(router(16))}${applied(`${router(64)}${vllm(64)}`)}`],
+    [
+      'a patch follows, which may change its size',
+      `${applied(router(16))}${applied(vllm(64))}kubectl -n a patch deployment/worker --patch "$(cat <<EOF\nspec: {}\nEOF\n)"\n`,
+    ],
+    [
+      'a variable of it is set later',
+      `${applied(router(16))}${applied(vllm(64))}kubectl set env deployment router DYN_ROUTER_BLOCK_SIZE=64\n`,
+    ],
+    [
+      'a patch follows of a name that is not known',
+      `${applied(router(16))}${applied(vllm(64))}kubectl patch deployment "$NAME" -p '{}'\n`,
+    ],
     ['nothing is applied', applied(`${router(16)}${vllm(64)}`, 'kubectl diff -f - <<EOF')],
     ['it is tried alone', applied(`${router(16)}${vllm(64)}`, 'kubectl apply --dry-run=client -f - <<EOF')],
   ])('is no fault where %s', (_, script) => {

@@ -147,4 +147,19 @@ routerSpec: ${router}
       '1 × dynamo.vllm, its block size is not written in these files',
     ]);
   });
+
+  it.each(['sglang.srt.disaggregation.mini_lb', 'sglang.srt.disaggregation.launch_lb'])(
+    'count %s as the router of the workers beside it, and take no other one',
+    (module) => {
+      const pair = ['prefill', 'decode'].map(
+        (mode) => `python3 -m sglang.launch_server --model-path m --disaggregation-mode ${mode} &\n`,
+      );
+      const text = `#!/bin/bash\n${pair.join('')}python3 -m ${module} --prefill http://a --decode http://b\n`;
+      const reasons = seen({ file: 'x.sh', text });
+      expect(reasons).toContain('1 × SGLang mini_lb, it looks at no blocks');
+      expect(reasons).toContain(
+        '2 × sglang, the router beside it asks nothing of it: it guesses, or goes by load',
+      );
+    },
+  );
 });

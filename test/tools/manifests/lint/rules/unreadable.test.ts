@@ -20,6 +20,18 @@ describe('YAML that cannot be read', () => {
     ]);
   });
 
+  it('is an error where commands stand above a workload, which kubectl never reaches', () => {
+    const curl = `curl http://10.0.0.1/v1/completions -d '{\n  "model": "m",\n  "stream": false\n}'\n`;
+    const pod = `apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: vllm/vllm-openai}]}\n`;
+    expect(inspect({ 'a.yaml': `${curl}# notes\n---\n${pod}` }).findings).toMatchObject([
+      { ruleId: 'unreadable', severity: 'error', consequence: expect.stringContaining('ends at it') },
+    ]);
+    // What stands in front of it is applied.
+    expect(found({ 'a.yaml': `${pod}---\n${curl}` })).toEqual([]);
+    expect(found({ 'a.yaml': `# ${curl.replace(/\n/g, '\n# ')}\n---\n${pod}` })).toEqual([]);
+    expect(found({ 'a.yaml': `${curl}---\n${pod.replace('vllm/vllm-openai', 'nginx')}` })).toEqual([]);
+  });
+
   it('is left out where nothing in the file is of an engine, but not where the file was named', () => {
     const graphs = `${BROKEN}spec: {image: graphviz}\n# beside vllm\n`;
     expect(found({ 'a.yaml': graphs })).toEqual([]);

@@ -23,6 +23,7 @@ const WAYS: readonly (readonly [string, (fault: string, measurements: Measuremen
   [ROOM.nothing, smallerRest],
   [ROOM.occupiedRank, emptyRank],
   [ROOM.occupied, emptyGpu],
+  [ROOM.notLess, laterCheck],
   [ROOM.freed, quietStart],
   [ROOM.ofNode, smallerNodePart],
   [ROOM.warmUp, smallerWarmUp],
@@ -203,6 +204,14 @@ function quietStart(): Way {
       WHO_HAS_IT,
       argumentsOf('vLLM', '--kv-cache-memory-bytes BYTES', 'a cache of a given size, from 0.11 on'),
     ],
+  };
+}
+
+function laterCheck(): Way {
+  return {
+    says: 'Run vLLM 0.16 or later, or start this one with a cache of a given size (--kv-cache-memory-bytes BYTES), which skips the check',
+    why: 'Versions before it want less memory to be free after the trial run than before it. On some devices (XPU) the driver shows as much, and nothing is wrong.',
+    commands: [argumentsOf('vLLM', '--kv-cache-memory-bytes BYTES', 'a cache of a given size, from 0.11 on')],
   };
 }
 

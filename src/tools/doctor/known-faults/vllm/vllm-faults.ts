@@ -2,6 +2,7 @@ import type { KnownFault } from '../known-fault.js';
 import { VLLM_ASCEND_POOL } from './vllm-ascend-pool.js';
 import { VLLM_ASCEND_TRANSFERS } from './vllm-ascend-transfers.js';
 import { VLLM_CONNECTOR_CONFIG } from './vllm-connector-config.js';
+import { VLLM_MEMORY } from './vllm-memory.js';
 import { VLLM_MOONCAKE } from './vllm-mooncake.js';
 import { VLLM_MOONCAKE_STORE } from './vllm-mooncake-store.js';
 import { VLLM_MORIIO } from './vllm-moriio.js';
@@ -28,6 +29,7 @@ export const VLLM_FAULTS: readonly KnownFault[] = [
   ...VLLM_OTHER_CONNECTORS,
   ...VLLM_SCHEDULER,
   ...VLLM_START_UP,
+  ...VLLM_MEMORY,
   ...VLLM_ASCEND_TRANSFERS,
   ...VLLM_ASCEND_POOL,
 ];

@@ -135,4 +135,25 @@ export const VLLM_OFFLOAD: readonly KnownFault[] = [
     why: 'Blocks that the GPU still had when the prompt was looked up were replaced before it was scheduled. vLLM 0.25 has a fix for it (pull request 44409); models with Mamba layers still meet it there.',
     cure: 'Run a later version of vLLM (0.25 at least); start models with Mamba or sliding-window layers without --kv-offloading-size',
   },
+  {
+    id: 'offload_lists_what_it_lacks',
+    cause: 'connector_crashed',
+    needles: ['in _get_reqs_to_store'],
+    pattern: /offloading_connector\.py.{1,20} in _get_reqs_to_store/,
+    says: "vLLM's offloading connector ends the engine while it lists KV blocks to store",
+    why: 'In 0.11.0 it forgets the blocks of other requests once the cache of the host is full ("Cannot store"). Later versions count tokens of a draft that are not confirmed.',
+    cure: 'Run vLLM 0.12 or later; until then set "num_cpu_blocks" in kv_connector_extra_config high enough that no line says "Cannot store" before the error, and start the engine without --speculative-config',
+    commands: [
+      'kubectl logs WORKER --previous | grep -c "Cannot store"    # above 0: the cache of the host was full',
+    ],
+  },
+  {
+    id: 'offload_hash_unit',
+    cause: 'connector_crashed',
+    needles: ['in resolve_block_hashes'],
+    pattern: /kv_cache_utils\.py.{1,20} in resolve_block_hashes/,
+    says: 'A KV cache group of the model has smaller blocks than the unit in which vLLM hashes them, and the engine ends on it',
+    why: 'Hashes can be joined for larger blocks and not be divided for smaller ones. SimpleCPUOffloadConnector looks all groups of a model up, those that are not prefix-cacheable too.',
+    cure: 'Unset VLLM_USE_SIMPLE_KV_OFFLOAD (--kv-offloading-size takes OffloadingConnector then) or leave SimpleCPUOffloadConnector out of --kv-transfer-config, and start the engine without --prefix-match-unit',
+  },
 ];

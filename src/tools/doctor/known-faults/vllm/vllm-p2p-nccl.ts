@@ -1,6 +1,6 @@
 import type { KnownFault } from '../known-fault.js';
 
-/** `P2pNcclConnector` of vLLM 0.9 to 0.22: `kv_connector/v1/p2p`. */
+/** `P2pNcclConnector` of vLLM 0.9 to 0.22: `kv_connector/v1/p2p`; before it the pipe of V0: `kv_transfer/kv_pipe/pynccl_pipe.py`. */
 export const VLLM_P2P_NCCL: readonly KnownFault[] = [
   {
     id: 'p2p_nccl_request_without_addresses',
@@ -70,5 +70,14 @@ export const VLLM_P2P_NCCL: readonly KnownFault[] = [
     says: 'kv_port of --kv-transfer-config is 0',
     why: 'The connector listens on kv_port plus its rank, and proxies and peers have to know it.',
     cure: 'Set kv_port in --kv-transfer-config to a free port (21001 on prefill, 22001 on decode), with as many free ones behind it as the engine has ranks',
+  },
+  {
+    id: 'pynccl_nothing_came',
+    cause: 'transfers_fail',
+    needles: ['Encountering exception in KV receiving thread'],
+    says: 'A decode engine got no KV blocks over PyNcclConnector: the prefill engine sent nothing until the time-out',
+    why: 'Connectors of the old engine (V0) receive in the order in which the other side sends. One request that reaches only one of the two engines, a prefill engine that ended, or a closed kv_port leaves the decode engine waiting, and the pipe is out of step from then on.',
+    cure: 'Restart both engines with the same kv_ip and kv_port in --kv-transfer-config (kv_rank 0 on prefill, 1 on decode, kv_parallel_size 2) and send every request to prefill first and then to decode, as disagg_prefill_proxy_server.py does; or run vLLM 0.9 or later with NixlConnector',
+    commands: ['kubectl logs PREFILL | grep -iE "pynccl_pipe|error" | tail -5    # what the other side says'],
   },
 ];

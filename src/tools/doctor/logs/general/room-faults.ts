@@ -13,6 +13,7 @@ export const ROOM = {
   nothing: 'nothing is left for the cache',
   occupied: 'other processes use the GPU',
   occupiedRank: 'other processes use a GPU of one rank',
+  notLess: 'its version takes memory that is as free after measuring as before for an error',
   freed: 'another process freed memory of the GPU while the engine measured it',
   ofNode: 'its memory node has less than a CPU engine asks for',
   warmUp: 'the warm-up of as many sequences as may run does not fit beside the cache',
@@ -81,6 +82,11 @@ const CLASSES: readonly RoomClass[] = [
         ? undefined
         : `${least} GB are free there, ${own} GB here`;
     },
+  },
+  // XPU up to 0.15, where a trial run leaves nothing behind: "Initial free memory 30.3 GiB, current free memory 30.3 GiB."
+  {
+    value: ROOM.notLess,
+    pattern: /Initial free memory ([\d.]+\d(?: GiB)?),\s+current free memory \1[. ]/,
   },
   {
     value: ROOM.freed,

@@ -72,6 +72,8 @@ export interface RoomFacts {
   readonly totalGib?: string | undefined;
   /** vLLM: what is left for the cache where that is less than nothing. */
   readonly missingGib?: string | undefined;
+  /** vLLM: the longest sequence that fits. */
+  readonly fittingTokens?: string | undefined;
   /** vLLM: what it takes off for CUDA graphs, by its estimate. */
   readonly graphsGib?: string | undefined;
   readonly isOnCpu?: boolean | undefined;

@@ -52,7 +52,7 @@ export const leasesExpire: Cause = {
       ],
       cluesAgainst: [],
       explains: [],
-      fixes: longerLease(),
+      fixes: longerLease(isLate),
     };
   },
 };

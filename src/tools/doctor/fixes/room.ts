@@ -262,7 +262,7 @@ function smallerGraphsOfSglang(): Way {
 
 function smallerCache(): Way {
   return {
-    says: 'Ask for a smaller cache: a smaller --gpu-memory-utilization (--mem-fraction-static with SGLang), and without a size of its own (--kv-cache-memory-bytes, --num-gpu-blocks-override, --max-total-tokens); nvidia-smi shows whether another process has the rest',
+    says: 'Start vLLM with a smaller --gpu-memory-utilization (0.05 less at a time), and without a size of the cache that was given (--kv-cache-memory-bytes, --num-gpu-blocks-override); nvidia-smi (npu-smi info) shows whether another process has the rest',
     why: 'The engine asked for a cache that its GPU does not have: by a size that was given, or because another process took memory after it had measured.',
     commands: [WHO_HAS_IT],
   };

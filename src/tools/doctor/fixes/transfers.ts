@@ -201,34 +201,42 @@ export function handOver(): ProposedFix {
 }
 
 /** Keeps blocks long enough, and fetches them in time. */
-export function longerLease(): readonly ProposedFix[] {
-  return [
-    {
-      says: 'Add decode engines, or admit fewer requests: kubectl scale deployment DECODE, --max-concurrency of the router',
-      why: 'Blocks expire mostly because decode engines are full, and a divided request waits there longer than the lease. num_requests_waiting of the decode engines shows it.',
-      disturbs: 'nothing',
-      files: [],
-      commands: ['curl -s http://DECODE:8000/metrics | grep -E "num_requests_waiting|kv_cache_usage_perc"'],
-      verify: [
-        'curl -s http://PREFILL:8000/metrics | grep -E "nixl_num_kv_expired_reqs_total|notifications_after_expiry"    # should stand still',
-      ],
-    },
-    {
-      says: 'Start prefill engines with a longer lease: "kv_connector_extra_config": {"kv_lease_duration": 300} in --kv-transfer-config',
-      why: 'Blocks that are fetched after their lease may be those of another prompt. It costs memory of the prefill engine: a client that has gone away keeps its blocks as long. In older versions it is a variable of the environment, and 480 s by default.',
-      disturbs: 'one_worker_at_a_time',
-      files: [],
-      commands: [
-        argumentsOf(
-          'each prefill engine',
-          '--kv-transfer-config \'{"kv_connector":"NixlConnector","kv_role":"kv_producer","kv_connector_extra_config":{"kv_lease_duration":300}}\'',
-        ),
-      ],
-      verify: [
-        'kubectl logs PREFILL --since=10m | grep -cE "expired KV blocks|Potentially invalid KV blocks"    # should be 0',
-      ],
-    },
-  ];
+export function longerLease(isLate: boolean): readonly ProposedFix[] {
+  const [more, longer] = [moreDecode(), longerWait(isLate)];
+  return isLate ? [longer, more] : [more, longer];
+}
+
+function moreDecode(): ProposedFix {
+  return {
+    says: 'Add decode engines, or admit fewer requests: kubectl scale deployment DECODE, --max-concurrency of the router',
+    why: 'Blocks expire mostly because decode engines are full, and a divided request waits there longer than the lease. num_requests_waiting of the decode engines shows it.',
+    disturbs: 'nothing',
+    files: [],
+    commands: ['curl -s http://DECODE:8000/metrics | grep -E "num_requests_waiting|kv_cache_usage_perc"'],
+    verify: [
+      'curl -s http://PREFILL:8000/metrics | grep -E "nixl_num_kv_expired_reqs_total|notifications_after_expiry"    # should stand still',
+    ],
+  };
+}
+
+function longerWait(isLate: boolean): ProposedFix {
+  // Only vLLM says that blocks were fetched too late.
+  const older = isLate ? ' (VLLM_NIXL_ABORT_REQUEST_TIMEOUT=960 in versions where it is 480 s)' : '';
+  return {
+    says: `Start prefill engines with a longer lease: "kv_connector_extra_config": {"kv_lease_duration": 300} in --kv-transfer-config${older}`,
+    why: 'Blocks that are fetched after their lease may be those of another prompt. It costs memory of the prefill engine: a client that has gone away keeps its blocks as long. In older versions it is a variable of the environment, and 480 s by default.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      argumentsOf(
+        'each prefill engine',
+        '--kv-transfer-config \'{"kv_connector":"NixlConnector","kv_role":"kv_producer","kv_connector_extra_config":{"kv_lease_duration":300}}\'',
+      ),
+    ],
+    verify: [
+      'kubectl logs PREFILL --since=10m | grep -cE "expired KV blocks|Potentially invalid KV blocks"    # should be 0',
+    ],
+  };
 }
 
 /** Lets UCX take NVLink. */

@@ -1,6 +1,7 @@
 import type { KnownFault } from '../known-fault.js';
 import { VLLM_ASCEND_POOL } from './vllm-ascend-pool.js';
 import { VLLM_ASCEND_TRANSFERS } from './vllm-ascend-transfers.js';
+import { VLLM_ATTENTION } from './vllm-attention.js';
 import { VLLM_CONNECTOR_CONFIG } from './vllm-connector-config.js';
 import { VLLM_MEMORY } from './vllm-memory.js';
 import { VLLM_MOONCAKE } from './vllm-mooncake.js';
@@ -30,6 +31,7 @@ export const VLLM_FAULTS: readonly KnownFault[] = [
   ...VLLM_SCHEDULER,
   ...VLLM_START_UP,
   ...VLLM_MEMORY,
+  ...VLLM_ATTENTION,
   ...VLLM_ASCEND_TRANSFERS,
   ...VLLM_ASCEND_POOL,
 ];

@@ -252,9 +252,17 @@ function readException(line: LogLine, found: LogFindings, needle: string): void 
   const from = needle.startsWith('()') ? 0 : text.lastIndexOf(needle) + needle.length;
   const sentence = text.slice(from);
   const about = sentence.slice(0, 60).trim() || needle;
-  const fault = faultOf(sentence) ?? pairFaultOf(sentence) ?? refusalOf(sentence);
+  const fault =
+    faultOf(sentence) ?? memoryTaken(sentence, line, found) ?? pairFaultOf(sentence) ?? refusalOf(sentence);
   add(line, found, fault, about);
   found.addError(line, { sentence: sentenceFrom(text, needle), about, isNamed: fault !== undefined });
+}
+
+/** "NPU out of memory. Tried to allocate 1.95 GiB (NPU 2; 60.96 GiB total capacity; …", which is no exception of its own there. */
+function memoryTaken(sentence: string, line: LogLine, found: LogFindings): Fault | undefined {
+  return /^[A-Z]{2,4} out of memory\. Tried to allocate/.test(sentence)
+    ? roomTakenIn(sentence, found.takenFor(line))
+    : undefined;
 }
 
 /** Optional parts that are not installed: "Ignore import error when loading …". */

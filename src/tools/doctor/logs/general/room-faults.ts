@@ -224,7 +224,11 @@ function longestAndRoom(sentence: string): string | undefined {
 /** "Tried to allocate 1.52 GiB. GPU 0 has a total capacity of 79.11 GiB of which 1.02 GiB is free." */
 export function askedAndFree(sentence: string): string | undefined {
   const asked = /Tried to allocate ([\d.]+ [KMGT]?i?B)/.exec(sentence)?.[1];
-  const free = /of which ([\d.]+ [KMGT]?i?B) is free/.exec(sentence)?.[1];
+  // Of an NPU: "(NPU 2; 60.96 GiB total capacity; 57.10 GiB already allocated; 1.01 GiB free; …".
+  const free = /(?:of which ([\d.]+ [KMGT]?i?B) is free|; ([\d.]+ [KMGT]?i?B) free;)/
+    .exec(sentence)
+    ?.slice(1)
+    .find((size) => size !== undefined);
   if (asked === undefined) return undefined;
   return `${asked} are asked for${free === undefined ? '' : `, ${free} are free`}`;
 }
@@ -259,6 +263,8 @@ function isTakenByGraphs(fault: string, graphsGib: string, missingGib: string | 
 export function roomValue(fault: string, facts: RoomFacts): string {
   const { component, freeGib, totalGib, missingGib, graphsGib, isOnCpu = false, hybridOffBy } = facts;
   if (fault === ROOM.batch) return batchFault(facts);
+  if (facts.fittingTokens !== undefined && fault.startsWith(`${ROOM.longest} `) && !fault.includes('fit'))
+    return roomValue(fault.replace(/\)$/, `; up to ${facts.fittingTokens} tokens fit)`), facts);
   if (fault === ROOM.executor) {
     const free =
       freeGib === undefined || totalGib === undefined ? '' : ` (${freeGib} of ${totalGib} GiB are free)`;

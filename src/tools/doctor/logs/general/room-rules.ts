@@ -42,9 +42,19 @@ export const ROOM_RULES: readonly LogRule[] = [
     found.addRoomFacts(line, { freeGib: /attempt \(GiB\): ([\d.]{1,12})/.exec(line.text)?.[1] }),
   ),
   // vLLM, before it ends for want of room; with a positive number it is a line of each start.
-  rule('Available KV cache memory: -', (line, found) =>
+  rule('Available KV cache memory: -', (line, found) => {
+    const missingGib = /Available KV cache memory: (-[\d.]{1,12})/.exec(line.text)?.[1];
+    if (missingGib === undefined) return;
+    found.addSignal('cache_memory_missing', line, {
+      value: ROOM.nothing,
+      about: 'Available KV cache memory',
+    });
+    found.addRoomFacts(line, { missingGib });
+  }),
+  // What a terminal has put into a line of its own: "… the available KV cache memory (4.25 GiB). …", "the estimated maximum model length is 99520."
+  rule('estimated maximum model length is ', (line, found) =>
     found.addRoomFacts(line, {
-      missingGib: /Available KV cache memory: (-[\d.]{1,12})/.exec(line.text)?.[1],
+      fittingTokens: digitsBehind(line.text, 'estimated maximum model length is '),
     }),
   ),
   // vLLM 0.21 and later, with graphs: the estimate is taken off the cache.
@@ -69,6 +79,7 @@ export const ROOM_RULES: readonly LogRule[] = [
   // Places of a traceback of vLLM and what builds on it.
   taking(', in capture_model', 'graphs'),
   taking(', in _allocate_kv_cache', 'cache'),
+  taking(', in initialize_kv_cache', 'cache'),
 ];
 
 function taking(needle: string, what: RoomFacts['taking']): LogRule {

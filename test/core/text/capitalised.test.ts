@@ -1,0 +1,11 @@
+import { expect, it } from 'vitest';
+import { capitalised } from '../../../src/core/text/capitalised.js';
+
+it.each([
+  ['the cache is full', 'The cache is full'],
+  ["vLLM's connector ends", "vLLM's connector ends"],
+  ['llm-d has no picker', 'llm-d has no picker'],
+  ['', ''],
+])('begins a sentence of %j', (text, expected) => {
+  expect(capitalised(text)).toBe(expected);
+});

@@ -1,10 +1,12 @@
 import type { KnownFault } from '../known-fault.js';
 import { DYNAMO_KVBM } from './dynamo-kvbm.js';
+import { DYNAMO_PLANNER } from './dynamo-planner.js';
 import { DYNAMO_ROUTER } from './dynamo-router.js';
 import { DYNAMO_RUNTIME } from './dynamo-runtime.js';
 import { DYNAMO_SETTINGS } from './dynamo-settings.js';
 import { DYNAMO_WORKERS } from './dynamo-workers.js';
 import { KVBM_PYTHON } from './kvbm-python.js';
+import { TRTLLM_ARGUMENTS } from './trtllm-arguments.js';
 import { TRTLLM_EXECUTOR } from './trtllm-executor.js';
 import { TRTLLM_SERVE } from './trtllm-serve.js';
 import { TRTLLM_TRANSFER } from './trtllm-transfer.js';
@@ -17,7 +19,9 @@ export const DYNAMO_FAULTS: readonly KnownFault[] = [
   ...KVBM_PYTHON,
   ...DYNAMO_WORKERS,
   ...DYNAMO_SETTINGS,
+  ...DYNAMO_PLANNER,
   ...TRTLLM_TRANSFER,
   ...TRTLLM_SERVE,
   ...TRTLLM_EXECUTOR,
+  ...TRTLLM_ARGUMENTS,
 ];

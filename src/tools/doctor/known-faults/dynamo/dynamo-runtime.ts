@@ -127,6 +127,17 @@ export const DYNAMO_RUNTIME: readonly KnownFault[] = [
     cure: 'Set NATS_SERVER=nats://NATS:4222 in the process, or DYN_REQUEST_PLANE=tcp in the frontend and all its workers',
   },
   {
+    id: 'dynamo_nats_name_unknown',
+    cause: 'control_plane_unreachable',
+    needles: ['Failed to connect to NATS: DNS error'],
+    says: 'The name of the NATS server does not resolve in the pod',
+    why: 'The program connects once at its start and ends. Either the name in NATS_SERVER is wrong, or DNS did not answer yet as the pod started ("Temporary failure").',
+    cure: 'Set NATS_SERVER=nats://NATS.NAMESPACE.svc.cluster.local:4222 with the Service that there is (kubectl get svc -A | grep nats); where it resolves a little later, let an init container wait for it (until getent hosts NATS.NAMESPACE.svc.cluster.local; do sleep 2; done)',
+    commands: [
+      'kubectl exec POD -- sh -c "echo $NATS_SERVER; getent hosts NATS.NAMESPACE.svc.cluster.local"',
+    ],
+  },
+  {
     id: 'dynamo_no_responders',
     cause: 'control_plane_unreachable',
     needles: ['no responders: no responders', 'NoResponders: no responders'],

@@ -182,4 +182,15 @@ export const TRTLLM_EXECUTOR: readonly KnownFault[] = [
     why: 'The connector moves the blocks of one pool, and layers with windows of their own (VSWA) or a draft model have several.',
     cure: 'Leave kv_connector_config out of the engine file, or what it does not go with: max_attention_window with several sizes (VSWA), speculative_config',
   },
+  {
+    id: 'trtllm_no_free_blocks',
+    cause: 'cache_memory_missing',
+    needles: [
+      "Can't allocate new blocks. No free blocks left",
+      'Assertion failed: freeBlockIterator.has_value()',
+    ],
+    says: 'the KV cache of TensorRT-LLM has no free block for a sequence that runs already',
+    why: 'More sequences were let in than the cache holds to their ends: batches of a fixed size that are larger than it, the policy max_utilization, or the reuse of blocks in 0.7 and earlier, which counted held blocks as free.',
+    cure: 'Set batch_scheduler_policy to guaranteed_no_evict (scheduler_config: { capacity_scheduler_policy: GUARANTEED_NO_EVICT }), and raise kv_cache_free_gpu_mem_fraction (free_gpu_memory_fraction) or lower max_batch_size; with TensorRT-LLM before 0.8 set enable_kv_cache_reuse to false',
+  },
 ];

@@ -35,7 +35,7 @@ export const STORES_SERVERS: readonly KnownFault[] = [
   {
     id: 'nats_no_jetstream',
     cause: 'control_plane_unreachable',
-    needles: ['jetstream not enabled', 'JetStream not enabled'],
+    needles: ['jetstream not enabled', 'JetStream not enabled', 'nats.js.errors.ServiceUnavailableError'],
     says: 'NATS runs without JetStream, which KV events and model files need',
     why: 'The connection itself works, so that the frontend starts; streams and object stores answer 503, and KV events, snapshots or model cards fail later.',
     cure: 'Start the NATS server with --jetstream (-js, and -sd /data with a volume), or jetstream: { enabled: true } in config of its Helm chart',

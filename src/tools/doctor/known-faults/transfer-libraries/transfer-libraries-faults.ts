@@ -9,6 +9,7 @@ import { MOONCAKE_STORE } from './mooncake-store.js';
 import { MOONCAKE_TRANSFER } from './mooncake-transfer.js';
 import { NCCL_VERBS } from './nccl-verbs.js';
 import { NIXL_FAULTS } from './nixl.js';
+import { NIXL_CALLS } from './nixl-calls.js';
 import { UCX_FAULTS } from './ucx.js';
 
 /** Of the libraries that move KV blocks. */
@@ -19,6 +20,7 @@ export const TRANSFER_LIBRARIES_FAULTS: readonly KnownFault[] = [
   ...MOONCAKE_MASTER,
   ...UCX_FAULTS,
   ...NIXL_FAULTS,
+  ...NIXL_CALLS,
   ...FABRICS,
   ...NCCL_VERBS,
   ...GPUDIRECT_STORAGE,

@@ -107,6 +107,8 @@ export interface KvEventsFlag {
 export interface EngineTuning {
   /** The flag of the largest number of sequences at a time: `--max-num-seqs`. */
   readonly maxSequencesFlag: string;
+  /** What makes it admit less where it takes requests off again; absent where only their number does. */
+  readonly admission?: SettingLine;
   /** The setting that says how much memory the cache has: its name in evidence, and more of it. */
   readonly memory: {
     readonly setting: 'gpu_memory_utilization' | 'free_gpu_memory_fraction';

@@ -48,6 +48,11 @@ export const SGLANG_LAUNCH: EngineLaunch = {
   attentionGroups: 'data_parallel_size',
   tuning: {
     maxSequencesFlag: '--max-running-requests',
+    admission: {
+      where: 'arguments',
+      line: '--schedule-conservativeness 1.3 and fewer --max-running-requests',
+      note: 'it estimates answers to be longer, and admits fewer requests',
+    },
     memory: {
       setting: 'gpu_memory_utilization',
       more: {

@@ -1,6 +1,6 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import { loadOf, memoryFixes, tightest } from '../fixes/memory.js';
+import { isOverrun, loadOf, memoryFixes, tightest } from '../fixes/memory.js';
 import { blindness, engineReuses, findsBlocks, percent } from '../measurements/cache-hits.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -53,7 +53,9 @@ export const cacheChurn: Cause = {
         ? ''
         : `: ${stores.removed + stores.removeMissing} removals against ${allStores(stores)} stores`;
     return {
-      headline: `The KV cache turns over faster than conversations come back${rate}`,
+      headline: isOverrunAlone(measurements)
+        ? `The KV cache is full: running requests were taken off the GPU ${countOf(measurements.preemptions?.value ?? 0, 'time')}`
+        : `The KV cache turns over faster than conversations come back${rate}`,
       explanation:
         'Running sequences take the blocks of prefixes that nobody uses at the moment. When a conversation comes back its blocks are gone, on every worker: the router is right to find nothing, and each turn is computed again.',
       cluesFor,
@@ -73,6 +75,16 @@ function isHarmful(measurements: Measurements): boolean {
   // Where nobody looked a prompt up, a full cache alone is one that is used; requests that wait for it have no room.
   // That all sequences at their longest would not fit is so of most engines, and of all that have just started.
   return [preemptions, queue, turnoverOf].some((signOf) => signOf(measurements).length > 0);
+}
+
+/** Requests that are put back are seen, and of what becomes of prefixes nothing. */
+function isOverrunAlone(measurements: Measurements): boolean {
+  return (
+    isOverrun(measurements) &&
+    turnoverOf(measurements).length === 0 &&
+    measurements.engineHits === undefined &&
+    measurements.decisions === undefined
+  );
 }
 
 function preemptions({ preemptions: taken }: Measurements): readonly ClueFor[] {

@@ -1,4 +1,5 @@
 import { countOf } from '../../../core/text/lists.js';
+import { bootstrapAddressIn } from '../fixes/bootstrap-address.js';
 import { findHandshake } from '../fixes/handshakes.js';
 import { reachSideChannel } from '../fixes/transfers.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -19,6 +20,7 @@ export const sideChannelUnreachable: Cause = {
     const isBootstrap = /bootstrap/i.test(
       `${[...(silent?.values.keys() ?? [])]} ${silent?.first.text ?? ''}`,
     );
+    const address = silent === undefined ? undefined : bootstrapAddressIn(silent.first.text);
     const unknown = [...(silent?.values.keys() ?? [])].find((value) => value.startsWith('no handshake'));
     return {
       headline:
@@ -26,7 +28,11 @@ export const sideChannelUnreachable: Cause = {
           ? `A decode engine reads KV blocks of a prefill engine that it does not know: ${unknown}`
           : isOther
             ? 'A decode engine reaches another engine than the one that has its KV blocks'
-            : 'Decode engines get no answer from where prefill engines say how their KV blocks are fetched',
+            : `Decode engines get no answer from ${
+                address === undefined
+                  ? 'where prefill engines say how their KV blocks are fetched'
+                  : `the bootstrap server of prefill engines at ${address.host}:${address.port}`
+              }`,
       explanation:
         "A decode engine asks the prefill engine's side channel (NIXL, port 5600 by default) or bootstrap server (SGLang, Mooncake, 8998) before its first transfer. It waits some seconds for each request, which then fails or is computed again. Neither health checks nor other requests use that port.",
       cluesFor: [
@@ -49,6 +55,7 @@ export const sideChannelUnreachable: Cause = {
         reachSideChannel(
           measurements,
           isOther ? 'another_engine' : isBootstrap ? 'bootstrap' : 'side_channel',
+          address,
         ),
       ],
     };

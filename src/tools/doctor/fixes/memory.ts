@@ -9,7 +9,18 @@ import { engineLines, type KnownEngine, lineOf, onlyEngine, startedWith } from '
 
 /** Leaves more of the cache to prefixes: a test that proves it, then the options by what they bring. */
 export function memoryFixes(measurements: Measurements): readonly ProposedFix[] {
-  return [confirmingTest(measurements), ...memoryOptions(measurements)];
+  const options = memoryOptions(measurements);
+  // Requests that are taken off again and again are the proof, and the options what helps.
+  if (isOverrun(measurements)) return [...options, confirmingTest(measurements)];
+  return [confirmingTest(measurements), ...options];
+}
+
+/** Now and then an engine takes a request off its GPU and loses little. */
+const MANY_PREEMPTIONS = 5;
+
+/** Whether engines take running requests off the GPU for want of blocks, again and again. */
+export function isOverrun({ preemptions }: Measurements): boolean {
+  return (preemptions?.value ?? 0) >= MANY_PREEMPTIONS;
 }
 
 /**
@@ -83,11 +94,10 @@ function fewerSequences(
   // Fewer than there are is the point of it.
   if (isKnown && present !== undefined && present <= batch) return [];
   const value = isKnown ? String(Math.floor(batch)) : 'N';
-  const line = ({ maxSequencesFlag }: KnownEngine['tuning']): SettingLine => ({
-    where: 'arguments',
-    line: `${maxSequencesFlag} ${value}`,
-    note: '',
-  });
+  const line = ({ maxSequencesFlag, admission }: KnownEngine['tuning']): SettingLine =>
+    admission !== undefined && !isKnown && isOverrun(measurements)
+      ? admission
+      : { where: 'arguments', line: `${maxSequencesFlag} ${value}`, note: '' };
   const engine = onlyEngine(seen);
   const now = present === undefined ? '' : ` (now ${present})`;
   return [

@@ -1,5 +1,6 @@
 import type { ProposedFix } from '../diagnosis.js';
 import type { Measurements } from '../measurements/measurements.js';
+import { type BootstrapAddress, repairedAddress } from './bootstrap-address.js';
 import { argumentsOf, environmentOf } from './lines.js';
 import { reachWorkers } from './routers.js';
 
@@ -63,10 +64,12 @@ function multipleOf(
 export function reachSideChannel(
   { seen }: Measurements,
   where: 'side_channel' | 'bootstrap' | 'another_engine',
+  address?: BootstrapAddress,
 ): ProposedFix {
   const host = isVllm(seen) ? 'VLLM_NIXL_SIDE_CHANNEL_HOST' : undefined;
-  const port = where === 'bootstrap' ? 8998 : 5600;
-  const [says, why] = reaching(where, host);
+  const port = address?.port ?? (where === 'bootstrap' ? 8998 : 5600);
+  const [general, why] = reaching(where, host);
+  const says = (address === undefined ? undefined : repairedAddress(address)) ?? general;
   return {
     says,
     why,
@@ -76,7 +79,7 @@ export function reachSideChannel(
       ...(where === 'bootstrap' || host === undefined
         ? []
         : [environmentOf('each engine', host, 'status.podIP by the downward API')]),
-      `kubectl exec DECODE -- python3 -c "import socket; socket.create_connection(('PREFILL_IP', ${port}), 3); print('reached')"    # connects and sends nothing: a message of another form may end what listens there`,
+      `kubectl exec DECODE -- python3 -c "import socket; socket.create_connection(('${address?.host ?? 'PREFILL_IP'}', ${port}), 3); print('reached')"    # connects and sends nothing: a message of another form may end what listens there`,
     ],
     verify: [
       'kubectl logs DECODE --since=5m | grep -cE "zmq.error.Again|engine ID mismatch|bootstrap"    # should be 0',

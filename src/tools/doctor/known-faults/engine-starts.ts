@@ -172,4 +172,21 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
     why: 'tokenizer_config.json names a class that this version of transformers does not have, or that was written by a later one.',
     cure: 'Update transformers in the image to the version that wrote the model (pip install -U transformers), or set tokenizer_class in tokenizer_config.json to PreTrainedTokenizerFast',
   },
+  {
+    id: 'lmdeploy_no_blocks',
+    cause: 'cache_memory_missing',
+    needles: ['[TM][ERROR] No enough blocks', '[TM][FATAL] No enough blocks'],
+    says: 'the KV cache of LMDeploy has fewer blocks than one sequence needs',
+    why: 'cache_max_entry_count is the part of the free memory of the GPU that becomes blocks (before 0.2.1 of all of it), and one sequence may grow to session_len.',
+    cure: 'Start LMDeploy with a larger --cache-max-entry-count (0.8 unless set), or with a smaller --session-len, or over more GPUs (--tp)',
+  },
+  {
+    id: 'lmdeploy_no_runtime_memory',
+    cause: 'cache_memory_missing',
+    needles: ['No enough gpu memory for runtime'],
+    says: 'weights leave LMDeploy no memory for a single batch, and none for a KV cache',
+    why: 'It lowers --max-prefill-token-num until a batch fits beside the weights, and even one token does not.',
+    cure: 'Move other processes off the GPU (nvidia-smi), or start LMDeploy over more GPUs (--tp) or with weights of fewer bits; --cache-max-entry-count changes nothing here',
+    commands: ['nvidia-smi --query-compute-apps=pid,used_memory --format=csv    # who has it'],
+  },
 ];

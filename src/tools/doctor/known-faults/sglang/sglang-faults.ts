@@ -1,4 +1,5 @@
 import type { KnownFault } from '../known-fault.js';
+import { SGLANG_ASCEND } from './sglang-ascend.js';
 import { SGLANG_DISK_STORES } from './sglang-disk-stores.js';
 import { SGLANG_HICACHE } from './sglang-hicache.js';
 import { SGLANG_MEMORY } from './sglang-memory.js';
@@ -12,6 +13,7 @@ import { SGLANG_TRANSFERS } from './sglang-transfers.js';
 export const SGLANG_FAULTS: readonly KnownFault[] = [
   ...SGLANG_PAIRS,
   ...SGLANG_TRANSFERS,
+  ...SGLANG_ASCEND,
   ...SGLANG_HICACHE,
   ...SGLANG_STORES,
   ...SGLANG_DISK_STORES,

@@ -21,6 +21,34 @@ export const SGLANG_MEMORY: readonly KnownFault[] = [
     cure: 'Raise --mem-fraction-static, or --max-total-tokens where it is set, or spread the model over more GPUs (--tp-size)',
   },
   {
+    id: 'sglang_profiled_negative',
+    cause: 'cache_memory_missing',
+    needles: ['is larger than the profiled value -', 'is larger than the profiled value 0.'],
+    pattern: /max_total_tokens=(\d{1,12}) is larger than the profiled value (-\d{1,12}|0)\./,
+    says: 'weights leave no memory for a KV cache: there is room for $2 tokens, and --max-total-tokens asks for $1',
+    why: 'The engine takes the smaller of the two, and ends. --mem-fraction-static is the part of each GPU for weights and cache together, and weights come out of it first.',
+    cure: 'Raise --mem-fraction-static (up to 0.95), or divide the weights over more GPUs (a larger --tp-size, without a --dp-size that copies them), or load weights of fewer bits; --max-total-tokens changes nothing here',
+    commands: [
+      'kubectl logs POD | grep -m2 -E "Load weight end|avail mem"    # what weights took, and what is left',
+    ],
+  },
+  {
+    id: 'torch_memory_saver_full',
+    cause: 'cache_memory_missing',
+    needles: [
+      '[torch_memory_saver.cpp] CU',
+      '[torch_memory_saver.cpp] cuda',
+      '[torch_memory_saver.cpp] cu_mem_create has CUDA_ERROR_OUT',
+    ],
+    pattern: /(?:error: ?2 \(|result=2 |result=2,|cu_mem_create has CUDA_ERROR_OUT)/,
+    says: 'weights or KV cache do not come back onto the GPU: it has no room for what the engine gave back before',
+    why: 'An engine beside a trainer (verl, slime, Miles) gives its memory back while the model is trained, and takes all of it again for the next rollout. What the trainer still holds then is missing; the process ends, or its call of resume_memory_occupation times out.',
+    cure: 'Give the engine a smaller part of the GPU: --mem-fraction-static (verl: actor_rollout_ref.rollout.gpu_memory_utilization, slime: --sglang-mem-fraction-static), 0.1 less at a time, or more GPUs for one engine; have the trainer offload its weights, gradients and optimizer before the engine takes its memory (verl: param_offload and optimizer_offload; slime: --offload)',
+    commands: [
+      'nvidia-smi --query-compute-apps=pid,used_memory --format=csv    # who holds it at that moment',
+    ],
+  },
+  {
     id: 'sglang_mamba_cache_small',
     cause: 'cache_memory_missing',
     needles: ['Hybrid (mamba/linear-attention) state cache is too small to serve'],

@@ -209,4 +209,12 @@ export const SGLANG_STORES: readonly KnownFault[] = [
     why: 'It is bytes, or a whole number with gb behind it; other units are not read.',
     cure: 'Set MOONCAKE_GLOBAL_SEGMENT_SIZE (global_segment_size) to a whole number of gigabytes: 4gb',
   },
+  {
+    id: 'sglang_draft_not_stored',
+    cause: 'connector_crashed',
+    needles: ['Draft L3 write failed (best-effort)', 'Draft L3 read failed (best-effort)'],
+    says: 'the store behind HiCache does not take the blocks of the draft model',
+    why: 'They go beside those of the model itself, and SGLang passes over it where that fails: answers stay right, and after a hit in the store drafts are accepted less. The first releases that store them call Mooncake without the addresses that it needs.',
+    cure: 'Run a later SGLang (issue 24956 of SGLang); until then start without --speculative-algorithm or without --hicache-storage-backend only where accepted drafts matter',
+  },
 ];

@@ -211,4 +211,16 @@ export const MOONCAKE_TRANSFER: readonly KnownFault[] = [
     cure: 'Move blocks over RDMA or TCP instead (unset MC_FORCE_MNNVL and MC_INTRANODE_NVLINK, protocol rdma), or let the pod see only GPUs that NVLink connects (CUDA_VISIBLE_DEVICES)',
     commands: ['kubectl exec POD -- nvidia-smi topo -m    # NV between the GPUs'],
   },
+  {
+    id: 'mooncake_no_such_transport',
+    cause: 'transfer_path_broken',
+    needles: ['error code is NotSupportedTransport', 'NotSupportedTransport: Transport '],
+    pattern: /NotSupportedTransport(?:: Transport (\w{1,20}))?/,
+    says: 'Mooncake of this engine has no transport for the memory that it is to read or write: its other side has another protocol',
+    why: 'Each segment has the protocol of the process that mounted it, and a process has the transports of its own protocol alone.',
+    cure: 'Give all engines, store services and clients of one Mooncake the same protocol (MOONCAKE_PROTOCOL, or "protocol" in their configuration: rdma or tcp) and the same MC_FORCE_TCP, from one version of Mooncake, and restart those that had another one',
+    commands: [
+      'kubectl exec POD -- sh -c "env | grep -E \'^(MOONCAKE|MC)_\'; pip list | grep -i mooncake"    # in all pods: the same',
+    ],
+  },
 ];

@@ -245,6 +245,9 @@ function batchFault(facts: RoomFacts): string {
   const asks = isDecode ? needed * LARGEST_PAGE : needed;
   if (evictable >= asks && free < asks)
     return `${ROOM.locked} (needs ${needed} tokens, ${free} are free, ${evictable} count as evictable)`;
+  // Each sequence asks for one token, and takes a page for it where its last one is full.
+  if (isDecode && free + evictable >= needed)
+    return `${ROOM.batch} (up to ${needed} pages for ${needed} tokens, has ${free + evictable} tokens)`;
   return `${ROOM.batch} (needs ${needed} tokens, has ${free + evictable})`;
 }
 

@@ -100,7 +100,7 @@ describe('a lack of room over several lines', () => {
       'Available tokens: 64 (available_size=0 + evictable_size=64)',
     ];
     expect((await valuesOf(lines))[0]?.[0]).toBe(
-      'a batch needs more than the cache has (needs 6 tokens, has 64)',
+      'a batch needs more than the cache has (up to 6 pages for 6 tokens, has 64 tokens)',
     );
   });
 

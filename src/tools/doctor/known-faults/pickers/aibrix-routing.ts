@@ -81,4 +81,16 @@ export const AIBRIX_ROUTING: readonly KnownFault[] = [
     cure: 'Start SGLang with --enable-metrics, and set the label model.aibrix.ai/metric-port of the pods where metrics have a port of their own',
     commands: ['curl -si http://ENGINE:PORT/metrics | head -3'],
   },
+  {
+    id: 'aibrix_no_metric_for_pod',
+    cause: 'not_kv_routing',
+    needles: ['no metric available for '],
+    pattern: /no metric available for \S{1,253} - \S{0,200}?\b(\w{3,80})$/,
+    atLeast: 2,
+    says: "AIBrix's gateway has no $1 of its pods: the strategy takes a pod at random",
+    why: 'Strategies go by metrics of engines. vLLM of engine V1 has no vllm:avg_prompt_throughput_toks_per_s and no vllm:avg_generation_throughput_toks_per_s any more; averages in Prometheus need PROMETHEUS_ENDPOINT; and pods need their port in model.aibrix.ai/metric-port.',
+    cure: 'Send routing-strategy: prefix-cache (or least-request), which need no such metric, or run AIBrix 0.6 or later (throughput), and set PROMETHEUS_ENDPOINT on the gateway plugin for strategies that go by averages (least-latency)',
+    commands: ['curl -s http://POD:8000/metrics | grep -c $1'],
+    disturbs: 'frontend',
+  },
 ];

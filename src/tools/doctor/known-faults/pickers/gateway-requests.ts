@@ -43,4 +43,14 @@ export const GATEWAY_REQUESTS: readonly KnownFault[] = [
     cure: 'Run Envoy AI Gateway 0.2 or later, or one replica of the ext_proc Deployment',
     disturbs: 'frontend',
   },
+  {
+    id: 'higress_redis_unknown',
+    cause: 'control_plane_unreachable',
+    needles: ['error status returned by host: bad argument'],
+    pattern: /redis/i,
+    says: 'a plugin of Higress (ai-load-balancer, ai-cache, rate limits) has no Redis: the service that it names is not one that the gateway knows',
+    why: 'Plugins call Redis as a service of the gateway, by its full name and the port of that service: NAME.static with port 80 for a fixed address, NAME.dns, or NAME.NAMESPACE.svc.cluster.local. An IP address, or the port of Redis with a static service, is a bad argument.',
+    cure: 'Create Redis as a service source in Higress, and set service_name (serviceFQDN) of the plugin to its name with its suffix (redis.static) and service_port (servicePort) to 80 for a static source, to 6379 for dns and Kubernetes',
+    disturbs: 'frontend',
+  },
 ];

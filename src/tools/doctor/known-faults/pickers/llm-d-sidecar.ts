@@ -38,6 +38,18 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     commands: [SHOW_SIDECAR],
   },
   {
+    id: 'sidecar_connection_closed',
+    cause: 'role_missing',
+    needles: ['http: proxy error'],
+    pattern:
+      /\b(?:decoder|prefill|target)\w{0,20}URL.{0,600}(?:connection reset by peer|broken pipe|server closed idle connection|error\W{1,4}EOF)/,
+    isSign: true,
+    says: "an engine closes connections of llm-d's sidecar as requests come: they end with 502",
+    why: 'vLLM closes an idle connection after 5 s, while the sidecar keeps it for 90 s and sends a request into one that is being closed. Where vLLM ended at that time, that is the reason instead.',
+    cure: 'Set VLLM_HTTP_TIMEOUT_KEEP_ALIVE=120 on prefill and decode engines, above the 90 s of the sidecar',
+    commands: ['kubectl get pods -l llm-d.ai/role    # RESTARTS of the vLLM containers'],
+  },
+  {
     id: 'sidecar_decoder_speaks_http',
     cause: 'settings_refused',
     needles: ['server gave HTTP response to HTTPS client'],

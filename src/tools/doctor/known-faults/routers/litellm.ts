@@ -10,11 +10,9 @@ export const LITELLM: readonly KnownFault[] = [
       'Hosted_vllmException - Cannot connect to host',
       'OpenAIException - Connection error',
     ],
-    pattern:
-      /(?:Hosted_vllm|OpenAI)Exception - (?:Connection error|Cannot connect)(?:.{0,300}?Received Model Group=([\w./:-]{1,100}))?/,
-    says: 'LiteLLM does not reach the engine behind a model $1',
+    says: 'LiteLLM does not reach the engine behind a model',
     why: 'Nobody listens at the api_base of that model: the engine does not run, api_base has localhost where LiteLLM runs in a container of its own, or it lacks /v1.',
-    cure: 'Set litellm_params.api_base of the model $1 in model_list to the engine as LiteLLM sees it (http://HOST:8000/v1, with model: hosted_vllm/NAME), and see that curl http://HOST:8000/v1/models answers from its container',
+    cure: 'Set litellm_params.api_base of that model in model_list to the engine as LiteLLM sees it (http://HOST:8000/v1, with model: hosted_vllm/NAME), and see that curl http://HOST:8000/v1/models answers from its container',
     disturbs: 'frontend',
   },
   {

@@ -1,15 +1,19 @@
 import type { KnownFault } from '../known-fault.js';
+import { ENVOY } from './envoy.js';
 import { HTTP_CLIENTS } from './http-clients.js';
 import { LITELLM } from './litellm.js';
+import { NGINX } from './nginx.js';
 import { PRODUCTION_STACK } from './production-stack.js';
 import { SMG_FAULTS } from './smg.js';
 import { VLLM_ROUTER } from './vllm-router.js';
 
-/** Of routers that stand beside engines: of SGLang (smg), of vLLM and of its production stack, and proxies of Python. */
+/** Of routers that stand beside engines: of SGLang (smg), of vLLM and of its production stack, proxies of Python, Envoy and nginx. */
 export const ROUTERS_FAULTS: readonly KnownFault[] = [
   ...SMG_FAULTS,
   ...PRODUCTION_STACK,
   ...VLLM_ROUTER,
   ...LITELLM,
   ...HTTP_CLIENTS,
+  ...ENVOY,
+  ...NGINX,
 ];

@@ -64,7 +64,7 @@ export const ENVOY: readonly KnownFault[] = [
     cause: 'settings_refused',
     needles: ['upstream_reset_before_response_started{overflow', 'reset reason: overflow'],
     says: "the gateway's own limit of connections or waiting requests is reached: requests end with 503 (overflow)",
-    why: 'Envoy lets 1024 connections and 1024 waiting requests to a cluster pass unless it is set otherwise. LLM requests last for seconds to minutes, so that many are open at once.',
+    why: 'Envoy lets 1024 connections and 1024 waiting requests to a cluster pass unless it is set otherwise. LLM requests last for seconds to minutes, so that many are open together.',
     cure: 'Raise circuitBreaker (maxConnections, maxPendingRequests, maxParallelRequests: 65535) in a BackendTrafficPolicy for the route, of Istio connectionPool of a DestinationRule (http2MaxRequests, http1MaxPendingRequests, tcp.maxConnections)',
     disturbs: 'frontend',
   },

@@ -167,4 +167,25 @@ export const DYNAMO_WORKERS: readonly KnownFault[] = [
     commands: ['python3 -m dynamo.frontend --help'],
     disturbs: 'frontend',
   },
+  {
+    id: 'dynamo_kvbm_not_in_runtime',
+    cause: 'library_missing',
+    needles: ["' from 'dynamo.llm'", "No module named 'dynamo.llm.vllm_integration", "No module named 'kvbm"],
+    pattern:
+      /cannot import name '(?:Kvbm|BlockManager)\w{0,40}' from 'dynamo\.llm'|No module named '(?:dynamo\.llm\.vllm_integration|kvbm)/,
+    says: 'KVBM is not there: the wheel of ai-dynamo-runtime has none, it is a package of its own',
+    why: 'Until 0.6 KVBM was in builds of dynamo.llm with a feature of their own. Since then it is the package kvbm, and the connector stands in kvbm.vllm_integration.connector.',
+    cure: 'Install kvbm in the version of ai-dynamo (pip install kvbm==VERSION), and write "kv_connector_module_path":"kvbm.vllm_integration.connector" beside "kv_connector":"DynamoConnector" in --kv-transfer-config',
+    commands: ['pip list | grep -iE "ai-dynamo|kvbm"    # the same version'],
+  },
+  {
+    id: 'dynamo_packages_of_two_releases',
+    cause: 'library_missing',
+    needles: ["' from 'dynamo."],
+    pattern: /cannot import name '((?!Kvbm|BlockManager)\w{1,60})' from '(dynamo\.[\w.]{1,60})'/,
+    says: 'parts of Dynamo are of different releases: $2 has no $1',
+    why: 'ai-dynamo, ai-dynamo-runtime and the examples or components of a checkout change together.',
+    cure: 'Install ai-dynamo and ai-dynamo-runtime in one version, and run components of the tag of that release (git checkout vVERSION), or build the runtime from the same checkout (maturin develop in lib/bindings/python)',
+    commands: ['pip list | grep -i ai-dynamo; git -C dynamo describe --tags'],
+  },
 ];

@@ -9,8 +9,7 @@ export const TRTLLM_ARGUMENTS: readonly KnownFault[] = [
       'kv_cache_config.free_gpu_memory_fraction must be a float between',
       'kv_cache_config.cross_kv_cache_fraction must be a float between',
     ],
-    pattern:
-      /kv_cache_config\.(\w{1,40}) must be a float between 0 and 1/,
+    pattern: /kv_cache_config\.(\w{1,40}) must be a float between 0 and 1/,
     says: 'TensorRT-LLM does not start: $1 of kv_cache_config is no share between 0 and 1',
     why: 'It is a share of the memory that is free beside weights and buffers, and no percentage.',
     cure: 'Set $1 under kv_cache_config to 0.85 or the like (0.9 is the default of free_gpu_memory_fraction)',

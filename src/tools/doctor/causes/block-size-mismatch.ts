@@ -1,6 +1,7 @@
 import type { ClueFor } from '../confidence.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { agreeFixes, alignFixes, registrationFixes } from '../fixes/align-block-size.js';
+import { impossibleSizeIn, laterDynamo } from '../fixes/impossible-size.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { SizeConflict } from '../sizes.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -37,14 +38,17 @@ export const blockSizeMismatch: Cause = {
     if (!isSilent && !cluesFor.some(({ symptom }) => symptom !== 'router_blind' && symptom !== 'empty_tree'))
       return undefined;
     const numbers = numbersOf(measurements, conflicts);
+    const impossible = impossibleSizeIn(measurements);
     return {
       headline:
-        numbers === undefined
-          ? isSilent
-            ? 'Block-size mismatch: KV events arrive and engines reuse prefixes, and the index of the router finds none'
-            : (inFiles(measurements) ??
-              `Block-size mismatch${ofSome(measurements)}${routersNumber(measurements)}: stores have parents that the router does not know, and nothing is found`)
-          : `Block-size mismatch: ${numbers.text}`,
+        impossible !== undefined
+          ? `Block-size mismatch: ${impossible.whose} has ${impossible.size}, which is no block size (the other side has ${impossible.other})`
+          : numbers === undefined
+            ? isSilent
+              ? 'Block-size mismatch: KV events arrive and engines reuse prefixes, and the index of the router finds none'
+              : (inFiles(measurements) ??
+                `Block-size mismatch${ofSome(measurements)}${routersNumber(measurements)}: stores have parents that the router does not know, and nothing is found`)
+            : `Block-size mismatch: ${numbers.text}`,
       explanation:
         'Router and engines split prompts into blocks independently of each other. With different sizes no block hash of one is ever a block hash of the other: stores have parents that the router never saw, nothing is ever found, and requests go by load alone. All of them complete, and no message names the block size.',
       cluesFor,
@@ -57,7 +61,8 @@ export const blockSizeMismatch: Cause = {
       explains: ['parents_missing', 'router_blind', 'empty_tree', 'own_number', 'no_stores'],
       // An engine that set its number itself says which one it is.
       ...(numbers === undefined ? { yieldsTo: ['hybrid_block_size'] } : {}),
-      fixes: fixesFor(measurements, conflicts, numbers),
+      fixes:
+        impossible === undefined ? fixesFor(measurements, conflicts, numbers) : [laterDynamo(impossible)],
     };
   },
 };

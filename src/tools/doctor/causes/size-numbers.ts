@@ -3,6 +3,7 @@ import type { Side } from '../../../engines/diagnosis/sighting-words.js';
 import { FRONTEND_DEFAULT_TOKENS } from '../../../engines/dynamo/default-sizes.js';
 import { isOfAnyListener } from '../measurements/any-listener.js';
 import type { Measurements } from '../measurements/measurements.js';
+import { pairOf } from '../size-pairs.js';
 import { ownerOf, type SizeConflict } from '../sizes.js';
 
 /** The two numbers of a mismatch. */
@@ -37,12 +38,6 @@ export function numbersOf(
     isWorkersOwn: between !== 'sides' || isCardsNumber(measurements, conflict),
     text: conflictText(conflict),
   };
-}
-
-/** The two numbers of `16 -> 32`, as they were written: one of them may be no block size at all. */
-export function pairOf(value: string): readonly [string, string] | undefined {
-  const [, ours, theirs] = /^(\d{1,20}) -> (\d{1,20})$/.exec(value) ?? [];
-  return ours === undefined || theirs === undefined ? undefined : [ours, theirs];
 }
 
 function conflictText({ ours, theirs, between, ofModel }: SizeConflict): string {

@@ -17,9 +17,12 @@ export const VLLM_MOONCAKE: readonly KnownFault[] = [
     cause: 'transfers_fail',
     needles: ['Timeout waiting for P side ready'],
     isSign: true,
-    says: 'Decode engines ask for KV blocks of requests that the prefill engine does not have: MooncakeConnector gives them up',
-    why: 'The prefill engine waits VLLM_MOONCAKE_ABORT_REQUEST_TIMEOUT (480 s) until the request with that transfer_id has been computed there. It came to another prefill engine, or never.',
-    cure: 'Have the router send the prefill half to the engine whose remote_engine_id and remote_bootstrap_addr it gives to the decode half; raise VLLM_MOONCAKE_ABORT_REQUEST_TIMEOUT on prefill engines only where their queue is longer than that',
+    says: 'Decode engines wait for KV blocks of requests whose prompts this prefill engine has not finished: MooncakeConnector gives them up',
+    why: 'The prefill engine waits VLLM_MOONCAKE_ABORT_REQUEST_TIMEOUT (480 s) until it has finished the prompt with that transfer_id by its max_tokens. It ended otherwise (refused, aborted by its client, an end token first), its blocks had expired before the decode engine asked, it still queues, or it never came here.',
+    cure: 'See what became of the request in the log of this prefill engine: repair the error or the abort there; with "timed out after 480 seconds without being sent" add decode engines, with prompts that wait add prefill engines, and where it never came have the router send the prefill half (max_tokens 1) to the engine whose remote_engine_id and remote_bootstrap_addr the decode half gets',
+    commands: [
+      'kubectl logs PREFILL --since=20m | grep -nE "without being sent|ERROR|[Aa]bort|Waiting: [1-9]" | tail -n 20',
+    ],
   },
   {
     id: 'mooncake_engine_id_gone',

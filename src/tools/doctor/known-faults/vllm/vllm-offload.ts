@@ -132,8 +132,8 @@ export const VLLM_OFFLOAD: readonly KnownFault[] = [
     needles: ['in update_state_after_alloc'],
     pattern: /offloading(?:_connector|\/scheduler)\.py.{1,20} in update_state_after_alloc/,
     says: "vLLM's offloading connector ends the engine while it takes up offloaded KV blocks of a prompt",
-    why: 'Blocks that the GPU still had when the prompt was looked up were replaced before it was scheduled. vLLM 0.25 has a fix for it (pull request 44409); models with Mamba layers still meet it there.',
-    cure: 'Run a later version of vLLM (0.25 at least); start models with Mamba or sliding-window layers without --kv-offloading-size',
+    why: 'It asserts that blocks with a hash cover all tokens that the GPU has of the prompt. Up to 0.24 blocks may be replaced in between (pull request 44409); up to 0.29 it counts blocks of Mamba and sliding-window layers that have none by design (pull request 52807), and ends at the first prompt of which the GPU has a part and the offloaded cache the next.',
+    cure: 'Run vLLM 0.30 or later; with an earlier version start models with Mamba or sliding-window layers without --kv-offloading-size',
   },
   {
     id: 'offload_lists_what_it_lacks',

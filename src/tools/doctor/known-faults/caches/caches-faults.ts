@@ -1,6 +1,7 @@
 import type { KnownFault } from '../known-fault.js';
 import { AIBRIX_KVCACHE } from './aibrix-kvcache.js';
 import { FLEXKV } from './flexkv.js';
+import { KVCACHED } from './kvcached.js';
 import { LMCACHE_ASCEND } from './lmcache-ascend.js';
 import { LMCACHE_BACKENDS } from './lmcache-backends.js';
 import { LMCACHE_ENGINE } from './lmcache-engine.js';
@@ -9,6 +10,7 @@ import { LMCACHE_PAIRS } from './lmcache-pairs.js';
 import { LMCACHE_SERVER } from './lmcache-server.js';
 import { LMCACHE_STORES } from './lmcache-stores.js';
 import { LMCACHE_VERSIONS } from './lmcache-versions.js';
+import { UCM } from './ucm.js';
 
 /** Of caches behind engines. */
 export const CACHES_FAULTS: readonly KnownFault[] = [
@@ -22,4 +24,6 @@ export const CACHES_FAULTS: readonly KnownFault[] = [
   ...LMCACHE_ASCEND,
   ...AIBRIX_KVCACHE,
   ...FLEXKV,
+  ...KVCACHED,
+  ...UCM,
 ];

@@ -43,6 +43,19 @@ export const LMCACHE_ASCEND: readonly KnownFault[] = [
     commands: ['kubectl exec PREFILL -- pip list | grep -i lmcache'],
   },
   {
+    id: 'lmcache_ascend_channel_loop',
+    cause: 'connector_crashed',
+    needles: ['initialization loop: Context was terminated'],
+    atLeast: 2,
+    isSign: true,
+    says: 'A thread of LMCache-Ascend runs on after its engine has stopped, and fills the log',
+    why: 'It waits at a socket that was closed as the engine stopped, and asks again at once without an end. What stopped the engine stands above the first of these lines.',
+    cure: 'Run LMCache-Ascend 0.4.4 or later, whose thread ends with its socket, and end this process (kubectl delete pod); correct what stopped the engine, if nobody did on purpose',
+    commands: [
+      'kubectl logs ENGINE | grep -m1 -B30 "Context was terminated" | grep -E "ERROR|Error"    # what stopped it',
+    ],
+  },
+  {
     id: 'lmcache_ascend_receiver_full',
     cause: 'transfers_fail',
     needles: ['reported alloc_failed. Releasing', 'is backed off ('],

@@ -101,6 +101,16 @@ export const LMCACHE_PAIRS: readonly KnownFault[] = [
     cure: 'Set retrieve_locations: ["PDBackend"] and leave store_location out on the decode engine',
   },
   {
+    id: 'lmcache_channel_type',
+    cause: 'settings_refused',
+    needles: ['Unsupported channel type: '],
+    pattern: /Unsupported channel type: (\w{1,30})/,
+    says: 'LMCache has no transfer channel $1',
+    why: 'Blocks pass between engines by nixl (on Ascend NPUs by hccl or hcomm_onesided). TCP is a transport of UCX below nixl, and no channel of its own.',
+    cure: 'Set transfer_channel: nixl (LMCACHE_TRANSFER_CHANNEL=nixl) on all engines, with Ethernet alone UCX_TLS=tcp,cuda_copy,cuda_ipc and UCX_NET_DEVICES=eth0 beside it, and restart them',
+    disturbs: 'all_workers',
+  },
+  {
     id: 'lmcache_p2p_settings',
     cause: 'settings_refused',
     needles: [

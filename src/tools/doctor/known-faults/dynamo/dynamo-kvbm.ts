@@ -67,8 +67,12 @@ export const DYNAMO_KVBM: readonly KnownFault[] = [
     cause: 'offload_failed',
     needles: ['GDS_MT: failed to create file handle', 'GDS_MT: file register error'],
     says: 'GPUDirect Storage cannot register the file of the disk cache: blocks do not come back from disk',
-    why: 'cuFile looks up the block device under the path. The default /tmp of a container is an overlay without one, and without /run/udev it finds none at all; requests that need such blocks then wait for ever.',
-    cure: 'Set DYN_KVBM_DISK_CACHE_DIR to a volume on a real disk (emptyDir or hostPath), and mount /run/udev of the host read-only into the worker',
+    why: 'cuFile looks up the block device under the path. The default /tmp of a container is an overlay without one, and without /run/udev it finds none at all; a node without the driver nvidia-fs registers no file either. Requests that need such blocks then wait for ever, or get the cache of others.',
+    cure: 'Set DYN_KVBM_DISK_CACHE_DIR to a volume on a real disk (emptyDir or hostPath), mount /run/udev of the host read-only into the worker, and load nvidia_fs on the node (GPU Operator: gds.enabled=true); until then leave the disk tier out (unset DYN_KVBM_DISK_CACHE_GB)',
+    commands: [
+      'lsmod | grep nvidia_fs; /usr/local/cuda/gds/tools/gdscheck -p    # on the node',
+      'kubectl exec WORKER -- sh -c "df -T $DYN_KVBM_DISK_CACHE_DIR; ls /run/udev/data | head -n 3"    # ext4 or xfs, and entries',
+    ],
   },
   {
     id: 'kvbm_pool_full',

@@ -247,4 +247,18 @@ export const UCX_FAULTS: readonly KnownFault[] = [
       'kubectl exec POD -- ucx_info -d | grep -E "Transport|Device"',
     ],
   },
+  {
+    id: 'ucx_srd_failed',
+    cause: 'transfer_path_broken',
+    needles: ['srd_iface.c:'],
+    pattern:
+      /send completion\[\d{1,6}\] with error on ([\w-]{1,40})\/0x[0-9a-f]{1,16}: ([A-Z][\w ]{3,60}?),? vendor_err/,
+    says: 'UCX over EFA loses its connection to the other engine on $1: $2',
+    why: 'EFA flushes what is queued once the other side is gone or does not answer: an engine that restarted, or a security group that does not let its own traffic through. UCX closes the connection for good, and NIXL then drops the peer and its metadata.',
+    cure: 'Compare the age of both pods (kubectl get pods), and restart the engine that still knows the old one; where neither restarted, let the security group pass all traffic to itself, and use the backend of NIXL that is made for EFA on both roles: "backends": ["LIBFABRIC"] in kv_connector_extra_config (vLLM), SGLANG_DISAGGREGATION_NIXL_BACKEND=LIBFABRIC (SGLang)',
+    commands: [
+      'kubectl get pods -o wide    # RESTARTS of both',
+      'kubectl exec POD -- fi_info -p efa    # lists rdm endpoints',
+    ],
+  },
 ];

@@ -127,4 +127,15 @@ export const VLLM_SCHEDULER: readonly KnownFault[] = [
     why: 'Only layers with full attention can be split over tokens in this version.',
     cure: 'Start the engine with --decode-context-parallel-size 1 and --prefill-context-parallel-size 1; a model with sliding windows also takes --disable-hybrid-kv-cache-manager',
   },
+  {
+    id: 'vllm_swap_space_used_up',
+    cause: 'cache_memory_missing',
+    needles: ['Aborted due to the lack of CPU swap space'],
+    says: 'An engine (vLLM V0) ends: more sequences were preempted than its swap space holds',
+    why: 'Sequences of several outputs (n, best_of, beam search), or --preemption-mode swap, are moved to host memory while the KV cache is full. --swap-space (4 GiB for each GPU by default) is used up.',
+    cure: 'Start with a larger --swap-space (GiB for each GPU, within the memory of the pod) and a smaller --max-num-seqs, or with VLLM_USE_V1=1 on vLLM 0.8 and later, which recomputes and has no swap space',
+    commands: [
+      'kubectl logs ENGINE --previous | grep -cE "preempted by PreemptionMode"    # should not grow',
+    ],
+  },
 ];

@@ -49,7 +49,7 @@ export const LMCACHE_ASCEND: readonly KnownFault[] = [
     atLeast: 2,
     isSign: true,
     says: 'A thread of LMCache-Ascend runs on after its engine has stopped, and fills the log',
-    why: 'It waits at a socket that was closed as the engine stopped, and asks again at once without an end. What stopped the engine stands above the first of these lines.',
+    why: 'It waits at a socket that was closed as the engine stopped, and asks again without a pause. What stopped the engine stands above the first of these lines.',
     cure: 'Run LMCache-Ascend 0.4.4 or later, whose thread ends with its socket, and end this process (kubectl delete pod); correct what stopped the engine, if nobody did on purpose',
     commands: [
       'kubectl logs ENGINE | grep -m1 -B30 "Context was terminated" | grep -E "ERROR|Error"    # what stopped it',

@@ -15,7 +15,12 @@ export const ASCEND_HCCL: readonly KnownFault[] = [
   {
     id: 'hccl_socket_timeout',
     cause: 'transfer_path_broken',
-    needles: ['Getting socket times out. Reason', 'wait socket establish timeout, role['],
+    needles: [
+      'Getting socket times out. Reason',
+      'wait socket establish timeout, role[',
+      'Wait links establish completed failed',
+      'Transport init error. Reason: [Create][DestLink]',
+    ],
     says: 'NPUs of two ranks do not connect within HCCL_CONNECT_TIMEOUT (HCCL EI0006)',
     why: 'One of both did not come: it ended or stands still, runs another model or settings, has another TLS switch, or no route leads from NPU to NPU. The rank that reports it waited in vain; the fault is on the one that does not.',
     cure: 'Find the rank without EI0006 and correct its first error; where all have it, set the same TLS switch on all NPUs (hccn_tool -i N -tls -s enable 0) and have them reach each other (hccn_tool -i N -ping -g address OTHER_NPU_IP); where ranks only start late, HCCL_CONNECT_TIMEOUT=1200 on all',
@@ -23,5 +28,32 @@ export const ASCEND_HCCL: readonly KnownFault[] = [
       'for i in 0 1 2 3 4 5 6 7; do hccn_tool -i $i -tls -g; hccn_tool -i $i -link -g; hccn_tool -i $i -net_health -g; done    # on each host',
     ],
     disturbs: 'all_workers',
+  },
+  {
+    id: 'hccl_group_not_connected',
+    cause: 'program_ended',
+    needles: ['hcclCommInitRootInfo', 'HcclCommInitRootInfo'],
+    pattern: /ommInitRootInfo.{0,120}error code is (9|11|12|19)\b/,
+    says: 'The ranks of an engine do not find each other over HCCL (error code $1: no connection)',
+    why: 'The first rank listens at an address of its host, and the others connect to it by TCP. Another interface than the one of that network, ports that are closed, or a rank that ended is in between.',
+    cure: 'Set HCCL_IF_IP to the address of each host and HCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME to its interface on all ranks, let TCP pass between the hosts (with several engines on a host HCCL_HOST_SOCKET_PORT_RANGE=auto), and restart all ranks',
+    commands: [
+      'ip -br addr    # on each host: the interface whose address the other reaches',
+      'grep -rhm3 ERROR ~/ascend/log/debug/plog | head    # which rank was not reached',
+    ],
+    disturbs: 'all_workers',
+  },
+  {
+    id: 'hccl_group_refused',
+    cause: 'program_ended',
+    needles: ['hcclCommInitRootInfo', 'HcclCommInitRootInfo'],
+    pattern: /ommInitRootInfo.{0,120}error code is (1|2|4|5|6|7|8|15|16)\b/,
+    says: 'HCCL makes no group of the ranks of an engine on these NPUs (error code $1)',
+    why: 'Codes 1 and 5 are a group that these NPUs cannot form: pipeline stages on 310P, two ranks on one NPU, other kinds of NPUs; 7 is an NPU that another process holds; 15 and 16 come from driver and CANN.',
+    cure: 'Start with one rank for each NPU that ASCEND_RT_VISIBLE_DEVICES lists and with tensor parallelism alone (--pipeline-parallel-size 1, which 310P asks for), on NPUs that npu-smi info shows free, with the CANN that fits the driver',
+    commands: [
+      'npu-smi info    # processes on each NPU, version of the driver',
+      'grep -rhm3 ERROR ~/ascend/log/debug/plog | head    # the reason, of the first rank that failed',
+    ],
   },
 ];

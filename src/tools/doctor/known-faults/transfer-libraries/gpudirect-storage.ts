@@ -43,4 +43,14 @@ export const GPUDIRECT_STORAGE: readonly KnownFault[] = [
     cure: 'Leave GPUDirect Storage out on this GPU (use_gds: false in LMCache, the backend POSIX in NIXL); on a data centre GPU make the buffer smaller than BAR1 (gds_buffer_size of LMCache)',
     commands: ['nvidia-smi -q -d MEMORY | grep -A3 BAR1    # on the node: Total and Free'],
   },
+  {
+    id: 'cufile_bar_used_up',
+    cause: 'offload_failed',
+    needles: ['Inc-bar-usage failed: size '],
+    pattern: /Inc-bar-usage failed: size (\d{1,15}) remaining bytes (\d{1,15})/,
+    says: "GPUDirect Storage asks for $1 bytes of the GPU's BAR1 window, and $2 are left",
+    why: 'Buffers that the disk writes to are mapped there. Many buffers, or large ones, use it up; consumer GPUs have 256 MB.',
+    cure: 'Make buffers smaller or fewer (gds_buffer_size of LMCache in MiB, below what is left; fewer threads), or let Resizable BAR be switched on in the firmware of the host',
+    commands: ['nvidia-smi -q -d MEMORY | grep -A3 BAR1    # on the node: Total and Free'],
+  },
 ];

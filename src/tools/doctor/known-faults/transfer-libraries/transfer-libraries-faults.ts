@@ -6,6 +6,7 @@ import { GPUDIRECT_STORAGE } from './gpudirect-storage.js';
 import { MOONCAKE_MASTER } from './mooncake-master.js';
 import { MOONCAKE_METADATA } from './mooncake-metadata.js';
 import { MOONCAKE_STORE } from './mooncake-store.js';
+import { MOONCAKE_TENT } from './mooncake-tent.js';
 import { MOONCAKE_TRANSFER } from './mooncake-transfer.js';
 import { NCCL_VERBS } from './nccl-verbs.js';
 import { NIXL_FAULTS } from './nixl.js';
@@ -18,6 +19,7 @@ export const TRANSFER_LIBRARIES_FAULTS: readonly KnownFault[] = [
   ...MOONCAKE_METADATA,
   ...MOONCAKE_STORE,
   ...MOONCAKE_MASTER,
+  ...MOONCAKE_TENT,
   ...UCX_FAULTS,
   ...NIXL_FAULTS,
   ...NIXL_CALLS,

@@ -31,6 +31,19 @@ export const EPP_SERVING: readonly KnownFault[] = [
     disturbs: 'nothing',
   },
   {
+    id: 'epp_informer_unsynced',
+    cause: 'control_plane_unreachable',
+    needles: [' Informer to sync'],
+    pattern: /failed waiting for \*(v\w{1,20})\.(Inference\w{4,30}) Informer to sync/,
+    says: 'the endpoint picker gets no $2 ($1) of the API server: it does not start',
+    why: 'It may not list or watch them (a chart whose Role names another API group), or the cluster serves them in another version alone (v1 is inference.networking.k8s.io, v1alpha2 inference.networking.x-k8s.io).',
+    cure: "Give the Role of the picker's ServiceAccount get, list and watch of that kind in its API group, and apply the CRDs of the release that the picker is of",
+    commands: [
+      'kubectl get crd | grep -i inference; kubectl auth can-i list inferencepools.inference.networking.k8s.io -n NAMESPACE --as=system:serviceaccount:NAMESPACE:PICKER',
+    ],
+    disturbs: 'nothing',
+  },
+  {
     id: 'epp_pool_group_wrong',
     cause: 'settings_refused',
     needles: ['unsupported API group: ', 'cannot reconcile InferencePool - unsupported'],

@@ -100,4 +100,17 @@ export const GATEWAY_ROUTES: readonly KnownFault[] = [
     commands: ['kubectl get referencegrants -A'],
     disturbs: 'nothing',
   },
+  {
+    id: 'kgateway_pool_without_endpoints',
+    cause: 'role_missing',
+    needles: ['no endpoints found for InferencePool'],
+    pattern: /found for InferencePool ([\w./-]{1,150})/,
+    says: 'kgateway finds no pod for the InferencePool $1: requests to it end with 500',
+    why: 'The selector of the pool matches no pod that is ready as kgateway translates the route. Pods that come later are not seen until something else changes (2.1 without its own endpoint picker).',
+    cure: 'Bring the pods that the selector of the InferencePool matches to ready, then let kgateway translate again: kubectl annotate gateway GATEWAY -n NAMESPACE retranslated=1 --overwrite',
+    commands: [
+      "kubectl get inferencepool POOL -n NAMESPACE -o jsonpath='{.spec.selector}'; kubectl get pods -n NAMESPACE --show-labels",
+    ],
+    disturbs: 'nothing',
+  },
 ];

@@ -16,6 +16,21 @@ export const PRODUCTION_STACK: readonly KnownFault[] = [
     ],
   },
   {
+    id: 'production_stack_watch_cut',
+    cause: 'instance_unknown',
+    needles: ['K8s watcher error: '],
+    pattern: /K8s watcher error: .{0,80}(?:Response ended prematurely|IncompleteRead|Connection broken)/,
+    atLeast: 3,
+    isSign: true,
+    says: "The production stack's router loses its watch of pods: engines that end in between stay in its list",
+    why: 'It takes the watch up again without a new list, so that what was deleted meanwhile is never taken out; requests to such an address fail after minutes, while /health stays green.',
+    cure: 'Restart the router (kubectl rollout restart deploy/ROUTER) where it sends to pods that are gone, and start it with --k8s-service-discovery-type service-name, so that it sends to Services instead of addresses of pods',
+    disturbs: 'frontend',
+    commands: [
+      'kubectl get pods -o wide; curl -s http://ROUTER/engines    # addresses that are no pod any more?',
+    ],
+  },
+  {
     id: 'production_stack_watch_fails',
     cause: 'control_plane_unreachable',
     needles: ['K8s watcher error: '],
@@ -59,7 +74,8 @@ export const PRODUCTION_STACK: readonly KnownFault[] = [
     id: 'production_stack_no_metrics',
     cause: 'not_kv_routing',
     needles: ['Failed to scrape metrics from '],
-    pattern: /Failed to scrape metrics from (\S{1,120}): /,
+    pattern:
+      /Failed to scrape metrics from (\S{1,120}): (?!.{0,300}(?:Connection refused|No route to host|Name or service))/,
     atLeast: 5,
     isSign: true,
     says: "The production stack's router does not get the metrics of $1: it does not know its load",
@@ -67,6 +83,19 @@ export const PRODUCTION_STACK: readonly KnownFault[] = [
     cure: 'Take engines that are gone out of --static-backends, start vLLM without --disable-log-stats, and raise --engine-stats-interval where engines answer late',
     disturbs: 'frontend',
     commands: ['kubectl exec ROUTER -- wget -qO- -T 5 http://ENGINE:8000/metrics | head -n 3'],
+  },
+  {
+    id: 'production_stack_backend_refuses',
+    cause: 'role_missing',
+    needles: ['Failed to scrape metrics from '],
+    pattern:
+      /Failed to scrape metrics from (https?:\/\/[^\s/]{1,120})\S{0,40}: .{0,300}(?:Connection refused|No route to host|Name or service not known)/,
+    isSign: true,
+    says: "The production stack's router does not reach the engine $1",
+    why: 'Nobody listens there as the router sees it: the engine loads or has ended, has another port, or listens on the host while the router runs in a container, where 0.0.0.0 and localhost are its own.',
+    cure: 'Give --static-backends the address of the engine as the router sees it (its IP address or host.docker.internal, not 0.0.0.0 or localhost in a container), and start vLLM with --host 0.0.0.0 and that --port',
+    disturbs: 'frontend',
+    commands: ['docker exec ROUTER curl -s -o /dev/null -w "%{http_code}\\n" $1/health'],
   },
   {
     id: 'production_stack_no_model',
@@ -160,6 +189,16 @@ export const PRODUCTION_STACK: readonly KnownFault[] = [
     says: "The production stack's router does not start: --static-backends and --static-models differ in length",
     why: 'Each URL has its model at the same place of the other list.',
     cure: 'Give --static-models as many names, divided by commas, as --static-backends has URLs',
+    disturbs: 'frontend',
+  },
+  {
+    id: 'production_stack_flag_unknown',
+    cause: 'settings_refused',
+    needles: ['error: unrecognized arguments: '],
+    pattern: /\b(?:vllm-router|vllm_router|app\.py): error: unrecognized arguments: (--[\w-]{1,60})/,
+    says: "The production stack's router does not know $1",
+    why: 'The Helm chart (or manifest) is newer than the image of the router: --k8s-service-discovery-type came with 0.1.7.',
+    cure: 'Set routerSpec.tag of the Helm chart to the release of the router that the chart is of (lmcache/lmstack-router, not an older fixed tag), or delete $1 from its arguments',
     disturbs: 'frontend',
   },
 ];

@@ -270,7 +270,7 @@ function smallerCache(): Way {
 
 function moreMambaSlots(): Way {
   return {
-    says: 'Start the engine with a larger --max-mamba-cache-size (3 times --max-running-requests, 4 times and 4 more with speculative decoding), or with fewer --max-running-requests',
+    says: 'Start the engine with a larger --max-mamba-cache-size (3 times --max-running-requests, 4 times and 4 more with speculative decoding) or --mamba-full-memory-ratio, or with fewer --max-running-requests',
     why: 'States of mamba layers have a pool of their own, and cached prefixes hold slots of it beside running requests. More memory for the KV cache gives it none; --mamba-full-memory-ratio divides the two. Without --enable-hierarchical-cache fewer slots are locked.',
   };
 }

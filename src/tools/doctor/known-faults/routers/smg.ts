@@ -93,12 +93,26 @@ export const SMG_FAULTS: readonly KnownFault[] = [
   {
     id: 'smg_worker_not_reached',
     cause: 'role_missing',
-    needles: ['Both HTTP and gRPC health checks failed for '],
-    pattern: /Both HTTP and gRPC health checks failed for (\S{1,200}?): HTTP/,
-    says: 'the router has given up on the engine $1, which answered neither over HTTP nor over gRPC',
+    needles: [
+      'Both HTTP and gRPC health checks failed for ',
+      'health check failed for explicitly configured worker URL ',
+    ],
+    pattern:
+      /(?:Both HTTP and gRPC health checks failed for|explicitly configured worker URL) (\S{1,200}?): /,
+    says: 'the router has given up on the engine $1, which did not answer',
     why: 'It tries until --worker-startup-timeout-secs. Engines that load for longer, a port other than --service-discovery-port, and an engine that listens on 127.0.0.1 look like that.',
     cure: 'Raise --worker-startup-timeout-secs above the time that the model takes to load, and check that the engine listens there (--host 0.0.0.0 and its port)',
     commands: ['kubectl exec ROUTER -- curl -sS -m 3 $1/health'],
+    disturbs: 'frontend',
+  },
+  {
+    id: 'smg_grpc_as_http',
+    cause: 'role_missing',
+    needles: ['HTTP health check failed for grpc://'],
+    pattern: /failed for (grpc:\/\/[^\s/]{1,120}?)(?=\/|:? )/,
+    says: 'the router checks the engine $1 over HTTP, which it is to reach over gRPC',
+    why: 'As the engine was registered, something answered an HTTP request at its port, with whatever status. Routers of 2025 take that for an HTTP engine, and its health checks fail from then on.',
+    cure: 'Run a later sglang-router or smg on it, which look at the status and at the scheme grpc:// (pip install -U sglang-router), and start the engine with --grpc-mode; with an older router let no HTTP proxy answer at that port',
     disturbs: 'frontend',
   },
   {

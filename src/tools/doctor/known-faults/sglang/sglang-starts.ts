@@ -70,4 +70,13 @@ export const SGLANG_STARTS: readonly KnownFault[] = [
     why: 'Its pages of 16, 32 or 64 tokens are no reason to keep it: other backends take a --page-size too.',
     cure: 'Set --attention-backend fa3 on Hopper, or flashinfer, with the --page-size that router and pair have',
   },
+  {
+    id: 'sglang_mamba_radix_pages',
+    cause: 'settings_refused',
+    needles: ['token_to_kv_pool_allocator, TokenToKVPoolAllocator'],
+    pattern: /^\W*assert isinstance\(/,
+    says: 'the radix cache for Mamba states needs pages of one token in this SGLang, and the engine has larger ones',
+    why: 'Without an extra buffer a state belongs to one token. --page-size, or an attention backend that has pages of its own (trtllm_mha, flashmla), gave the engine another allocator.',
+    cure: 'Start the engine with --page-size 1 and --attention-backend triton or fa3, which router and pair must follow, or with --mamba-scheduler-strategy extra_buffer where this SGLang has it; --disable-radix-cache costs all hits',
+  },
 ];

@@ -53,4 +53,16 @@ export const GPUDIRECT_STORAGE: readonly KnownFault[] = [
     cure: 'Make buffers smaller or fewer (gds_buffer_size of LMCache in MiB, below what is left; fewer threads), or let Resizable BAR be switched on in the firmware of the host',
     commands: ['nvidia-smi -q -d MEMORY | grep -A3 BAR1    # on the node: Total and Free'],
   },
+  {
+    id: 'nixl_gds_file_refused',
+    cause: 'transfer_path_broken',
+    needles: ['file register error:'],
+    pattern: /gds_utils\.cpp:\d{1,5}\] file register error/,
+    says: 'GPUDirect Storage does not take the file that NIXL is to read and write',
+    why: 'cuFile wants a file system that it knows (xfs or ext4 on NVMe, Lustre, WekaFS, 3FS …), the module nvidia-fs or a kernel with P2PDMA, and /run/udev in the container. An overlay, a tmpfs and most network mounts are refused.',
+    cure: 'Put the files on a volume that gdscheck -p lists as supported, mount /run/udev of the host into the container, and load nvidia-fs on the node; or use the backend POSIX of NIXL in place of GDS (SGLang: SGLANG_HICACHE_NIXL_BACKEND_PLUGIN=POSIX; LMCache: "nixl_backend": "POSIX" in extra_config)',
+    commands: [
+      'kubectl exec POD -- /usr/local/cuda/gds/tools/gdscheck -p    # what is supported, and whether nvidia-fs is loaded',
+    ],
+  },
 ];

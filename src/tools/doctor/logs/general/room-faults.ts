@@ -131,7 +131,7 @@ const CLASSES: readonly RoomClass[] = [
   {
     value: ROOM.nothing,
     pattern:
-      /No available memory for the cache blocks|leave no (?:GPU )?memory for the KV cache|Not enough memory[.,;] .{0,40}mem-fraction-static|Cannot auto-fit max_model_len|(?:not enough|insufficient|no) (?:GPU |device |free |available )*memory .{0,60}(?:KV|cache)|Not enough space for mamba cache|max_running_requests? is zero|KV ?cache (?:pool )?size .{0,40}(?:is )?too small/i,
+      /No available memory for the cache blocks|leave no (?:GPU )?memory for the KV cache|Not enough memory[.,;] .{0,40}mem-fraction-static|Cannot auto-fit max_model_len|(?:not enough|insufficient|no) (?:GPU |device |free |available )*memory .{0,60}(?:KV|cache)|max_running_requests? is zero|KV ?cache (?:pool )?size .{0,40}(?:is )?too small/i,
     numbers: (sentence) => {
       const rest = /total_rest_memory=(-?[\d.]+\d)/.exec(sentence)?.[1];
       const part = /mem_fraction_static=([\d.]+\d)/.exec(sentence)?.[1];
@@ -162,7 +162,11 @@ const CLASSES: readonly RoomClass[] = [
     pattern:
       /Executor creation failed .{0,60}insufficient GPU memory|CUDA runtime error in ::cudaMalloc\w*\((?!.*\): (?!out of memory))/,
   },
-  { value: ROOM.mambaSlots, pattern: /Can ?not alloc(?:ate)? mamba (?:cache|slots?)/i },
+  // SGLang: "Not enough space for mamba ping pong idx, try to increase --mamba-full-memory-ratio.".
+  {
+    value: ROOM.mambaSlots,
+    pattern: /Can ?not alloc(?:ate)? mamba (?:cache|slots?)|Not enough space for mamba /i,
+  },
   {
     value: ROOM.indices,
     pattern: /Failed to allocate (?:\w+ ){0,4}(?:prealloc indices|token indices|kv (?:slots|indices))/i,

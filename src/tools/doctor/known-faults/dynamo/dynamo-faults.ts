@@ -8,6 +8,7 @@ import { DYNAMO_WORKERS } from './dynamo-workers.js';
 import { KVBM_PYTHON } from './kvbm-python.js';
 import { TRTLLM_ARGUMENTS } from './trtllm-arguments.js';
 import { TRTLLM_EXECUTOR } from './trtllm-executor.js';
+import { TRTLLM_PAIRS } from './trtllm-pairs.js';
 import { TRTLLM_SERVE } from './trtllm-serve.js';
 import { TRTLLM_TRANSFER } from './trtllm-transfer.js';
 
@@ -24,4 +25,5 @@ export const DYNAMO_FAULTS: readonly KnownFault[] = [
   ...TRTLLM_SERVE,
   ...TRTLLM_EXECUTOR,
   ...TRTLLM_ARGUMENTS,
+  ...TRTLLM_PAIRS,
 ];

@@ -161,6 +161,15 @@ export const DYNAMO_ROUTER: readonly KnownFault[] = [
     cure: 'Give the workers of one of the two models another --served-model-name',
   },
   {
+    id: 'dynamo_block_size_zero',
+    cause: 'wrong_model_card',
+    needles: ['block_size must be greater than 0'],
+    says: 'the KV router has a block size of 0: a worker registered its model without one',
+    why: "It takes the size from the model's card. Workers of early releases and of your own say none, and the first request then ends the thread of the router.",
+    cure: "Start the workers so that they register the engine's size (kv_cache_block_size of register_llm; --page-size with SGLang), or the frontend with --kv-cache-block-size set to it (DYN_KV_CACHE_BLOCK_SIZE)",
+    disturbs: 'frontend',
+  },
+  {
     id: 'dynamo_model_card_missing',
     cause: 'model_not_added',
     needles: ['Missing model deployment card', 'Missing ModelDeploymentCard in etcd under key'],

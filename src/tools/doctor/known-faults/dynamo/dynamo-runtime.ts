@@ -215,4 +215,14 @@ export const DYNAMO_RUNTIME: readonly KnownFault[] = [
     cure: 'Set DYN_TCP_TLS_CERT_PATH, DYN_TCP_TLS_KEY_PATH and DYN_TCP_TLS_CA_CERT_PATH together in every frontend and worker, or none of them',
     disturbs: 'all_workers',
   },
+  {
+    id: 'dynamo_probe_without_jq',
+    cause: 'role_missing',
+    needles: ['jq: not found'],
+    pattern: /probe failed.{0,80}jq: not found|^\/bin\/(?:ba)?sh: \d{1,3}: jq: not found/,
+    says: 'a pod of Dynamo is never ready: its readiness probe calls jq, which the image does not have',
+    why: 'Operators of early releases ask /health with curl and jq. The program serves, and its Service has no endpoint; liveness probes of the same kind restart it.',
+    cure: 'Set a readinessProbe with httpGet: {path: /health, port: 8000} for the component in the DynamoGraphDeployment (extraPodSpec.mainContainer), or install jq in the image; later operators ask by HTTP',
+    commands: ['kubectl describe pod POD | grep -A3 -E "Readiness|Liveness"'],
+  },
 ];

@@ -30,8 +30,8 @@ export const GATEWAY_REQUESTS: readonly KnownFault[] = [
     needles: ['backend does not exist', 'no valid backends'],
     pattern: /\berror\W{1,6}(?:backend does not exist|no valid backends)/,
     says: 'agentgateway has a route whose backend does not exist: requests end with 500',
-    why: 'backendRefs of the HTTPRoute name an InferencePool or Service that is not there, in another namespace without a ReferenceGrant, or of another API group.',
-    cure: "Correct backendRefs of the HTTPRoute as its status says (kubectl get httproute ROUTE -o jsonpath='{.status.parents[*].conditions}')",
+    why: 'backendRefs of the HTTPRoute name an InferencePool or Service that is not there, in another namespace without a ReferenceGrant, or of another API group; without inferenceExtension.enabled agentgateway knows no InferencePool at all.',
+    cure: "Install agentgateway with --set inferenceExtension.enabled=true where the backend is an InferencePool, and correct backendRefs of the HTTPRoute as its status says (kubectl get httproute ROUTE -o jsonpath='{.status.parents[*].conditions}')",
     disturbs: 'nothing',
   },
   {

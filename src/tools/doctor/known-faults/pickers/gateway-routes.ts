@@ -12,8 +12,8 @@ export const GATEWAY_ROUTES: readonly KnownFault[] = [
     pattern:
       /(?:InferencePool \\{0,3}"|message: backend\(|message: backendRef )(?!\S{0,100}\.svc\.)([\w./-]{1,120})(?:\\{0,3}"|\)|) not found/,
     says: 'the gateway finds no InferencePool $1 for its HTTPRoute',
-    why: 'The pool has another name, namespace or API group than backendRefs say (inference.networking.x-k8s.io is v1alpha2, inference.networking.k8s.io is v1), or it was made after the route: kgateway 2.0 does not look again.',
-    cure: 'Make group, kind and name of the backendRef in the HTTPRoute those of the InferencePool ($1) in the same namespace; where they are, apply the HTTPRoute again after the pool',
+    why: 'The pool has another name, namespace or API group than backendRefs say (inference.networking.x-k8s.io is v1alpha2, inference.networking.k8s.io is v1), or it was made after the route: kgateway 2.0 does not look again. agentgateway and kgateway read pools with inferenceExtension.enabled=true alone.',
+    cure: 'Make group, kind and name of the backendRef in the HTTPRoute those of the InferencePool ($1) in the same namespace; where they are, apply the HTTPRoute again after the pool (agentgateway, kgateway: install with --set inferenceExtension.enabled=true)',
     commands: [SHOW_ROUTES],
     disturbs: 'nothing',
   },

@@ -116,4 +116,16 @@ export const RAY_SERVE_LLM: readonly KnownFault[] = [
     why: 'Decode sends each prompt to prefill first and passes its error on: the line has the words of the prefill engine.',
     cure: 'Read the log of the prefill replica (ray logs, or serve/replica_*Prefill* below the session), and give prefill_config and decode_config one max_model_len',
   },
+  {
+    id: 'ray_health_check_late',
+    cause: 'program_ended',
+    needles: ["Didn't receive health check response for replica"],
+    pattern:
+      /for replica Replica\(id=.{1,60}deployment=\\{0,3}'([^'\\]{1,120})\\{0,3}'.{0,80} after (\d{1,6}(?:\.\d{1,3})?)s/,
+    isSign: true,
+    says: 'Ray Serve restarts replicas of $1: they do not answer its health check within $2 s',
+    why: 'A replica under many requests or long prompts answers late; it is stopped as unhealthy although its engine works, and its KV cache is gone.',
+    cure: 'Set deployment_config: { health_check_period_s: 30, health_check_timeout_s: 600 } of that deployment, and max_ongoing_requests to what one engine takes, so that fewer wait inside',
+    commands: ['serve status; ray list actors --filter "class_name=ServeReplica"'],
+  },
 ];

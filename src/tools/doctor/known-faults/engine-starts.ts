@@ -173,6 +173,25 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
     cure: 'Update transformers in the image to the version that wrote the model (pip install -U transformers), or set tokenizer_class in tokenizer_config.json to PreTrainedTokenizerFast',
   },
   {
+    id: 'lightllm_no_room',
+    cause: 'cache_memory_missing',
+    needles: ['load model error: CUDA out of memory'],
+    says: 'weights and the KV cache of LightLLM do not fit onto the GPU together',
+    why: 'The cache has room for --max_total_token_num tokens, whether or not they fit beside the weights. Without that argument it takes what --mem_fraction leaves.',
+    cure: 'Start LightLLM with a smaller --max_total_token_num, or without it, or over more GPUs (--tp)',
+  },
+  {
+    id: 'nccl_invalid_usage',
+    cause: 'program_ended',
+    needles: ['NCCL error: invalid usage', 'ncclInvalidUsage: This usually reflects'],
+    says: 'ranks, or the two engines of a pair, cannot be connected by NCCL: two of them use one GPU, or they have different releases of it',
+    why: 'Each rank of a communicator needs a GPU of its own; a process that sees all GPUs of its host takes the first one. Engines that exchange KV blocks by NCCL make such a communicator for each pair.',
+    cure: 'Give each rank and each engine GPUs of its own (CUDA_VISIBLE_DEVICES, resources.limits nvidia.com/gpu), and all of them one image; NCCL_DEBUG=WARN shows "Duplicate GPU detected" where it is that',
+    commands: [
+      'kubectl exec POD -- sh -c "echo $CUDA_VISIBLE_DEVICES; nvidia-smi -L; pip list | grep -i nccl"    # in both pods: other GPUs, one release',
+    ],
+  },
+  {
     id: 'lmdeploy_no_blocks',
     cause: 'cache_memory_missing',
     needles: ['[TM][ERROR] No enough blocks', '[TM][FATAL] No enough blocks'],

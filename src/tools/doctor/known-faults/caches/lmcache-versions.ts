@@ -3,6 +3,17 @@ import type { KnownFault } from '../known-fault.js';
 /** What LMCache needs of its engine, its server and their versions: IPC, layouts, hashes, settings; 0.3 to 0.5. */
 export const LMCACHE_VERSIONS: readonly KnownFault[] = [
   {
+    id: 'lmcache_older_than_sglang',
+    cause: 'library_missing',
+    needles: ['LMCacheLayerwiseConnector.', 'LMCacheConnector.__init__'],
+    pattern:
+      /LMCache(?:Layerwise)?Connector\.(\w{1,60})\(\) (?:got an unexpected keyword argument '(\w{1,40})'|missing \d{1,2} required)/,
+    says: "SGLang calls LMCache's $1 in another way than the installed LMCache has it ($2): the two releases do not belong together",
+    why: "SGLang's side of the connector is part of SGLang, and passes what the LMCache of its time takes. An argument that is not expected is of a later SGLang than LMCache.",
+    cure: 'Install a later LMCache beside this SGLang (pip install -U lmcache), as recent as SGLang itself; until then start without --enable-lmcache',
+    commands: ['kubectl exec POD -- pip list | grep -iE "lmcache|sglang"    # both versions'],
+  },
+  {
     id: 'lmcache_vmm_memory',
     cause: 'settings_refused',
     needles: [

@@ -1,6 +1,7 @@
 import type { KnownFault } from '../known-fault.js';
 import { SGLANG_ASCEND } from './sglang-ascend.js';
 import { SGLANG_DISK_STORES } from './sglang-disk-stores.js';
+import { SGLANG_ENCODERS } from './sglang-encoders.js';
 import { SGLANG_HICACHE } from './sglang-hicache.js';
 import { SGLANG_MEMORY } from './sglang-memory.js';
 import { SGLANG_PAIRS } from './sglang-pairs.js';
@@ -14,6 +15,7 @@ export const SGLANG_FAULTS: readonly KnownFault[] = [
   ...SGLANG_PAIRS,
   ...SGLANG_TRANSFERS,
   ...SGLANG_ASCEND,
+  ...SGLANG_ENCODERS,
   ...SGLANG_HICACHE,
   ...SGLANG_STORES,
   ...SGLANG_DISK_STORES,

@@ -208,4 +208,26 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
     cure: 'Move other processes off the GPU (nvidia-smi), or start LMDeploy over more GPUs (--tp) or with weights of fewer bits; --cache-max-entry-count changes nothing here',
     commands: ['nvidia-smi --query-compute-apps=pid,used_memory --format=csv    # who has it'],
   },
+  {
+    id: 'cuda_runtime_of_other_version',
+    cause: 'library_missing',
+    needles: ['Error: libcudart.so.', 'OSError: libcudart.so.'],
+    pattern: /(?:ImportError|OSError): libcudart\.so\.(1\d)(?:\.\d{1,2})?: cannot open shared object/,
+    says: 'A package of this image was built for CUDA $1, and the image has another CUDA',
+    why: 'Its extension needs libcudart.so.$1. Wheels of vLLM, LMCache, NIXL and Mooncake are built for one major version of CUDA each; the package is the last one that the traceback goes through.',
+    cure: 'Install that package as a wheel for the CUDA of the image (nixl-cu12 or nixl-cu13, mooncake-transfer-engine or mooncake-transfer-engine-cuda13, lmcache of the same release as the image), or build it in the image: pip install --no-binary :all: --no-build-isolation PACKAGE; pip install nvidia-cuda-runtime-cu$1 brings the library alone',
+    commands: [
+      'kubectl exec POD -- sh -c "pip list | grep -iE \'cuda-runtime|torch |nixl|mooncake|lmcache\'; ldconfig -p | grep libcudart"    # which CUDA is there',
+    ],
+  },
+  {
+    id: 'lightllm_transfer_process',
+    cause: 'connector_crashed',
+    needles: ['Failed start kv trans process for device'],
+    pattern: /Failed start kv trans process for device (\d{1,3})/,
+    says: 'The process of LightLLM that moves KV blocks of GPU $1 does not start within 30 seconds',
+    why: 'As a rule NIXL is missing ("nixl is not installed" stands above), or the process does not reach the address of the prefill engine.',
+    cure: 'Install NIXL into the image of both roles (pip install nixl), and start the prefill engine with a --host, --nccl_host and --nccl_port that the decode engine reaches',
+    commands: ['kubectl exec POD -- python3 -c "import nixl"    # no output: it is there'],
+  },
 ];

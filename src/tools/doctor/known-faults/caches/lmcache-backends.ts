@@ -209,4 +209,23 @@ export const LMCACHE_BACKENDS: readonly KnownFault[] = [
     cure: 'Give all engines of this gds_path one user (securityContext runAsUser and fsGroup), and chown what is there',
     commands: ['kubectl exec ENGINE -- sh -c "id; ls -ln $LMCACHE_GDS_PATH | head"'],
   },
+  {
+    id: 'lmcache_store_module_missing',
+    cause: 'library_missing',
+    needles: ['initialize/re-establish remote connection: No module named'],
+    pattern: /remote connection: No module named '([\w.]{1,60})'/,
+    says: "LMCache's connector for its remote store misses the Python package $1: it works without the store",
+    why: 'Clients of stores are packages of their own, and the image of the engine has them only where its author put them in. LMCache tries again from time to time, in vain.',
+    cure: 'Install the package that has $1 into the image of the engine (awscrt for s3://, redis for redis://, infinistore for infinistore://, mooncake-transfer-engine for mooncakestore://), or take an image lmcache/vllm-openai, and restart the engine',
+    commands: ['kubectl exec ENGINE -- python3 -c "import $1"    # no output: it is there'],
+  },
+  {
+    id: 'lmcache_s3_chunk_size_unset',
+    cause: 'library_missing',
+    needles: ["remote connection: 'NoneType' object cannot be interpreted as an integer"],
+    says: 'The S3 connector of this LMCache (0.3.9 and 0.3.10) does not start: it reads the size of a chunk that nothing sets',
+    why: 'Its base class was to set full_chunk_size and does so from 0.3.11 on. LMCache works without its store meanwhile.',
+    cure: 'Run LMCache 0.3.11 or later on the engines (pip install -U lmcache, or a later image lmcache/vllm-openai), and restart them',
+    commands: ['kubectl exec ENGINE -- pip list | grep -i lmcache    # 0.3.11 or later'],
+  },
 ];

@@ -168,4 +168,14 @@ export const LMCACHE_ENGINE: readonly KnownFault[] = [
       '--kv-transfer-config \'{"kv_connector":"LMCacheMPConnector","kv_role":"kv_both","kv_connector_extra_config":{"lmcache.mp.host":"tcp://HOST","lmcache.mp.port":5555}}\'',
     ],
   },
+  {
+    id: 'lmcache_aborted_request',
+    cause: 'connector_crashed',
+    needles: [', in request_finished'],
+    pattern: /vllm_v1_adapter\.py", line (?:17[4-9]\d|18[0-5]\d), in request_finished/,
+    says: 'This LMCache (0.4.5 to 0.5.0) ends the engine as a client gives its request up',
+    why: "For an aborted request it asks the scheduler's part of LMCache for its engine, which only the workers have (assert self.lmcache_engine is not None). A client that disconnects, or a time-out of a gateway, is enough.",
+    cure: 'Run LMCache 0.5.1 or later on the engines (or 0.4.4), which does without; until then start them without LMCacheConnectorV1 in --kv-transfer-config',
+    commands: ['kubectl exec ENGINE -- pip list | grep -i lmcache    # 0.5.1 or later'],
+  },
 ];

@@ -25,7 +25,7 @@ const WORDS: Readonly<Record<ErrorKind, string>> = {
   parallel_sizes: 'the model cannot be divided or served as it is set',
   versions: 'packages do not belong together',
   stalled: 'it stood still until a watchdog ended it',
-  worker_lost: 'one of its processes was killed',
+  worker_lost: 'one of its processes is gone, and what was given does not say why',
   internal: 'a fault of the program itself',
 };
 

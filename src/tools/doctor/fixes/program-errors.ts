@@ -96,9 +96,12 @@ const REPAIRS: Readonly<Record<ErrorKind, Repair>> = {
     commands: ['py-spy dump --pid PID'],
   },
   worker_lost: {
-    says: 'Have the system say what ended the process: kubectl describe pod (OOMKilled), dmesg -T, and the last lines of that rank',
-    why: 'A process that is killed from outside, or that a library ends, writes no traceback. Memory of the host and a faulty GPU are the usual reasons.',
-    commands: ['dmesg -T | grep -iE "killed process|xid|segfault" | tail'],
+    says: 'Give the doctor the log from its start, of all processes of the engine (kubectl logs POD --previous); where no error stands above these lines, have the system say what ended the process: kubectl describe pod (OOMKilled), dmesg -T',
+    why: 'Its parent only sees that it is gone. A process that is killed from outside, or that a library ends, writes no traceback: memory of the host and a faulty GPU are the usual reasons then.',
+    commands: [
+      'kubectl describe pod POD | grep -A4 "Last State"    # OOMKilled, exit code',
+      'dmesg -T | grep -iE "killed process|xid|segfault" | tail',
+    ],
   },
   internal: {
     says: 'Run a later version of the program, and until then without what the traceback goes through (kubectl logs POD --previous); its issues have the sentence, and the version in which it is repaired',

@@ -17,6 +17,9 @@ interface FoundError {
   readonly origin: Origin;
 }
 
+/** Kinds that a sentence may be of which only passes on that something else failed. */
+const PASSED_ON: readonly (ErrorKind | undefined)[] = [undefined, 'internal', 'worker_lost'];
+
 /** What ended a program, or would have. */
 export interface Failure {
   /** Lines that say that a program ended; 0 when none did. */
@@ -49,10 +52,11 @@ export class FailureTally {
 
   addError(lineNumber: number, text: string, isNamed: boolean, originOf: () => Origin): void {
     const kind = errorKindOf(text);
-    if ((kind === undefined || kind === 'internal') && !isNamed && isConsequence(text)) return;
+    if (PASSED_ON.includes(kind) && !isNamed && isConsequence(text)) return;
     const isNear = lineNumber - this.#lastEndLine <= NEAR_LINES;
     const isKnown = kind !== undefined || isNamed;
-    if (isNear && this.#root !== undefined && (isKnownError(this.#root) || !isKnown)) return;
+    const isTold = this.#root !== undefined && (isKnownError(this.#root) || isLoss(this.#root));
+    if (isNear && this.#root !== undefined && (isTold || !isKnown)) return;
     const found = { lineNumber, sentence: text, kind, isNamed, origin: originOf() };
     if (isNear) this.#root = found;
     if (isKnown) this.#known ??= found;
@@ -67,9 +71,11 @@ export class FailureTally {
     this.#lastEndLine = lineNumber;
     if (this.#root !== undefined && isKnownError(this.#root)) return;
     const near = this.#recent.filter((error) => lineNumber - error.lineNumber <= NEAR_LINES);
+    const next = near.findLast((error) => !isLoss(error) && lineNumber - error.lineNumber <= NEXT_LINES);
     this.#root = near.find(isKnownError) ?? this.#root;
-    const last = near.at(-1);
-    if (last !== undefined && lineNumber - last.lineNumber <= NEXT_LINES) this.#before ??= last;
+    // That a process is gone says why only where nothing else does.
+    if (next === undefined) this.#root ??= near.find(isLoss);
+    else this.#before ??= next;
   }
 
   /** Undefined where no program ended and no error is of a kind that ends one, or where another cause names it. */
@@ -82,5 +88,10 @@ export class FailureTally {
 }
 
 function isKnownError({ kind, isNamed }: FoundError): boolean {
-  return kind !== undefined || isNamed;
+  return isNamed || (kind !== undefined && kind !== 'worker_lost');
+}
+
+/** An error of a process that is gone, without its reason. */
+function isLoss({ kind, isNamed }: FoundError): boolean {
+  return kind === 'worker_lost' && !isNamed;
 }

@@ -20,6 +20,7 @@ import { CrashTally } from './crashes.js';
 import { Decisions } from './decisions.js';
 import { EngineCount } from './engine-count.js';
 import { type Failure, FailureTally } from './failures.js';
+import { isHarmlessError } from './general/harmless-errors.js';
 import { KnownFaultTally } from './known-fault-tally.js';
 import type { CostTally, LogSummary, SignalTally } from './log-summary.js';
 import { excerptOf } from './masking.js';
@@ -94,6 +95,7 @@ export class LogTally implements LogFindings {
 
   /** A line at error level of which no rule made anything. */
   addUnread(line: LogLine): void {
+    if (isHarmlessError(line.text)) return;
     this.#leaveToRules();
     this.#spread.add(line);
   }

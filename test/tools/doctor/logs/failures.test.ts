@@ -43,6 +43,25 @@ describe('the error that ended a program', () => {
     expect(failure?.origin.place).toBe('some.log:1');
   });
 
+  it('is none of a process that is gone, where another error says why', () => {
+    const lost = 'Worker proc VllmWorker-1 died unexpectedly, shutting down executor.';
+    const other = 'RuntimeError: start (0) + length (64) exceeds dimension size (32)';
+    expect(failureOf([1, 'error', other], [9, 'error', lost], [9, 'end'])?.sentence).toBe(other);
+    expect(failureOf([9, 'error', lost], [9, 'end'])?.sentence).toBe(lost);
+    // Other ranks see that it is gone.
+    expect(failureOf([9, 'error', lost], [9, 'end'], [12, 'error', NCCL])?.sentence).toBe(lost);
+  });
+
+  it.each([
+    'RuntimeError: Frontend process failed during engine core initialization. See root cause above.',
+    'Worker proc VllmWorker-1 died unexpectedly (exit code: 1), shutting down executor.',
+    'RuntimeError: Rank 0 scheduler died during initialization (exit code: 1). If exit code is -9 (SIGKILL), a common cause is the OS OOM killer.',
+    'ray.exceptions.RayActorError: The actor died because of an error raised in its creation task',
+    'torch.distributed.elastic.multiprocessing.errors.ChildFailedError',
+  ])('is not %s', (sentence) => {
+    expect(failureOf([9, 'error', sentence], [9, 'end'])?.sentence).toBeUndefined();
+  });
+
   it('is of no known kind where nothing else stands near', () => {
     const other = 'RuntimeError: start (0) + length (64) exceeds dimension size (32)';
     expect(failureOf([1, 'end'], [30, 'error', other])?.sentence).toBe(other);

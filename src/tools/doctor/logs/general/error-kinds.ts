@@ -26,7 +26,7 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   ],
   [
     'host_memory',
-    /OOMKilled|Out of memory: Killed process|\bMemoryError\b|DefaultCPUAllocator: (?:can'?t|not enough)|exit(?:ed)?[ _]?(?:with )?code:? (?:-9|137)\b|on signal 9\b|signal: 9\b|signal 9 \(|SIGKILL|(?:\[Errno 12\]|std::bad_alloc|Cannot allocate memory)/i,
+    /OOMKilled|node running low on memory|Out of memory: Killed process|\bMemoryError\b|DefaultCPUAllocator: (?:can'?t|not enough)|exit(?:ed)?[ _]?(?:with )?code:? (?:-9|137)\b|on signal 9\b|signal: 9\b|signal 9 \(|SIGKILL|(?:\[Errno 12\]|std::bad_alloc|Cannot allocate memory)/i,
   ],
   [
     'shared_memory',
@@ -79,7 +79,7 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   ],
   [
     'worker_lost',
-    /died unexpectedly|Actor(?:Died|Unavailable)Error|exit(?:ed)? code:? -\d|BrokenProcessPool/,
+    /died unexpectedly|died or was killed|Actor(?:Died|Unavailable)Error|exit(?:ed)? code:? -\d|BrokenProcessPool/,
   ],
   [
     'internal',
@@ -87,14 +87,18 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   ],
 ];
 
+/** What a sentence lists as possible, whatever happened. */
+const GUESSES = /If exit code is\b.*|There are some potential root causes.*/;
+
 /** The kind of an error; undefined for a sentence that is of none. */
 export function errorKindOf(sentence: string): ErrorKind | undefined {
-  return KINDS.find(([, pattern]) => pattern.test(sentence))?.[0];
+  const said = sentence.replace(GUESSES, '');
+  return KINDS.find(([, pattern]) => pattern.test(said))?.[0];
 }
 
 /** Sentences that only pass on that something else failed, or that come while a program ends. */
 const CONSEQUENCE =
-  /Engine ?core initialization failed|WorkerProc initialization failed|Engine process (?:failed to start|\(pid)|EngineCore encountered an issue|EngineDeadError|Executor worker returned error|Failed core proc|Background loop (?:is stopped|has errored)|See (?:the )?(?:stack trace|root cause|error)|check the stack trace|has no attribute '(?:_?\w*shutdown|workers|engine|llm_engine|closed|_executor|model_executor|finalize\w*|rpc_broadcast_mq)'|Check server logs|child (?:process )?failed|leaked \w+ objects|SystemExit|CancelledError|cannot schedule new|Event loop is closed|already dead|exited with code 1\b|process exited|Ray is not initialized|terminat(?:ed|ing) server|died\b.{0,40}terminating/i;
+  /Engine ?core initialization failed|WorkerProc initialization failed|Engine process (?:failed to start|\(pid)|EngineCore encountered an issue|EngineDeadError|Executor worker returned error|Failed core proc|Background loop (?:is stopped|has errored)|See (?:the )?(?:stack trace|root cause|error)|check the stack trace|has no attribute '(?:_?\w*shutdown|workers|engine|llm_engine|closed|_executor|model_executor|finalize\w*|rpc_broadcast_mq)'|Check server logs|child (?:process )?failed|leaked \w+ objects|SystemExit|CancelledError|cannot schedule new|Event loop is closed|already dead|exited with code 1\b|process exited|Ray is not initialized|terminat(?:ed|ing) server|died\b.{0,40}terminating|Frontend process failed during|died unexpectedly \(exit code: [1-9]|died during initialization \(exit code: (?:[1-9]|None)|scheduler is dead|ChildFailedError|ProcessExitedException|\(exitcode: [1-9]|error messages above|replica will be stopped|actor died because of an error raised|Application startup failed|MPI_ABORT was invoked|non-zero (?:exit code|status)|restarting failed container|CrashLoopBackOff|Server process (?:died|terminated)|Failed to initialize executor/i;
 
 /** Whether a sentence only says that something else failed. */
 export function isConsequence(sentence: string): boolean {

@@ -1,4 +1,5 @@
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+import { isHarmlessError } from './harmless-errors.js';
 
 /** Lines of engines, routers and runtimes that say that a process does not start or has ended. */
 const ENDS = [
@@ -24,6 +25,24 @@ const ENDS = [
   'panic: runtime error',
   ' panicked at ',
   'Background loop has errored',
+  'Frontend process failed during engine',
+  'scheduler died during initialization',
+  'scheduler is dead. Please check',
+  'Initialization failed. Please see the error',
+  'actor died because of an error raised in its',
+  'died or was killed while executing',
+  'multiprocessing.errors.ChildFailedError',
+  'ProcessExitedException: ',
+  'MPI_ABORT was invoked on rank',
+  'exited with non-zero status, thus causing',
+  'Application startup failed. Exiting',
+  ', the replica will be stopped',
+  'Server process died',
+  'Server process terminated unexpectedly',
+  'Failed to initialize executor on rank',
+  // Kubernetes, of a container that ended again and again.
+  'restarting failed container',
+  ' CrashLoopBackOff ',
   // Dynamo up to 0.3: the exception follows in its own form, and the prefill worker exits.
   'prefill queue handler failed: ',
 ] as const;
@@ -35,6 +54,10 @@ const ERRORS = [
   'Fatal Python error: ',
   'Segmentation fault',
   'died unexpectedly',
+  'died or was killed while executing',
+  'scheduler died during initialization',
+  'was sent SIGKILL! Perhaps out of memory',
+  'node running low on memory',
   'panic: runtime error',
   '[TensorRT-LLM][ERROR]',
   'Exception raised from ',
@@ -49,6 +72,8 @@ const ERRORS = [
   'monitoredBarrier',
   'Out of memory: Killed process',
   'Reason: OOMKilled',
+  'Reason:       OOMKilled',
+  'Exit code: -9',
   'on signal 9 (Killed)',
   'exited with code -9',
   'exited with code 137',
@@ -74,10 +99,20 @@ export const PROGRAM_END_RULES: readonly LogRule[] = [
   rule(' panicked at ', (line, found) => found.addPanic(line)),
   ...ERRORS.map((needle) =>
     rule(needle, (line, found) => {
+      if (isHarmlessError(line.text)) return;
       found.addError(line, { sentence: sentenceAround(line.text, needle), about: needle });
     }),
   ),
-  ...ENDS.map((needle) => rule(needle, (line, found) => found.addEnd(line, needle))),
+  ...ENDS.map((needle) =>
+    rule(needle, (line, found) => {
+      if (!isHarmlessError(line.text)) found.addEnd(line, needle);
+    }),
+  ),
+  // `docker compose up`: "vllm-1 exited with code 1".
+  rule(' exited with code ', (line, found) => {
+    if (/^[\w.-]{1,120} exited with code (?!0\b|143\b)\d/.test(line.text))
+      found.addEnd(line, 'exited with code');
+  }),
 ];
 
 /** With the words before it, up to a bracket or a colon: "Worker proc VllmWorker-3 died unexpectedly, …". */

@@ -34,6 +34,11 @@ const SENTENCES: readonly (readonly [ErrorKind, string])[] = [
   ['versions', "ImportError: cannot import name 'a' from 'transformers'"],
   ['stalled', 'RuntimeError: Watchdog timeout (self.watchdog_last_forward_ct=9)'],
   ['worker_lost', 'Worker proc VllmWorker-3 died unexpectedly, shutting down executor.'],
+  [
+    'host_memory',
+    'Rank 0 scheduler died during initialization (exit code: -9). If exit code is -9 (SIGKILL)',
+  ],
+  ['host_memory', '[ERROR] Worker (pid:9) was sent SIGKILL! Perhaps out of memory?'],
   ['internal', 'AssertionError: Committed KV cache already freed'],
 ];
 

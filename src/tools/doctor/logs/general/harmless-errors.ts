@@ -1,0 +1,33 @@
+/**
+ * Lines at error level that programs write while nothing is wrong, by their classes. An error that has one of these words
+ * beside another reason is no harmless one: patterns name the whole of what happened.
+ */
+const HARMLESS: readonly RegExp[] = [
+  // Cleaning up at a stop: processes that somebody ended, what Python says of objects at its end, sockets that are closed.
+  /died unexpectedly \(exit code: -15\)|exit(?:ed with)? ?code:? (?:-15|143)\b|signal 15\b|\bSIGTERM\b.{0,60}(?:exit|terminat|stopp|shut)/i,
+  /resource_tracker: .{0,60}leaked|Task was destroyed but it is pending|Exception ignored in|Event loop is closed|destroy_process_group\(\) was not called|cannot schedule new futures after (?:interpreter )?shutdown|CancelledError\b(?:\(\)|: )?\s*$|\bKeyboardInterrupt\s*$/,
+  /http: Server closed|use of closed network connection|(?:listener|server|connection) closed by (?:shutdown|server shutdown)/i,
+  // Controllers that came too late or twice: they try again by themselves.
+  /the object has been modified; please apply your changes|Operation cannot be fulfilled on\b|AlreadyExists\b|\b[\w.-]{3,80} ?\\?"[\w./-]{1,253}\\?" already exists\b|StorageError: invalid object, Code: 4/,
+  // Leaders that are elected, and watches that end: both begin again.
+  /leaderelection\.go.{0,160}(?:error retrieving resource lock|[Ff]ailed to (?:update|acquire|renew) (?:lock|lease))|error retrieving resource lock|[Ff]ailed to update (?:lock|lease)\b/,
+  /reflector\.go.{0,300}(?:context (?:canceled|deadline exceeded)|unexpected error when reading response body|client connection lost|too old resource version|unable to decode an event|i\/o timeout|the server is currently unable|TLS handshake timeout|\bEOF\b)|[Uu]nable to decode an event from the watch stream|watch of .{1,120} ended with:|etcdserver: (?:request timed out|leader changed)/,
+  // Probes that ask before a program serves.
+  /(?:[Ss]tartup|[Rr]eadiness) probe (?:failed|errored)/,
+  // Clients that went away.
+  /[Cc]lient(?: has| was)? ?(?:disconnect(?:ed)?|closed (?:the )?connection|went away|cancell?ed)\b|ClientDisconnect\b|client_?disconnected|(?:[Rr]equest|stream|prompt|generation)\b.{0,80}\b(?:cancell?ed|aborted) by (?:the )?client|\bcontext canceled\b|\brpc error: code = Cancell?ed\b|status: Cancelled\b|Broken ?[Pp]ipe(?:Error)?\b.{0,60}(?:client|response|downstream|http)|(?:client|response|downstream|http)\b.{0,80}\b[Bb]roken pipe/,
+  // A title of numbers that a controller writes at this level.
+  /^.{0,160}\bScaling information\b/,
+];
+
+/** What a later version will not have, unless this one has ended for it. */
+const DEPRECATED =
+  /\b(?:is|are|has been|have been|was|now) deprecated\b|DeprecationWarning|FutureWarning|will be removed in (?:a |the )?(?:future|next|v?\d)/;
+const IS_REFUSED =
+  /\w(?:Error|Exception): |\b(?:no longer|cannot|can't|not supported|unrecognized|unknown|invalid)\b/i;
+
+/** Whether a line at error level is of something that healthy programs meet. */
+export function isHarmlessError(text: string): boolean {
+  if (DEPRECATED.test(text)) return !IS_REFUSED.test(text);
+  return HARMLESS.some((pattern) => pattern.test(text));
+}

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { diagnose } from '../../../../src/tools/doctor/diagnose.js';
+import type { Diagnosis } from '../../../../src/tools/doctor/diagnosis.js';
+import { summaryOf } from '../logs/summaries.js';
+import { joined } from '../support/evidence.js';
+
+async function diagnosisOf(text: string): Promise<Diagnosis> {
+  return diagnose(joined({ logs: [await summaryOf(`${text}\n`)] }));
+}
+
+const CONSEQUENCES = [
+  '(APIServer pid=1) RuntimeError: Frontend process failed during engine core initialization. See root cause above.',
+  '(APIServer pid=1) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}',
+  '(EngineCore_0 pid=12) ERROR 11-02 10:00:00 [multiproc_executor.py:316] Worker proc VllmWorker-1 died unexpectedly (exit code: 1), shutting down executor.',
+  'ray.exceptions.RayActorError: The actor died because of an error raised in its creation task, ray::RayWorkerWrapper.__init__()',
+  'torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\nserve.py FAILED',
+  'torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with exit code 1',
+  '[2026-11-02 10:00:00] Received sigquit from a child process. It usually means the child failed.',
+  'EOFError\n[2026-11-02 10:00:00] Rank 0 scheduler is dead. Please check if there are relevant logs.',
+  'RuntimeError: Initialization failed. Please see the error messages above.',
+  'mpirun detected that one or more processes exited with non-zero status, thus causing\nthe job to be terminated.',
+  'ERROR: Server process died',
+  'ERROR:    Application startup failed. Exiting.',
+  '  Warning  BackOff  2m (x12 over 5m)  kubelet  Back-off restarting failed container main in pod vllm-0_default(0a1b)',
+  'NAME     READY   STATUS             RESTARTS      AGE\nvllm-0   0/1     CrashLoopBackOff   5 (40s ago)   6m',
+  'vllm-1 exited with code 1',
+];
+
+describe('a program that has ended', () => {
+  it.each(CONSEQUENCES)('has its first error elsewhere where a log only says: %s', async (text) => {
+    const { assessments, headline, advice } = await diagnosisOf(text);
+    expect(assessments[0]?.cause).toBe('program_ended');
+    expect(headline).toContain('its first error is not in what was given');
+    expect(advice).toContain('kubectl logs POD --previous');
+  });
+
+  it('is no program that somebody stopped', async () => {
+    for (const text of [
+      '(EngineCore_0 pid=12) ERROR 11-02 10:00:00 [multiproc_executor.py:316] Worker proc VllmWorker-1 died unexpectedly (exit code: -15), shutting down executor.',
+      'vllm-1 exited with code 0',
+      'vllm-1 exited with code 143',
+    ])
+      expect((await diagnosisOf(text)).verdict).toBe('unknown');
+  });
+
+  it('of which only a parent speaks may have been killed: the system says so', async () => {
+    const { headline, advice } = await diagnosisOf(
+      'ERROR 11-02 10:00:00 [multiproc_executor.py:180] Worker proc VllmWorker-1 died unexpectedly, shutting down executor.',
+    );
+    expect(headline).toContain('what was given does not say why');
+    expect(advice).toMatch(/--previous.*kubectl describe pod/);
+  });
+});

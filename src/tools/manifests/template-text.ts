@@ -1,12 +1,16 @@
 /** Marks of templates that YAML cannot be read with: Helm and Go, Jinja, ERB, Terraform. In quotes they are text. */
 const BREAKING = /^[^"'#\n]{0,2000}?(?:\{\{|\{%|<%|%\{)/m;
 
-/** What something fills in, and YAML reads as text unless it stands where the fault is: names in capitals, and names in braces. */
-const PLACEHOLDER = /\{\{|\$\{[A-Za-z_]+\}|<[A-Z][A-Z_-]{2,}>|\b__[A-Z_]+__\b|:\s*\{[A-Za-z][\w-]*\}[^\s,}]/;
+/** What something fills in, and YAML reads as text unless it stands where the fault is: names in capitals, and names in braces; a line that is one variable may be any number of lines. */
+const PLACEHOLDER =
+  /\{\{|\$\{[A-Za-z_]+\}|<[A-Z][A-Z_-]{2,}>|\b__[A-Z_]+__\b|(?:^|\s)(?:@@?[A-Z][A-Z0-9_]*@@?|%[A-Z][A-Z0-9_]*%)|^[ \t]*\$[A-Z][A-Z0-9_]*[ \t]*$|:\s*\{[A-Za-z][\w-]*\}[^\s,}]/m;
+
+/** Lines of ytt, which are comments to YAML; their values end a text of one line. */
+const YTT = /^[ \t]*#@(?:[ \t]|$)/m;
 
 /** Whether a text that cannot be read as YAML is a template that makes a manifest. `around` are the lines in which it cannot be read. */
 export function isTemplateText(text: string, around: string): boolean {
-  return BREAKING.test(text) || PLACEHOLDER.test(around);
+  return BREAKING.test(text) || YTT.test(text) || PLACEHOLDER.test(around);
 }
 
 /** What makes manifests of a template: its name in messages, and how they are had. */
@@ -25,6 +29,7 @@ const IN = '[^}]{0,200}?';
 const KINDS: readonly (readonly [RegExp, string])[] = [
   [/\{\{[{#>^!]|\{\{\/[a-z]/, 'of Handlebars or Mustache'],
   [/\{%|\{\{-?\s{0,9}[A-Za-z_][\w.]{0,99}\s{0,9}\|\s{0,9}[a-z_]/, 'of Jinja'],
+  [YTT, 'of ytt'],
   [/<%/, 'of ERB'],
   [/%\{/, 'of Terraform'],
   [

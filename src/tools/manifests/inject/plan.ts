@@ -1,6 +1,6 @@
 import type { GivenFile } from '../lint/config/tree-files.js';
 import { readMaterial } from '../lint/facts/material.js';
-import { isSelected } from '../lint/facts/pools.js';
+import { isSelected } from '../lint/readers/inference-pool.js';
 import type { PodSite } from '../pod-site.js';
 import { readObjects, readPodSites } from '../read-pod-sites.js';
 import type { SourceFile } from '../source-file.js';

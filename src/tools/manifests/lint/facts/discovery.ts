@@ -4,6 +4,7 @@ import type { SettingValue } from '../launches/setting-value.js';
 import { flagOf, settingOf, variableOf } from '../launches/settings.js';
 import { textOfWord, UNKNOWN } from '../shell/words.js';
 import { textAt } from '../text/span.js';
+import { commandPhase } from './worker-facts.js';
 
 /** Which workers a program of Dynamo finds, or where a worker registers itself. */
 type Scope =
@@ -76,7 +77,8 @@ function byNamespace(launches: readonly Launch[]): readonly Launch[][] {
 function byComponent(launches: readonly Launch[]): readonly Launch[][] {
   const routers = launches.filter((one) => one.role === 'router' && componentOf(one) !== undefined);
   const isOther = (router: Launch, worker: Launch): boolean => {
-    const own = worker.role === 'worker' ? componentOf(worker) : undefined;
+    const own =
+      worker.role === 'worker' ? (componentOf(worker) ?? usualComponent(router, worker)) : undefined;
     return own !== undefined && own !== componentOf(router);
   };
   if (!routers.some((router) => launches.some((worker) => isOther(router, worker)))) return [[...launches]];
@@ -149,6 +151,15 @@ function writtenNamespace(launch: Launch): string | undefined {
 function componentOf(launch: Launch): string | undefined {
   return endpointOf(launch)?.[1];
 }
+
+/** Where Dynamo's wrappers register a worker that is given no endpoint, as far as a router is for one of these. */
+function usualComponent(router: Launch, worker: Launch): string | undefined {
+  const wanted = componentOf(router) ?? '';
+  if (!worker.isDynamo || worker.hasUnseenArgs || !USUAL_COMPONENTS.includes(wanted)) return undefined;
+  return commandPhase(worker) === 'prefill' ? 'prefill' : 'backend';
+}
+
+const USUAL_COMPONENTS: readonly string[] = ['prefill', 'backend'];
 
 /** `dyn://NAMESPACE.COMPONENT.ENDPOINT`, of which a part may not be known. */
 function endpointOf(launch: Launch): readonly [string, string] | undefined {

@@ -11,6 +11,7 @@ import { withDiscovery } from './discovery.js';
 import type { Material } from './material.js';
 import { NO_OVERLAYS, type Overlays, withoutCertainty } from './overlays.js';
 import { withOwnRouters } from './own-routers.js';
+import { apartByPools } from './pool-members.js';
 import { type FrontendFacts, readFrontendFacts } from './router-facts.js';
 import { joinedScripts } from './script-sets.js';
 import { hasRouting, hasWorker, readViews, routerOf, routerOfValues } from './views.js';
@@ -74,11 +75,15 @@ export function readFleets(
   const working = overlays.programs
     .filter(({ views, isScript }) => isScript !== true && views.some((launches) => hasWorker({ launches })))
     .map(({ file }) => file);
+  const isHalf = (set: readonly Launch[]): boolean =>
+    set.some(({ section }) => section !== undefined) && !hasRouting({ launches: set });
+  const halves = material.others.filter(({ sets }) => sets.some(isHalf)).map(({ file }) => file);
   for (const { file, sets } of material.others) {
     if (!isAlone(file)) continue;
     for (const [index, set] of sets.entries()) {
-      const isHalf = set.some(({ section }) => section !== undefined) && !hasRouting({ launches: set });
-      const router = isHalf ? routerOfValues(file, files.filter(isOfValues), working) : undefined;
+      const router = isHalf(set)
+        ? routerOfValues(file, files.filter(isOfValues), working, halves)
+        : undefined;
       add(groups, `set ${index} of ${file}`, [...set, ...(router?.launches ?? [])]);
     }
   }
@@ -118,15 +123,18 @@ export function readFleets(
     launches: more.length === 0 ? set : [],
   }));
   for (const [index, launches] of joinedScripts(whole).entries()) add(groups, `scripts ${index}`, launches);
+  const pools = [...material.pools, ...overlays.programs.flatMap((one) => one.pools)];
   return [...groups].flatMap(([key, group]) =>
-    withDiscovery(group).flatMap((together) => {
-      const ways = withoutOtherBranches(together);
-      return ways.map((launches) => ({
-        ...toFleet(launches, material.platformVersion),
-        overlay: overlayOf.get(key),
-        isOneWay: ways.length > 1,
-      }));
-    }),
+    withDiscovery(group)
+      .flatMap((together) => apartByPools(together, pools))
+      .flatMap((together) => {
+        const ways = withoutOtherBranches(together);
+        return ways.map((launches) => ({
+          ...toFleet(launches, material.platformVersion),
+          overlay: overlayOf.get(key),
+          isOneWay: ways.length > 1,
+        }));
+      }),
   );
 }
 

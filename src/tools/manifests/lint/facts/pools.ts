@@ -1,9 +1,8 @@
 import { posix } from 'node:path';
-import type { PodSite } from '../../pod-site.js';
 import { folderOf } from '../config/folders.js';
 import type { Launch } from '../launches/launch.js';
 import { settingOf } from '../launches/settings.js';
-import type { PoolSite } from '../readers/inference-pool.js';
+import { isSelected, type PoolSite } from '../readers/inference-pool.js';
 import type { NetworkSite } from '../readers/network-site.js';
 import { ANOTHER } from '../readers/picker-choice.js';
 import type { Fleet } from './fleet.js';
@@ -48,13 +47,6 @@ export function readPoolFacts(
     ),
     picker: pickerOf(pool, pickers, networks),
   }));
-}
-
-/** Whether a pool selects the pods of a template, as far as labels and namespaces are written. */
-export function isSelected(pool: PoolSite, site: PodSite): boolean {
-  if (pool.namespace !== undefined && site.namespace !== undefined && pool.namespace !== site.namespace)
-    return false;
-  return [...pool.labels].every(([key, value]) => site.labels.get(key) === value);
 }
 
 interface KnownPicker extends PoolPicker {

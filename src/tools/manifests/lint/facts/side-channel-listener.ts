@@ -23,6 +23,9 @@ export function listenerOf(facts: PairFacts | undefined): SideChannelListener | 
   const { launch } = facts.worker;
   const isSglang = launch.backend === 'sglang';
   if (isSglang ? facts.role !== 'prefill' : !facts.usesNixl) return undefined;
+  // Of an engine on several nodes the first one alone listens.
+  const rank = isSglang ? flagOf(launch, '--node-rank') : undefined;
+  if (launch.site?.isFollower === true || (rank !== undefined && rank.value !== '0')) return undefined;
   const name = isSglang ? '--disaggregation-bootstrap-port' : 'VLLM_NIXL_SIDE_CHANNEL_PORT';
   const given = isSglang ? flagOf(launch, name) : variableOf(launch, name);
   const mayBeUnseen = isSglang ? launch.hasUnseenArgs : launch.hasUnseenEnv;

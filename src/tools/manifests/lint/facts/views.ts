@@ -114,13 +114,24 @@ export function routerOf(
   return nearestRouter(overlay, files, overlays, MAX_OVERLAY_CLIMB, true);
 }
 
-/** The same for workers of a chart's values. */
+/** The same for workers of a chart's values: not one that values of another folder (`halves`) are more like, as `ms-b` is of `gaie-b`. */
 export function routerOfValues(
   file: string,
   files: readonly FilePrograms[],
   overlays: readonly string[],
+  halves: readonly string[] = [],
 ): FilePrograms | undefined {
-  return nearestRouter(file, files, overlays, MAX_VALUES_CLIMB, false);
+  const router = nearestRouter(file, files, overlays, MAX_VALUES_CLIMB, false);
+  if (router === undefined) return undefined;
+  const own = wordsOf(router.file);
+  const common = (other: string): number => [...wordsOf(other)].filter((word) => own.has(word)).length;
+  const isMeantForOther = halves.some(
+    (other) =>
+      folderOf(other) !== folderOf(file) &&
+      folderOf(folderOf(other)) === folderOf(folderOf(file)) &&
+      common(other) > common(file),
+  );
+  return isMeantForOther ? undefined : router;
 }
 
 function nearestRouter(

@@ -211,9 +211,13 @@ function configPublishes(events: KvEventsFlag, json: string): boolean | undefine
 const WITHOUT_CACHE =
   /^--(?:multimodal-(?:encode-worker|processor|encode)|(?:embedding|classify|rerank)-worker|[a-z-]*(?:diffusion|video)[a-z-]*-worker|is-embedding)/;
 
+/** What vLLM's `--task`, `--runner` and `--convert` say where a model generates nothing. */
+const POOLING = /^(?:pooling|embed|embedding|classify|score|reward|draft)$/;
+
 /** Whether a worker has a KV cache that others may want to know of. */
 export function hasCache(launch: Launch): boolean {
   const mode = flagOf(launch, '--disaggregation-mode')?.value;
+  if (POOLING.test(flagOf(launch, '--task', '--runner', '--convert')?.value ?? '')) return false;
   return mode !== 'encode' && !launch.args.some(({ value }) => WITHOUT_CACHE.test(value ?? ''));
 }
 

@@ -55,6 +55,8 @@ export interface ContainerRun {
   readonly mounts: readonly { readonly inside: string; readonly host: Word | undefined }[];
   /** Whether it may see others. */
   readonly hasUnseenMounts: boolean;
+  /** Whether it uses the network of its host. */
+  readonly isOnHostNetwork: boolean;
 }
 
 /** The container of `docker run …` or `docker exec …`, behind `sudo` and the like; undefined for every other command. */
@@ -71,6 +73,7 @@ export function readContainerRun(words: readonly Word[]): ContainerRun | undefin
   let hasUnseenEnv = isPart;
   let hasUnseenMounts = isPart;
   let entrypoint: Word | undefined;
+  let isOnHostNetwork = false;
   let index = verb + 1;
   for (; index < words.length && index <= verb + MAX_OPTIONS; index += 1) {
     const word = words[index];
@@ -91,6 +94,7 @@ export function readContainerRun(words: readonly Word[]): ContainerRun | undefin
     index = option.last;
     if (option.name === '--entrypoint') entrypoint = option.value;
     if (option.name === '--env-file') hasUnseenEnv = true;
+    if (/^--net(?:work)?$/.test(option.name)) isOnHostNetwork = option.value?.value === 'host';
     if (option.name === '--env' || option.name === '-e')
       hasUnseenEnv = !addVariable(env, option.value) || hasUnseenEnv;
     if (/^(?:-v|--volume|--mount)$/.test(option.name)) {
@@ -111,6 +115,7 @@ export function readContainerRun(words: readonly Word[]): ContainerRun | undefin
         hasUnseenEnv,
         mounts,
         hasUnseenMounts,
+        isOnHostNetwork,
       };
 }
 

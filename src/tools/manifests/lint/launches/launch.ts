@@ -80,6 +80,8 @@ export interface Launch {
   readonly branch?: readonly string[];
   /** The object that configures a router beside its own workers, such as an LLMInferenceService. */
   readonly owner?: YAMLMap | undefined;
+  /** The container or the node that a command of a script starts it in, which has a network of its own: the same object for what shares it. */
+  readonly network?: object | undefined;
   /** The Kubernetes namespace of a program that no pod spec shows. */
   readonly namespace?: string | undefined;
 }
@@ -126,6 +128,8 @@ export interface Gateway {
   readonly hashSeed: SettingValue | undefined;
   /** Whether it knows only what KV events say. */
   readonly usesEvents: boolean;
+  /** The one part of a request for which it looks prompts up, where its profiles say so. */
+  readonly asks?: 'prefill' | 'decode';
   /** How KV events are to reach it, where its configuration says that. */
   readonly reception?: EventReception;
   /** Where a plugin stands that no scheduling profile asks. */

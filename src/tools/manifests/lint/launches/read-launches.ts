@@ -1,9 +1,9 @@
-import type { ContainerSite, PlacedText, PodSite } from '../../pod-site.js';
+import type { ContainerSite, PodSite } from '../../pod-site.js';
 import { YamlAccess } from '../../yaml-access.js';
 import type { ShellCommand } from '../shell/shell-command.js';
 import { readShellCommands } from '../shell/shell-commands.js';
 import { textOfWord, UNKNOWN, type Word, wordOfText } from '../shell/words.js';
-import { type InnerText, locateScalar, scalarText, textOf } from '../text/scalar-text.js';
+import { type InnerText, locateScalar, textOf } from '../text/scalar-text.js';
 import type { Located, Span, TextSource } from '../text/span.js';
 import { componentDefault, variableWord } from './component-default.js';
 import { withConfigFile } from './config-file.js';
@@ -16,7 +16,7 @@ import type { Launch } from './launch.js';
 import { presetWords } from './preset-words.js';
 import { findProgram } from './programs.js';
 import type { ScriptLibrary } from './script-commands.js';
-import { scriptFile, shellScript } from './shell-script.js';
+import { innerTextOf, scriptFile, shellScript, startsElsewhere } from './shell-script.js';
 import {
   fileInContainer,
   type Library,
@@ -81,6 +81,7 @@ export interface ContainerText
   readonly imageSpan: Span | undefined;
   readonly entrypoint: readonly Word[];
   readonly command: readonly Word[];
+  readonly isOnHostNetwork?: boolean;
 }
 
 /** The programs of such a container. */
@@ -88,6 +89,7 @@ export function readContainer({
   imageSpan,
   entrypoint,
   command,
+  isOnHostNetwork = false,
   ...given
 }: ContainerText): readonly Launch[] {
   const surroundings: Surroundings = {
@@ -95,6 +97,7 @@ export function readContainer({
     ...given,
     site: undefined,
     container: undefined,
+    network: isOnHostNetwork ? undefined : {},
   };
   return startedLaunches(
     entrypoint,
@@ -195,14 +198,6 @@ function isCommand(words: readonly Word[], surroundings: Surroundings): boolean 
   );
 }
 
-/** The text of a script in one argument: Kubernetes has put variables into it before its shell sees it. */
-function innerTextOf(source: TextSource, placed: PlacedText | undefined, word: Word): InnerText | undefined {
-  if (placed === undefined) return undefined;
-  if (word.value === placed.value) return scalarText(source, placed);
-  const { span } = locateScalar(source, placed);
-  return textOf({ value: textOfWord(word), span: { ...span, isExact: false } });
-}
-
 /** What one command of a script starts. */
 interface ScriptRun extends Pick<ShellCommand, 'number' | 'ended'> {
   readonly launches: readonly Launch[];
@@ -282,13 +277,14 @@ function commandLaunches(
 ): readonly Launch[] {
   const run = readContainerRun(words);
   if (run !== undefined) {
-    const { image, entrypoint, command, env, hasUnseenEnv } = run;
+    const { image, entrypoint, command, env, hasUnseenEnv, isOnHostNetwork } = run;
     const fileAt = fileInContainer(surroundings, run);
     const inside = {
       ...surroundings,
       env,
       hasUnseenEnv,
       image: image?.value,
+      network: isOnHostNetwork ? surroundings.network : {},
       fileAt,
       scriptAt: () => undefined,
     };
@@ -300,12 +296,13 @@ function commandLaunches(
       ? started
       : [unchecked(ENGINE_ARGUMENTS, flag.span, surroundings.site, surroundings.container)];
   }
+  const network = startsElsewhere(words) ? {} : surroundings.network;
   const shell = shellScript(words);
   if (shell !== undefined) {
     const script = innerText(shell);
     return depth >= MAX_SHELL_DEPTH || script === undefined
       ? []
-      : scriptLaunches(script, surroundings, depth + 1);
+      : scriptLaunches(script, { ...surroundings, network }, depth + 1);
   }
   const file = scriptFile(words);
   const written = file === undefined ? undefined : surroundings.scriptAt?.(file.path);
@@ -339,6 +336,7 @@ function commandLaunches(
     isGated,
     argsAre,
     fileAt: surroundings.fileAt,
+    network,
   };
   if (found.child === undefined) {
     return [withConfigFile(launch)];

@@ -1,4 +1,7 @@
-import type { Word } from '../shell/words.js';
+import type { PlacedText } from '../../pod-site.js';
+import { textOfWord, type Word } from '../shell/words.js';
+import { type InnerText, locateScalar, scalarText, textOf } from '../text/scalar-text.js';
+import type { TextSource } from '../text/span.js';
 import { areOptions } from './programs.js';
 
 const SHELLS: readonly string[] = ['sh', 'bash', 'dash', 'ash', 'zsh'];
@@ -48,4 +51,22 @@ export function scriptFile(
   return path !== undefined && areOptions(others.slice(0, file), [])
     ? { path, args: others.slice(file + 1) }
     : undefined;
+}
+
+/** The text of a script in one argument: Kubernetes has put variables into it before its shell sees it. */
+export function innerTextOf(
+  source: TextSource,
+  placed: PlacedText | undefined,
+  word: Word,
+): InnerText | undefined {
+  if (placed === undefined) return undefined;
+  if (word.value === placed.value) return scalarText(source, placed);
+  const { span } = locateScalar(source, placed);
+  return textOf({ value: textOfWord(word), span: { ...span, isExact: false } });
+}
+
+/** Whether a command starts another one on a node or in a container that it names. */
+export function startsElsewhere(words: readonly Word[]): boolean {
+  const first = words.find(({ value }) => !/^(?:sudo|exec|nohup|time|\w+=.*)$/.test(value ?? ''));
+  return STARTERS.includes(first?.value?.split('/').at(-1) ?? '');
 }

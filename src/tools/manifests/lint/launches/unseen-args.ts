@@ -9,5 +9,7 @@ const ONE_VALUE =
 export function mayHideArgs(word: Word, before: Word | undefined, argsAre: Launch['argsAre']): boolean {
   const isWholeItem = argsAre === 'items' && word.value === undefined && (word.known?.prefix ?? '') === '';
   if (ONE_VALUE.test(before?.value ?? '')) return false;
+  // Kubernetes leaves `$(NAME)` as it is where nothing sets it: then something does that these files do not show.
+  if (argsAre === 'items' && /^\$\(\w+\)$/.test(word.value ?? '')) return true;
   return word.mayBeMore || (isWholeItem && before !== undefined && before.value?.startsWith('-') !== true);
 }

@@ -153,6 +153,7 @@ class ComposeFile {
         ...this.#environment(access, access.get(service, 'environment')),
         ...(other?.environment ?? []),
       ]),
+      isOnHostNetwork: access.text(service, 'network_mode')?.value === 'host',
       hasUnseenEnv: isPart || files.includes(undefined) || other?.hasUnseen === true,
       fileAt: (path) => (over === undefined ? undefined : over.file.#mounts(over)(path)) ?? mounts(path),
     });

@@ -230,6 +230,7 @@ function readConfig(access: YamlAccess, config: YAMLMap, { spanOf, at, version }
           at: type === undefined ? at : spanOf(type),
         };
   const unasked = isUnasked(access, config, precise) ? type : undefined;
+  const asks = askedPart(access, config, precise);
   const tokenizer = tokenizerModel(access, plugins, parameters);
   const filter =
     access.text(access.map(parameters, 'kvEventsConfig'), 'topicFilter') ??
@@ -244,6 +245,7 @@ function readConfig(access: YamlAccess, config: YAMLMap, { spanOf, at, version }
         defaultBlockSize: 16,
         hashSeed: setting('hashSeed'),
         usesEvents: true,
+        ...(asks === undefined ? {} : { asks }),
         ...(reception === undefined ? {} : { reception }),
         ...(version === undefined ? {} : { release: version }),
         ...(tokenizer === undefined
@@ -305,10 +307,28 @@ function tokenizerModel(
  */
 function isUnasked(access: YamlAccess, config: YAMLMap, plugin: YAMLMap): boolean {
   const type = access.text(plugin, 'type')?.value ?? '';
+  const references = profilesOf(access, config).flatMap(({ plugins }) => plugins);
   const name = access.text(plugin, 'name')?.value ?? type;
-  const profiles = access.maps(config, 'schedulingProfiles');
-  const references = profiles.flatMap((profile) =>
-    access.maps(profile, 'plugins').map((one) => access.text(one, 'pluginRef')?.value),
-  );
   return PRECISE[type] === 'llm-d-scorer' && references.length > 0 && !references.includes(name);
+}
+
+/** The scheduling profiles with the plugins that they ask. */
+function profilesOf(
+  access: YamlAccess,
+  config: YAMLMap,
+): readonly { readonly name: string; readonly plugins: readonly (string | undefined)[] }[] {
+  return access.maps(config, 'schedulingProfiles').map((profile) => ({
+    name: access.text(profile, 'name')?.value ?? '',
+    plugins: access.maps(profile, 'plugins').map((one) => access.text(one, 'pluginRef')?.value),
+  }));
+}
+
+/** The part of a request whose profiles alone ask the scorer, by the names that the handler of both parts gives them. */
+function askedPart(access: YamlAccess, config: YAMLMap, plugin: YAMLMap): 'prefill' | 'decode' | undefined {
+  const type = access.text(plugin, 'type')?.value ?? '';
+  const own = access.text(plugin, 'name')?.value ?? type;
+  const asking = profilesOf(access, config).filter(({ plugins }) => plugins.includes(own));
+  const [name, ...others] = new Set(asking.map((profile) => profile.name));
+  const isPart = name === 'prefill' || name === 'decode';
+  return PRECISE[type] === 'llm-d-scorer' && isPart && others.length === 0 ? name : undefined;
 }

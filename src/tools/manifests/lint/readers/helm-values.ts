@@ -70,7 +70,9 @@ function readStack(
     const reports = ['enabled', 'enableController'].every(
       (key) => access.text(lmcache, key)?.value === 'true',
     );
-    return launches.map((launch) => ({ ...launch, reportsToLmcache: reports }));
+    return launches.map((launch) =>
+      reports || !mayReport(launch) ? { ...launch, reportsToLmcache: reports } : launch,
+    );
   });
   const router = access.map(root, 'routerSpec');
   const logic = access.get(router, 'routingLogic');
@@ -110,6 +112,12 @@ function routerByLoad(source: TextSource, router: YAMLMap, routing: SettingValue
     },
     routing?.span ?? { source, start, end, isExact: false },
   );
+}
+
+/** Whether the variables of a model switch LMCache's controller on, or name a file that may. */
+function mayReport({ env, hasUnseenEnv }: Launch): boolean {
+  const isOn = /^(?:true|1|yes)$/i.test(env.get('LMCACHE_ENABLE_CONTROLLER')?.value ?? '');
+  return isOn || hasUnseenEnv || env.has('LMCACHE_CONFIG_FILE');
 }
 
 /** A value of the chart that becomes a flag. */

@@ -1,5 +1,5 @@
 import type { YAMLMap } from 'yaml';
-import type { PlacedText } from '../../pod-site.js';
+import type { PlacedText, PodSite } from '../../pod-site.js';
 import type { YamlAccess } from '../../yaml-access.js';
 import { locateScalar } from '../text/scalar-text.js';
 import type { Span, TextSource } from '../text/span.js';
@@ -57,4 +57,11 @@ export function readPoolSite(source: TextSource, access: YamlAccess, object: YAM
     source,
     at: { source, start, end, isExact: false },
   };
+}
+
+/** Whether a pool selects the pods of a template, as far as labels and namespaces are written. */
+export function isSelected(pool: PoolSite, site: PodSite): boolean {
+  if (pool.namespace !== undefined && site.namespace !== undefined && pool.namespace !== site.namespace)
+    return false;
+  return [...pool.labels].every(([key, value]) => site.labels.get(key) === value);
 }

@@ -9,7 +9,7 @@ import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { replaceNumber } from '../fixes/fixes.js';
 import { type Launch, nameOf } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
-import { flagOf, numberOf, variableOf } from '../launches/settings.js';
+import { flagOf, mayBeUnseen, numberOf, variableOf } from '../launches/settings.js';
 import { gatewayMismatches } from './gateway-sizes.js';
 import { sameFleet } from './same-model.js';
 import { sizesOf } from './worker-sizes.js';
@@ -67,7 +67,7 @@ function flagAndVariable({ launch, kvMode, noEvents, flag, variable }: FrontendF
 }
 
 function frontendAndWorkers(frontend: FrontendFacts, { dynamoWorkers }: Fleet): readonly Finding[] {
-  const { launch, kvMode, noEvents, flag, variable, decides } = frontend;
+  const { launch, kvMode, noEvents, flag, variable, decides, hasPythonProcessor } = frontend;
   // exec sets the variable itself; a flag stays what it is.
   const setting = flag ?? (launch.isGated ? undefined : variable);
   // Without events its blocks are its own: they meet those of no worker.
@@ -75,13 +75,17 @@ function frontendAndWorkers(frontend: FrontendFacts, { dynamoWorkers }: Fleet): 
     return [];
   }
   const inert = decides === 'card';
+  // Without such a processor no release that is known takes the frontend's number.
+  const isProbablyInert = decides === 'unknown' && !hasPythonProcessor && !mayBeUnseen(launch);
   return compare(launch, setting, dynamoWorkers, {
-    severity: inert ? 'note' : 'error',
+    severity: inert || isProbablyInert ? 'note' : 'error',
     consequence: inert
       ? `Dynamo ${launch.version?.text} takes the number from the workers' model cards, and this one changes nothing there; with a Dynamo whose frontend's number decides (1.0 to 1.2 with a Python chat processor) nothing would be found.`
-      : decides === 'unknown'
-        ? `${rule.explanation} (Dynamo 0.9 and 1.3 to 1.6 take the number from the worker's model card instead, and this one changes nothing there; the image does not say which it is.)`
-        : rule.explanation,
+      : isProbablyInert
+        ? "Without a Python chat processor (--dyn-chat-processor) all releases that are known take the number from the workers' model cards, and this one changes nothing; with one, in 1.0 to 1.2, nothing would be found."
+        : decides === 'unknown'
+          ? `${rule.explanation} (Dynamo 0.9 and 1.3 to 1.6 take the number from the worker's model card instead, and this one changes nothing there; the image does not say which it is.)`
+          : rule.explanation,
   });
 }
 

@@ -1,3 +1,5 @@
+import { folderOf } from '../config/folders.js';
+import { askedWorkers } from '../facts/asked-workers.js';
 import type { Fleet } from '../facts/fleet.js';
 import { DEFAULT_TOPIC } from '../facts/picker-sockets.js';
 import type { Finding, Rule } from '../findings/finding.js';
@@ -12,20 +14,22 @@ import { type Cure, cureBeforePicker } from './picker-cure.js';
 export function silentBeforeGateways(
   rule: Rule,
   fleet: Fleet,
+  fleets: readonly Fleet[],
   cureOf: (launch: Launch) => Cure,
 ): readonly Finding[] {
   const listeners = fleet.gateways.filter(({ gateway }) => gateway?.usesEvents === true);
   const [listener] = listeners;
-  const workers = fleet.workers.filter(({ launch, phase }) => !launch.isDynamo && phase !== 'prefill');
+  const workers = askedWorkers(fleet, listener);
   // Beside workers that publish, a silent one may be for something else.
   const isOneKind = workers.every(({ publishes }) => publishes === false);
   const silent = listener === undefined || listeners.length > 1 || !isOneKind ? [] : workers;
   return [
     ...silent.flatMap(({ launch, noPrefixCaching }) =>
-      noPrefixCaching !== undefined || listener === undefined
+      noPrefixCaching !== undefined || listener === undefined || isLayer(launch, fleets)
         ? []
         : [
             findingAt(rule, silenceAt(launch), {
+              ...ifApart(launch, listener, fleet),
               message: `${nameOf(launch)} publishes no KV events, and ${listener.program} knows only what they say`,
               ...(cureBeforePicker(launch, listener) ?? cureOf(launch)),
               related: [{ span: listener.at, says: `${listener.program} reads KV events` }],
@@ -35,7 +39,7 @@ export function silentBeforeGateways(
     ...(listener === undefined || listeners.length > 1
       ? []
       : workers.flatMap(({ launch }) => otherTopic(rule, launch, listener))),
-    ...fleet.gateways.flatMap((launch) => disaggregated(rule, launch)),
+    ...fleet.gateways.flatMap((launch) => disaggregated(rule, launch, fleets)),
   ];
 }
 
@@ -45,15 +49,41 @@ export function silenceAt(launch: Launch): Span {
 }
 
 /** Workers that keep nothing before the one router of others that looks for what they keep. */
-export function cachelessBeforeGateways(rule: Rule, { gateways, workers }: Fleet): readonly Finding[] {
-  const [listener, ...others] = gateways.filter(({ gateway }) => gateway?.usesEvents === true);
+export function cachelessBeforeGateways(rule: Rule, fleet: Fleet): readonly Finding[] {
+  const [listener, ...others] = fleet.gateways.filter(({ gateway }) => gateway?.usesEvents === true);
   return listener === undefined || others.length > 0
     ? []
-    : workers.flatMap(({ launch, phase, noPrefixCaching }) =>
-        launch.isDynamo || phase === 'prefill' || noPrefixCaching === undefined
+    : askedWorkers(fleet, listener).flatMap(({ launch, noPrefixCaching }) =>
+        noPrefixCaching === undefined
           ? []
-          : [cacheless(rule, launch, noPrefixCaching, listener)],
+          : [
+              {
+                ...cacheless(rule, launch, noPrefixCaching, listener),
+                ...ifApart(launch, listener, fleet),
+              },
+            ],
       );
+}
+
+/** Values over which others of their folder are put: those publish, and what is left out here is no fault. */
+function isLayer(launch: Launch, fleets: readonly Fleet[]): boolean {
+  const { section, at } = launch;
+  const { source } = at;
+  if (section === undefined || flagOf(launch, '--kv-events-config') !== undefined) return false;
+  const isBeside = (other: Launch): boolean =>
+    other.section === section &&
+    other.at.source.file !== source.file &&
+    folderOf(other.at.source.file) === folderOf(source.file);
+  return fleets.some(({ workers }) =>
+    workers.some(({ launch, publishes }) => publishes !== false && isBeside(launch)),
+  );
+}
+
+/** Of a worker and a picker in folders of their own nothing but the place says that they serve together. */
+function ifApart(worker: Launch, picker: Launch, { overlay }: Fleet): Pick<Finding, 'severity'> | undefined {
+  const [own, other] = [worker, picker].map(({ at }) => folderOf(at.source.file));
+  const isApart = worker.section === undefined ? own !== other : other?.startsWith(`${own}/`) === true;
+  return overlay === undefined && isApart ? { severity: 'warning' } : undefined;
 }
 
 /** A worker without a prefix cache, and the program that looks for what is in it. */
@@ -112,7 +142,15 @@ function topicOf(
 }
 
 /** The router of TensorRT-LLM polls events, which a server keeps only in a buffer that it was given. */
-function disaggregated(rule: Rule, { program, gateway }: Launch): readonly Finding[] {
+function disaggregated(
+  rule: Rule,
+  { program, gateway, at }: Launch,
+  fleets: readonly Fleet[],
+): readonly Finding[] {
+  const isBeside = (other: Launch): boolean =>
+    other.program === 'trtllm-serve' && folderOf(other.at.source.file) === folderOf(at.source.file);
+  // Servers that are started by commands of their own have settings of their own.
+  if (fleets.some(({ workers }) => workers.some(({ launch }) => isBeside(launch)))) return [];
   return [gateway?.context, gateway?.generation].flatMap((servers) => {
     if (servers?.routerType?.value !== 'kv_cache_aware' || !servers.hasCacheConfig) return [];
     const { eventBuffer, blockReuse, routerType } = servers;

@@ -1,3 +1,4 @@
+import { askedWorkers } from '../facts/asked-workers.js';
 import type { Fleet } from '../facts/fleet.js';
 import { usesEngineKeys } from '../facts/picker-sockets.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
@@ -19,8 +20,8 @@ export function gatewayHashes(rule: Rule, fleet: Fleet): readonly Finding[] {
   const [picker, ...others] = fleet.gateways.filter(({ gateway }) => gateway?.kind.startsWith('llm-d'));
   if (picker?.gateway === undefined || others.length > 0 || usesEngineKeys(picker.gateway) !== true)
     return [];
-  return fleet.workers
-    .filter(({ launch, phase }) => launch.backend === 'vllm' && !launch.isDynamo && phase !== 'prefill')
+  return askedWorkers(fleet, picker)
+    .filter(({ launch }) => launch.backend === 'vllm')
     .flatMap((worker) => checkWorker(rule, worker, picker));
 }
 

@@ -1,4 +1,5 @@
 import { TRTLLM_DEFAULT_TOKENS } from '../../../../engines/trtllm/default-sizes.js';
+import { askedWorkers } from '../facts/asked-workers.js';
 import { type Fleet, namesOf } from '../facts/fleet.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
@@ -22,10 +23,11 @@ export function gatewayMismatches(rule: Rule, fleet: Fleet): readonly Finding[] 
 }
 
 /** The one size of all workers that a router of others may have; undefined where they differ, where none is written, or where one's is in a place that is not seen. */
-function oneSize({
-  workers,
-}: Fleet): { readonly tokens: number; readonly sized: readonly WorkerFacts[] } | undefined {
-  const plain = workers.filter(({ launch, phase }) => !launch.isDynamo && phase !== 'prefill');
+function oneSize(
+  fleet: Fleet,
+  router: Launch,
+): { readonly tokens: number; readonly sized: readonly WorkerFacts[] } | undefined {
+  const plain = askedWorkers(fleet, router);
   if (plain.some(({ unseen }) => unseen !== undefined)) return undefined;
   const sized = plain.filter(({ size }) => size?.setting !== undefined);
   const [tokens, ...others] = [...new Set(sized.map(({ size }) => size?.tokens))];
@@ -35,7 +37,7 @@ function oneSize({
 /** llm-d's picker. Which of several it is for is not in the files: then nothing is said. */
 function pickerAndWorkers(rule: Rule, launch: Launch, gateway: Gateway, fleet: Fleet): readonly Finding[] {
   const { kind, blockSize, defaultBlockSize } = gateway;
-  const known = oneSize(fleet);
+  const known = oneSize(fleet, launch);
   const pickers = fleet.gateways.filter((one) => one.gateway?.defaultBlockSize !== undefined);
   const own = blockSize === undefined ? defaultBlockSize : numberOf(blockSize);
   if (own === undefined || known === undefined || pickers.length > 1 || own === known.tokens) return [];
@@ -64,7 +66,7 @@ function pickerAndWorkers(rule: Rule, launch: Launch, gateway: Gateway, fleet: F
 /** smg takes the size of events; its own is for the time before the first one. */
 function smgAndWorkers(rule: Rule, launch: Launch, fleet: Fleet): readonly Finding[] {
   const setting = flagOf(launch, '--block-size');
-  const known = oneSize(fleet);
+  const known = oneSize(fleet, launch);
   const own = numberOf(setting);
   // It starts the small router of Python in its place, which looks at no blocks.
   if (flagOf(launch, '--mini-lb') !== undefined) return [];

@@ -22,14 +22,17 @@ const offRule: Rule = {
 /** Workers that are silent before a router that listens. */
 export const kvEventsOff: LintRule = {
   rule: offRule,
-  check(fleet) {
+  check(fleet, fleets) {
     const listener = listenerOf(fleet);
     return [
       ...(listener === undefined
         ? []
         : publishersOf(fleet).flatMap((worker) => checkWorker(worker, listener, fleet))),
       ...fleet.own.flatMap((own) => checkSidecar(own, fleet)),
-      ...silentBeforeGateways(offRule, fleet, (launch) => ({ advice: adviceOf(launch), fix: fixOf(launch) })),
+      ...silentBeforeGateways(offRule, fleet, fleets, (launch) => ({
+        advice: adviceOf(launch),
+        fix: fixOf(launch),
+      })),
     ];
   },
 };
@@ -211,8 +214,14 @@ function listenerOf({ frontends, routers, pickers }: Fleet): Launch | undefined 
  */
 function publishersOf({ workers }: Fleet): readonly WorkerFacts[] {
   const dynamo = workers.filter(({ launch }) => launch.isDynamo);
-  const prefill = dynamo.filter(({ phase }) => phase === 'prefill');
-  return prefill.length > 0
-    ? prefill
+  // The first to have a request is asked: with this strategy of TensorRT-LLM (up to 0.6) a decode worker.
+  const first = dynamo.some(
+    ({ launch }) => flagOf(launch, '--disaggregation-strategy')?.value === 'decode_first',
+  )
+    ? 'decode'
+    : 'prefill';
+  const asked = dynamo.filter(({ phase }) => phase === first);
+  return asked.length > 0
+    ? asked
     : dynamo.filter(({ launch, phase }) => phase === 'aggregated' || commandPhase(launch) === undefined);
 }

@@ -35,18 +35,34 @@ const SAME: ReadonlyMap<string, string> = new Map([
 export const pairSettings: LintRule = {
   rule,
   check: (fleet) =>
-    pairsIn(fleet, true).flatMap(([prefill, decode]) =>
-      decode.worker.launch.backend === TRTLLM.word
-        ? blockFindings(prefill, decode)
-        : [...flagFindings(prefill, decode), ...connectorFindings(prefill, decode)],
-    ),
+    partnersIn(fleet, true).flatMap(([decode, prefills]) => {
+      const found = prefills.map((prefill) => findingsOf(prefill, decode));
+      // Of several pairs of one model each has a partner of its own.
+      return found.some((one) => one.length === 0) ? [] : (found[0] ?? []);
+    }),
 };
 
+function findingsOf(prefill: PairFacts, decode: PairFacts): readonly Finding[] {
+  return decode.worker.launch.backend === TRTLLM.word
+    ? blockFindings(prefill, decode)
+    : [...flagFindings(prefill, decode), ...connectorFindings(prefill, decode)];
+}
+
+/** Each decode worker beside the first prefill worker that it can be meant for. */
+export function pairsIn(fleet: Fleet): readonly (readonly [PairFacts, PairFacts])[] {
+  return partnersIn(fleet, false).flatMap(([decode, [prefill]]) =>
+    prefill === undefined ? [] : [[prefill, decode] as const],
+  );
+}
+
 /**
- * Each decode worker beside the first prefill worker that it can be meant for; with `isByPlace` also those that only their place
+ * Each decode worker with the prefill workers of its model and engine; with `isByPlace` also those that only their place
  * in an object shows, of which a controller may write a part.
  */
-export function pairsIn({ workers }: Fleet, isByPlace = false): readonly (readonly [PairFacts, PairFacts])[] {
+function partnersIn(
+  { workers }: Fleet,
+  isByPlace: boolean,
+): readonly (readonly [PairFacts, readonly PairFacts[]])[] {
   const facts = workers.flatMap((worker) => {
     const found = readPairFacts(worker);
     if (found === undefined) return isByPlace && worker.launch.backend === 'vllm' ? placed(worker) : [];
@@ -55,13 +71,13 @@ export function pairsIn({ workers }: Fleet, isByPlace = false): readonly (readon
   const prefills = facts.filter(({ role }) => role === 'prefill');
   return facts
     .filter(({ role }) => role === 'decode')
-    .flatMap((decode) => {
-      const prefill = prefills.find(
+    .map((decode) => [
+      decode,
+      prefills.filter(
         ({ worker }) =>
           areOneModel(worker, decode.worker) && worker.launch.backend === decode.worker.launch.backend,
-      );
-      return prefill === undefined ? [] : [[prefill, decode] as const];
-    });
+      ),
+    ]);
 }
 
 function placed(worker: WorkerFacts): readonly PairFacts[] {

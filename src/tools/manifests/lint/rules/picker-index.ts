@@ -1,3 +1,4 @@
+import { askedWorkers } from '../facts/asked-workers.js';
 import type { Fleet } from '../facts/fleet.js';
 import { socketsOf, usesEngineKeys } from '../facts/picker-sockets.js';
 import type { Finding, Rule } from '../findings/finding.js';
@@ -69,8 +70,8 @@ function reception(picker: Launch, fleet: Fleet): readonly Finding[] {
           'Set discoverPods: true with podDiscoveryConfig.socketPort as the workers publish, or zmqEndpoint: tcp://*:5557 for workers that connect to it.',
       }),
     ];
-  return fleet.workers
-    .filter(({ launch, phase }) => !launch.isDynamo && launch.backend === 'vllm' && phase !== 'prefill')
+  return askedWorkers(fleet, picker)
+    .filter(({ launch }) => launch.backend === 'vllm')
     .flatMap(({ launch }) => unreached(picker, gateway, launch));
 }
 

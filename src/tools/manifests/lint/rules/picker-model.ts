@@ -1,4 +1,5 @@
 import { isBefore } from '../../../../engines/descriptor/default-size.js';
+import { askedWorkers } from '../facts/asked-workers.js';
 import { areOtherFamilies, servedNames, tokenizerOf } from '../facts/model-names.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
@@ -23,8 +24,10 @@ export const pickerModelDiffers: LintRule = {
   check: (fleet) => {
     const [picker, ...others] = fleet.gateways.filter(({ gateway }) => gateway?.kind.startsWith('llm-d'));
     if (picker === undefined || others.length > 0) return [];
-    const workers = fleet.workers.filter(({ launch, phase }) => !launch.isDynamo && phase !== 'prefill');
-    return workers.flatMap(({ launch }) => [...otherTokenizer(launch, picker), ...otherName(launch, picker)]);
+    return askedWorkers(fleet, picker).flatMap(({ launch }) => [
+      ...otherTokenizer(launch, picker),
+      ...otherName(launch, picker),
+    ]);
   },
 };
 

@@ -4,7 +4,7 @@ import { type PairFacts, readPairFacts } from '../facts/pair-facts.js';
 import { listenerOf, type SideChannelListener } from '../facts/side-channel-listener.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
-import { nameOf } from '../launches/launch.js';
+import { type Launch, nameOf } from '../launches/launch.js';
 import { variableOf } from '../launches/settings.js';
 import { pairsIn } from './pair-settings.js';
 
@@ -58,8 +58,8 @@ function onHostNetwork(one: SideChannelListener, others: readonly SideChannelLis
 function mayShareHost({ facts, port }: SideChannelListener): boolean {
   const { site, container } = facts.worker.launch;
   if (site === undefined || container === undefined) return false;
+  if (!isOnHostNetwork(facts.worker.launch)) return false;
   const access = new YamlAccess(site.document);
-  if (access.text(site.spec, 'hostNetwork')?.value !== 'true') return false;
   // What keeps pods apart is not weighed.
   if (
     ['affinity', 'nodeSelector', 'nodeName', 'topologySpreadConstraints'].some((key) =>
@@ -79,7 +79,8 @@ function isOneHost(a: PairFacts, b: PairFacts): boolean {
   const [one, other] = [a.worker.launch, b.worker.launch];
   if (one.site !== undefined || other.site !== undefined)
     return one.site === other.site && one.container !== other.container;
-  if (one.source !== other.source || one.container !== undefined) return false;
+  if (one.source !== other.source || one.container !== undefined || one.network !== other.network)
+    return false;
   const gpus = [one, other].map((launch) => variableOf(launch, 'CUDA_VISIBLE_DEVICES')?.value);
   return gpus[0] !== undefined && gpus[1] !== undefined && gpus[0] !== gpus[1];
 }
@@ -105,9 +106,12 @@ export const sideChannelHost: LintRule = {
       const host = launch.env.get('VLLM_NIXL_SIDE_CHANNEL_HOST');
       const isLocal = host === undefined ? !launch.hasUnseenEnv : isLoopback(host.value);
       if (!isLocal || isSentOnByAibrix(launch.site.labels, host?.value)) continue;
+      // On one host, whose network both share, they meet all the same.
+      const mayMeet = [launch, decode.worker.launch].every(isOnHostNetwork);
       found.set(
         prefill.worker,
         findingAt(hostRule, host?.span ?? launch.at, {
+          ...(mayMeet ? { severity: 'warning' as const } : {}),
           message: `${nameOf(launch)} hands out ${host?.value ?? 'localhost'} as the host of its side channel, and ${nameOf(decode.worker.launch)} is another pod`,
           advice:
             "Set VLLM_NIXL_SIDE_CHANNEL_HOST to the pod's address: valueFrom: {fieldRef: {fieldPath: status.podIP}}.",
@@ -118,6 +122,10 @@ export const sideChannelHost: LintRule = {
     return [...found.values()];
   },
 };
+
+function isOnHostNetwork({ site }: Launch): boolean {
+  return site !== undefined && new YamlAccess(site.document).text(site.spec, 'hostNetwork')?.value === 'true';
+}
 
 /**
  * AIBrix's gateway, from 0.4.1 on, gives the decode engine the address of the prefill pod instead of what that hands out

@@ -26,8 +26,8 @@ export class NeedleSearch {
   readonly #gram: number;
   /** By hashed bytes: how far ahead the end of a window can be at the earliest. */
   readonly #leaps: Uint8Array;
-  /** By hashed bytes whose leap is 0: the needles whose window they may end. */
-  readonly #ending = new Map<number, number[]>();
+  /** By the hashed bytes at the end of a window and at its beginning: the needles that they may be of. */
+  readonly #candidates = new Map<number, number[]>();
   #found: readonly number[] = NONE;
   /** What `#view` shows. */
   #bytes: Uint8Array | undefined;
@@ -57,8 +57,10 @@ export class NeedleSearch {
         const key = keys[at] as number;
         this.#leaps[key] = Math.min(this.#leaps[key] as number, last - at);
       }
-      const key = keys[last] as number;
-      this.#ending.set(key, [...(this.#ending.get(key) ?? []), index]);
+      const both = bothKeys(keys[offset] as number, keys[last] as number);
+      const others = this.#candidates.get(both);
+      if (others === undefined) this.#candidates.set(both, [index]);
+      else others.push(index);
     });
   }
 
@@ -94,14 +96,17 @@ export class NeedleSearch {
         end += leap;
         continue;
       }
-      this.#compare(this.#ending.get(key) ?? NONE, bytes, end - behind, until);
-      if (this.#found !== NONE) return end - behind;
+      const at = end - behind;
+      const begin = isWide ? keyOf(view.getInt32(at, true)) : keyAt(bytes, at + 2);
+      const candidates = this.#candidates.get(bothKeys(begin, key));
+      if (candidates !== undefined && this.#compare(candidates, bytes, at, until)) return at;
       end += 1;
     }
     return until;
   }
 
-  #compare(candidates: readonly number[], bytes: Uint8Array, at: number, until: number): void {
+  /** Whether any of these needles is there. */
+  #compare(candidates: readonly number[], bytes: Uint8Array, at: number, until: number): boolean {
     for (let place = 0; place < candidates.length; place += 1) {
       const index = candidates[place] as number;
       const start = at - (this.#offsets[index] as number);
@@ -110,6 +115,7 @@ export class NeedleSearch {
       this.#found =
         this.#found === NONE ? (this.#alone[index] as readonly number[]) : [...this.#found, index];
     }
+    return this.#found !== NONE;
   }
 
   /** How often each hash of the bytes that are looked at together is in a sample. */
@@ -149,6 +155,10 @@ export class NeedleSearch {
 
 function keyOf(word: number): number {
   return Math.imul(word, 0x9e37_79b1) >>> (32 - HASH_BITS);
+}
+
+function bothKeys(begin: number, end: number): number {
+  return (begin << HASH_BITS) | end;
 }
 
 /** Three bytes that end at `end`, hashed. */

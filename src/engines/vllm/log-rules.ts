@@ -54,15 +54,15 @@ export const VLLM_RULES: readonly LogRule[] = [
     // While no prompt comes in nothing is looked up, and zero hits say nothing.
     const isIdle = hitRate === 0 && text.includes('Avg prompt throughput: 0.0 tokens/s');
     // An engine that gets nearly all from another one, or from a cache behind it, looks for little in its own.
-    const external = shareBehind(text, 'External prefix cache hit rate: ') ?? 0;
-    const isServed = hitRate === 0 && external >= NEARLY_ALL;
+    const isServed =
+      hitRate === 0 && (shareBehind(text, 'External prefix cache hit rate: ') ?? 0) >= NEARLY_ALL;
     tally.addEngineReading(line, {
       kvCacheUsage: shareBehind(text, 'KV cache usage: '),
       prefixHitRate: isIdle || isServed ? undefined : hitRate,
       runningRequests: numberBetween(text, 'Running: ', ' reqs'),
       waitingRequests: numberBetween(text, 'Waiting: ', ' reqs'),
     });
-    const preemptions = numberOf(/Preemptions: (\d+)/.exec(text)?.[1]) ?? 0;
+    const preemptions = numberOf(digitsBehind(text, 'Preemptions: ')) ?? 0;
     if (preemptions > 0) tally.addSignal('preemption', line, { count: preemptions, about: 'Preemptions' });
   }),
   // V0, in a line of its own: "Prefix cache hit rate: GPU: 0.00%, CPU: 90.00%", zero also while nobody asks.

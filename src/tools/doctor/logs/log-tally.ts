@@ -58,7 +58,7 @@ export class LogTally implements LogFindings {
   ownWorker = '';
   /** The mode of the last decision. */
   routerMode = '';
-  /** Signs, settings, sizes and decisions that rules found so far: a line that adds none was not understood. */
+  /** Signs, settings, sizes, decisions and readings that rules found so far: a line that adds none was not understood. */
   found = 0;
   readonly #unread = new UnreadErrorTally();
   readonly #spread = new SpreadErrors((line, text) =>
@@ -208,10 +208,12 @@ export class LogTally implements LogFindings {
   }
 
   addPrompt(line: LogLine, promptTokens: number, cachedTokens: number): void {
+    this.found += 1;
     this.#decisions.addPrompt(line, promptTokens, cachedTokens);
   }
 
   addCost(line: LogLine, cachedBlocks: number, overlapWeight: string | undefined): void {
+    this.found += 1;
     this.#costs ??= {
       count: 0,
       withoutCache: 0,
@@ -245,6 +247,7 @@ export class LogTally implements LogFindings {
   }
 
   addEngineReading(line: LogLine, reading: EngineReading): void {
+    this.found += 1;
     this.#sightings.addServed(line);
     this.#engine ??= new EngineCount(line);
     this.#engine.add(reading, line);

@@ -58,6 +58,8 @@ export function timeOf(text: string, nowMs: number, gaps: TimeGaps): number | un
 export function timeOfField(value: unknown, nowMs: number, gaps: TimeGaps): number | undefined {
   if (typeof value === 'number') return epochMs(value);
   if (typeof value !== 'string') return undefined;
+  const quick = quickFullTime(value, gaps);
+  if (quick !== undefined) return quick;
   return /^\d{10,19}(?:\.\d+)?$/.test(value) ? epochMs(Number(value)) : timeOf(value, nowMs, gaps);
 }
 

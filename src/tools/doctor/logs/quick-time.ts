@@ -13,6 +13,7 @@ export const DAY_MS = 86_400_000;
 const SPACE = 32;
 const OPENING_PARENTHESIS = 40;
 const COMMA = 44;
+const HYPHEN = 45;
 const DOT = 46;
 const CAPITAL_U = 85;
 const CAPITAL_Z = 90;
@@ -25,16 +26,14 @@ const LONGEST_PROCESS = 84;
 
 /** The day that was read last: logs have few. */
 class LastDay {
-  #text = '';
+  #day = Number.NaN;
   #ms: number | undefined;
-  #year: number | undefined;
 
-  /** The first moment of the day in `text` from `at` on: `2026-02-16`, or `02-16` of a year. */
-  msOf(text: string, at: number, length: number, year?: number): number | undefined {
-    if (this.#text.length !== length || this.#year !== year || !text.startsWith(this.#text, at)) {
-      this.#text = text.slice(at, at + length);
-      this.#year = year;
-      this.#ms = dayMs(year === undefined ? this.#text : `${year}-${this.#text}`);
+  /** The first moment of a day, which is given as the number 20260216. */
+  msOf(day: number): number | undefined {
+    if (day !== this.#day) {
+      this.#day = day;
+      this.#ms = dayMs(day);
     }
     return this.#ms;
   }
@@ -55,7 +54,7 @@ export function quickFullTime(text: string, gaps: TimeGaps): number | undefined 
   if (between !== 84 && between !== SPACE) return undefined;
   const timeMs = timeOfDay(text, at + 11);
   if (timeMs === undefined) return undefined;
-  const day = fullDay.msOf(text, at, 10);
+  const day = fullDay.msOf(dayOf(text, at));
   if (day === undefined) return undefined;
   let end = at + 19;
   let fractionMs = 0;
@@ -90,20 +89,32 @@ export function quickYearlessTime(text: string, nowMs: number, gaps: TimeGaps): 
   const timeMs = timeOfDay(text, at + 6);
   if (timeMs === undefined) return undefined;
   if (thisYear.nowMs !== nowMs) thisYear = { nowMs, year: new Date(nowMs).getUTCFullYear() };
-  const day = dayOfThisYear.msOf(text, at, 5, thisYear.year);
+  const monthAndDate = monthAndDateOf(text, at);
+  const day = dayOfThisYear.msOf(thisYear.year * 10_000 + monthAndDate);
   if (day === undefined) return undefined;
   gaps.hasNoZone = true;
   gaps.hasNoYear = true;
   if (day + timeMs <= nowMs + DAY_MS) return day + timeMs;
-  const before = dayOfLastYear.msOf(text, at, 5, thisYear.year - 1);
+  const before = dayOfLastYear.msOf((thisYear.year - 1) * 10_000 + monthAndDate);
   return before === undefined ? undefined : before + timeMs;
 }
 
-function dayMs(day: string): number | undefined {
-  if (!/^\d{4}-\d\d-\d\d$/.test(day)) return undefined;
-  const year = Number(day.slice(0, 4));
-  const month = Number(day.slice(5, 7));
-  const date = Number(day.slice(8, 10));
+/** `2026-02-16` as the number 20260216; NaN for what is no such text. */
+function dayOf(text: string, at: number): number {
+  if (text.charCodeAt(at + 4) !== HYPHEN) return Number.NaN;
+  return twoDigits(text, at) * 1_000_000 + twoDigits(text, at + 2) * 10_000 + monthAndDateOf(text, at + 5);
+}
+
+/** `02-16` as the number 216; NaN for what is no such text. */
+function monthAndDateOf(text: string, at: number): number {
+  if (text.charCodeAt(at + 2) !== HYPHEN) return Number.NaN;
+  return twoDigits(text, at) * 100 + twoDigits(text, at + 3);
+}
+
+function dayMs(day: number): number | undefined {
+  const year = Math.floor(day / 10_000);
+  const month = Math.floor(day / 100) % 100;
+  const date = day % 100;
   const isDay =
     year >= FIRST_YEAR && year <= LAST_YEAR && month >= 1 && month <= 12 && date >= 1 && date <= 31;
   return isDay ? Date.UTC(year, month - 1, date) : undefined;

@@ -1,9 +1,11 @@
-/** A line of JSON with plain values alone. */
+/** A line of JSON with plain values, and at most one object of such. */
 export interface LogRecord {
   /** Without its fields. */
   readonly message: string;
   /** What `fieldOf` finds in the text of the line, without making that text. */
   field(name: string): string | undefined;
+  /** The value of a field that is an object; undefined for any other. */
+  object(name: string): Readonly<Record<string, unknown>> | undefined;
 }
 
 /** A line that a rule looks at. */
@@ -17,6 +19,6 @@ export interface LogLine {
   /** The pod or container that a prefix names; empty without one. */
   readonly who: string;
   readonly fields: Readonly<Record<string, unknown>> | undefined;
-  /** Undefined for text, and for JSON with more than plain values. */
+  /** Undefined for text, and for JSON that has more. */
   readonly record: LogRecord | undefined;
 }

@@ -14,7 +14,7 @@ export interface CleanLine {
   readonly who: string;
   /** The fields of a JSON line; undefined for text. */
   readonly fields: Readonly<Record<string, unknown>> | undefined;
-  /** Undefined for text, and for JSON with more than plain values. */
+  /** Undefined for text, and for JSON that needs a parser. */
   readonly record: FlatRecord | undefined;
 }
 
@@ -89,7 +89,7 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
         if (text.includes('\u001b')) text = text.replace(ESCAPE_SEQUENCES, '');
         continue;
       }
-      const flat = flatRecord(text);
+      const flat = flatRecord(text, true);
       if (flat !== undefined) {
         ms ??= timeOfField(flat.time, context.nowMs, context.gaps);
         ms ??= timeOf(flat.text, context.nowMs, context.gaps);
@@ -130,6 +130,7 @@ class FlatLine implements CleanLine {
   readonly ms: number | undefined;
   readonly who: string;
   readonly #json: string;
+  #fields: Readonly<Record<string, unknown>> | undefined;
 
   constructor(record: FlatRecord, ms: number | undefined, who: string, json: string) {
     this.record = record;
@@ -143,7 +144,8 @@ class FlatLine implements CleanLine {
   }
 
   get fields(): Readonly<Record<string, unknown>> | undefined {
-    return parsed(this.#json);
+    this.#fields ??= parsed(this.#json);
+    return this.#fields;
   }
 }
 

@@ -175,14 +175,17 @@ function withoutTokens(needle: string): LogRule {
 }
 
 function readScores(line: LogLine, found: LogFindings): void {
-  // Null is what an index without any of the blocks answers.
-  const { fields } = line;
-  const scores = fields !== undefined && 'scores' in fields ? fields['scores'] : parsedScores(line.text);
+  const scores = line.record?.object('scores') ?? scoresOf(line);
   if (scores === undefined) return;
   const pairs = typeof scores === 'object' && scores !== null ? Object.entries(scores) : [];
   const numbers = pairs.filter((pair): pair is [string, number] => typeof pair[1] === 'number');
   const [worker, cachedBlocks] = numbers.reduce((best, pair) => (pair[1] > best[1] ? pair : best), ['', 0]);
   found.addDecision('selected', line, { worker, cachedBlocks, treeSize: undefined });
+}
+
+/** Null is what an index without any of the blocks answers. */
+function scoresOf({ fields, text }: LogLine): unknown {
+  return fields !== undefined && 'scores' in fields ? fields['scores'] : parsedScores(text);
 }
 
 /** `"scores": {"10.0.0.7": 12}` behind a line of text; null where there are none. */

@@ -162,6 +162,62 @@ describe('a record that is read in one pass', () => {
     expect(found).toBeGreaterThan(100);
   });
 
+  it('keeps one object beside plain values where it may have one, which is no part of the text', () => {
+    const json = '{"msg":"Got endpoint scores","scores":{"10.0.0.7:8000":12,"b":0},"total":40}';
+    const read = flatRecord(json, true);
+    expect(read?.text).toBe('Got endpoint scores total=40');
+    expect(read?.object('scores')).toEqual({ '10.0.0.7:8000': 12, b: 0 });
+    expect(read?.field('scores')).toBeUndefined();
+    expect(read?.object('total')).toBeUndefined();
+    expect(flatRecord(json)).toBeUndefined();
+  });
+
+  it.each([
+    ['two objects', '{"msg":"m","a":{"b":1},"c":{"d":1}}'],
+    ['an object without anything', '{"msg":"m","a":{}}'],
+    ['an object in an object', '{"msg":"m","a":{"b":{"c":1}}}'],
+    ['a brace within a text of an object', '{"msg":"m","a":{"b":"}"}}'],
+    ['an object that is no JSON', '{"msg":"m","a":{b:1}}'],
+    ['an object that does not end', '{"msg":"m","a":{"b":1'],
+    ['an object for a message', '{"msg":{"b":1}}'],
+    ['an object whose name comes twice', '{"msg":"m","a":{"b":1},"a":2}'],
+    ['an object among fields', '{"fields":{"msg":"m","a":{"b":1}}}'],
+  ])('leaves %s to the parser also then', (_, json) => {
+    expect(flatRecord(json, true)).toBeUndefined();
+  });
+
+  it('has the object that a parser finds', () => {
+    const inner = fc.dictionary(
+      fc.oneof(fc.string(), fc.constantFrom('a', '}', '10.0.0.7')),
+      fc.oneof(fc.integer(), fc.string({ maxLength: 4 }), fc.constantFrom(2419583247588419001n, null)),
+      { minKeys: 1, maxKeys: 4 },
+    );
+    let found = 0;
+    fc.assert(
+      fc.property(record, inner, (pairs, scores) => {
+        const text = JSON.stringify(scores, (_, one) => (typeof one === 'bigint' ? Number(one) : one));
+        const json = written(pairs, '').replace(/\}$/, `,"scores":${text}}`);
+        const read = flatRecord(json, true);
+        if (read === undefined) return;
+        found += 1;
+        expect(read.object('scores')).toEqual(cleanLine(json, CONTEXT).fields?.['scores']);
+        expect(read.text).toBe(flatRecord(written(pairs, ''))?.text);
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(found).toBeGreaterThan(50);
+  });
+
+  it('reads records of more names than are kept', () => {
+    for (let at = 0; at < 10_000; at += 1) {
+      const read = flatRecord(`{"msg":"m","first":2,"name${at}":${at},"last":1}`);
+      expect(read?.field('first')).toBe('2');
+      expect(read?.field(`name${at}`)).toBe(String(at));
+      expect(read?.field(`name${at - 1}`)).toBeUndefined();
+      expect(read?.field('last')).toBe('1');
+    }
+  });
+
   it('takes the number of a line of a source for a field', () => {
     const json =
       '{"time":"2026-11-24T00:29:52.222850Z","level":"INFO","file":"selector.rs","line":369,"message":"Selected worker","worker_id":7}';

@@ -1,5 +1,5 @@
 import { countOf } from '../../../core/text/lists.js';
-import { bootstrapAddressIn } from '../fixes/bootstrap-address.js';
+import { bootstrapAddressIn, isNobody } from '../fixes/bootstrap-address.js';
 import { findHandshake } from '../fixes/handshakes.js';
 import { reachSideChannel } from '../fixes/transfers.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -21,6 +21,7 @@ export const sideChannelUnreachable: Cause = {
       `${[...(silent?.values.keys() ?? [])]} ${silent?.first.text ?? ''}`,
     );
     const address = silent === undefined ? undefined : bootstrapAddressIn(silent.first.text);
+    const isNamed = address !== undefined && !isNobody(address);
     const unknown = [...(silent?.values.keys() ?? [])].find((value) => value.startsWith('no handshake'));
     return {
       headline:
@@ -28,11 +29,11 @@ export const sideChannelUnreachable: Cause = {
           ? `A decode engine reads KV blocks of a prefill engine that it does not know: ${unknown}`
           : isOther
             ? 'A decode engine reaches another engine than the one that has its KV blocks'
-            : `Decode engines get no answer from ${
-                address === undefined
-                  ? 'where prefill engines say how their KV blocks are fetched'
-                  : `the bootstrap server of prefill engines at ${address.host}:${address.port}`
-              }`,
+            : isNamed
+              ? `Decode engines get no answer from the bootstrap server of prefill engines at ${address.host}:${address.port}`
+              : address === undefined
+                ? 'Decode engines get no answer from where prefill engines say how their KV blocks are fetched'
+                : 'A decode engine was asked without the address of a prefill engine',
       explanation:
         "A decode engine asks the prefill engine's side channel (NIXL, port 5600 by default) or bootstrap server (SGLang, Mooncake, 8998) before its first transfer. It waits some seconds for each request, which then fails or is computed again. Neither health checks nor other requests use that port.",
       cluesFor: [

@@ -16,8 +16,16 @@ export function bootstrapAddressIn(line: string): BootstrapAddress | undefined {
   return host === undefined ? undefined : { host, port: Number(port) };
 }
 
+/** Whether a request came with no prefill engine at all: its host is Python's `None`. */
+export function isNobody({ host }: BootstrapAddress): boolean {
+  return /^(?:none|null)$/i.test(host);
+}
+
 /** What to change so that the address leads to the bootstrap server; undefined where it may be right. */
-export function repairedAddress({ host, port }: BootstrapAddress): string | undefined {
+export function repairedAddress(address: BootstrapAddress): string | undefined {
+  const { host, port } = address;
+  if (isNobody(address))
+    return 'Send requests to the router of the pair and not to a decode engine, which learns of a prefill engine from it; let probes ask decode engines for /health, and not for /health_generate';
   if (/^(?:127\.|localhost$|0\.0\.0\.0$|::1?$)/.test(host))
     return `Have the router name prefill engines by an address that decode pods reach (--prefill http://POD_IP:PORT in place of ${host}), and start them with --host 0.0.0.0; ${host} is right where both roles share one network alone`;
   if (port === DEFAULT_PORT) return undefined;

@@ -19,6 +19,10 @@ describe('the address of a bootstrap server', () => {
     expect(repairedAddress({ host: '127.0.0.1', port: 8998 })).toContain('--prefill http://POD_IP:PORT');
   });
 
+  it('is none where a decode engine was asked without a router', () => {
+    expect(repairedAddress({ host: 'none', port: 8998 })).toContain('router');
+  });
+
   it('may be right with the port that is the default', () => {
     expect(repairedAddress({ host: '10.0.0.4', port: 8998 })).toBeUndefined();
   });

@@ -12,6 +12,16 @@ export const SGLANG_STARTS: readonly KnownFault[] = [
     cure: 'Set SGLANG_MOONCAKE_CUSTOM_MEM_POOL to NVLINK, BAREX or INTRA_NODE_NVLINK on both roles, or unset it',
   },
   {
+    id: 'sglang_warmup_by_proxy',
+    cause: 'program_ended',
+    needles: ['AssertionError: res=<Response [', 'Initialization failed. warmup error: '],
+    pattern: /res=<Response \[(502|503|504|403|407)\]>/,
+    says: 'the warm-up request of SGLang is answered with $1 by an HTTP proxy, and the engine ends itself',
+    why: 'An engine asks its own port before it is ready. With http_proxy set in its environment that request goes to the proxy, which does not reach the address; requests of routers and bootstrap servers would go there too.',
+    cure: 'Set no_proxy=127.0.0.1,localhost,0.0.0.0 and the addresses of the other engines on this engine, or unset http_proxy, https_proxy and all_proxy',
+    commands: ['kubectl exec POD -- sh -c "env | grep -i proxy"'],
+  },
+  {
     id: 'sglang_hicache_direct_layout',
     cause: 'settings_refused',
     needles: ["for io backend 'direct'"],

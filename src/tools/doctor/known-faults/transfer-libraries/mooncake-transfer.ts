@@ -212,6 +212,16 @@ export const MOONCAKE_TRANSFER: readonly KnownFault[] = [
     commands: ['kubectl exec POD -- nvidia-smi topo -m    # NV between the GPUs'],
   },
   {
+    id: 'mooncake_gpu_ipc_across_hosts',
+    cause: 'transfer_path_broken',
+    needles: ['IpcOpenMemHandle failed'],
+    pattern: /hipIpcOpenMemHandle failed.{0,80}(?:17|invalid device pointer)/,
+    says: "Mooncake opens GPU memory of another host as if it were on this one (HIP's IPC)",
+    why: 'A build with rdma and hip together chooses hip first. Handles of GPU memory are of their own host, and of another one they are invalid.',
+    cure: 'Run a later Mooncake, which takes rdma where the other engine is on another host, or an image whose Mooncake is built without USE_HIP and ENABLE_MULTI_PROTOCOL',
+    commands: ['kubectl exec POD -- pip list | grep -i mooncake    # in both pods: one version'],
+  },
+  {
     id: 'mooncake_no_such_transport',
     cause: 'transfer_path_broken',
     needles: ['error code is NotSupportedTransport', 'NotSupportedTransport: Transport '],

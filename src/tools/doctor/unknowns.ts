@@ -1,4 +1,4 @@
-import { countOf } from '../../core/text/lists.js';
+import { countOf, nameSome } from '../../core/text/lists.js';
 import { defaultSizeText } from '../../engines/descriptor/default-size.js';
 import { comparable, findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
@@ -43,8 +43,27 @@ function defaultsOf({ seen }: Measurements): string {
     .join('');
 }
 
+/** Whether lines were given, and none of an engine or a router. */
+export function isNobodyServing({ seen, evidence }: Measurements): boolean {
+  const { logs, metrics, settings, sizes, fleets, findings } = evidence;
+  const isOthers = [metrics, settings, sizes, fleets, findings].some((given) => given.length > 0);
+  return (
+    logs.length > 0 &&
+    !isOthers &&
+    seen.engines.length === 0 &&
+    !seen.router &&
+    !seen.dynamo &&
+    !seen.kvAccord
+  );
+}
+
+/** Those that were seen instead, as a sentence names them. */
+export function namesOf(programs: Measurements['seen']['others']): string {
+  return nameSome(programs.map(({ name }) => name));
+}
+
 /** How one learns of the router that was seen, in the names of its own programs; of others nothing is said. */
-function routerWords({ seen, evidence }: Measurements): {
+function routerWords(measurements: Measurements): {
   /** Where decisions were looked for, with a space in front; empty without a router. */
   readonly place: string;
   readonly hits: string;
@@ -52,6 +71,7 @@ function routerWords({ seen, evidence }: Measurements): {
   readonly events: string | undefined;
   readonly ask: string;
 } {
+  const { seen, evidence } = measurements;
   const isGiven = (word: string): boolean => evidence.metrics.some(({ program }) => program === word);
   const again = `Run this command again after ${MIN_DECISIONS} and more requests with common prefixes`;
   if (seen.dynamo && isGiven('dynamo-frontend'))
@@ -80,7 +100,7 @@ function routerWords({ seen, evidence }: Measurements): {
       ask: isGiven(router.word) ? (router.askBesidePage ?? again) : (router.ask ?? ADD_ROUTER),
     };
   const alone = seen.others.find(({ role }) => role !== 'router');
-  const isAlone = alone !== undefined && seen.engines.length === 0 && evidence.metrics.length === 0;
+  const isAlone = isNobodyServing(measurements);
   const isNothing = seen.engines.length === 0 && alone === undefined && evidence.logs.length === 0;
   const inDynamo = (metric: string): string => (isNothing ? ` (Dynamo: ${metric})` : '');
   return {
@@ -89,7 +109,7 @@ function routerWords({ seen, evidence }: Measurements): {
     size: `the log of the router as it starts, or its /metrics${inDynamo('dynamo_frontend_model_kv_cache_block_size')}, shows it`,
     events: `/metrics of the router${inDynamo('dynamo_component_kv_cache_events_applied')}, or its log, shows it`,
     ask: isAlone
-      ? `Add the log of an engine and of the router to this command: these lines are of ${alone.name}, which routes nothing (--logs ENGINE.log --logs ROUTER.log)`
+      ? `Add the logs of an engine and of the router, each from its start, to this command (--logs ENGINE.log --logs ROUTER.log): ${alone === undefined ? 'no line of either was recognised' : `these lines are of ${namesOf(seen.others)}, and say nothing of how requests are routed`}`
       : ADD_ROUTER,
   };
 }

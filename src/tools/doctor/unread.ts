@@ -28,7 +28,7 @@ export function unreadIn({ evidence, seen }: Measurements): Unread | undefined {
   const isOne = found.length === 1 && first.count === 1;
   const names = [
     ...seen.engines.map(({ displayName }) => displayName),
-    ...seen.others.map(({ name }) => name),
+    ...seen.others.filter(({ role }) => role !== 'library').map(({ name }) => name),
   ];
   const whose = names.length === 1 ? names[0] : 'the program';
   const advice = ownAdviceIn(first.first.text);

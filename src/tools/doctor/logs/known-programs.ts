@@ -13,15 +13,23 @@ export type ProgramWord =
   | 'mooncake-store'
   | 'lmcache-server'
   | 'kv-store'
-  | 'controller';
+  | 'controller'
+  | 'redis'
+  | 'etcd'
+  | 'nats'
+  | 'envoy'
+  | 'nccl';
 
 /** A program that no engine runs in, and what it says of prefixes. */
 export interface KnownProgram {
   readonly word: ProgramWord;
   /** As the report names it. */
   readonly name: string;
-  /** `store`: keeps blocks or says where they are; `controller`: sees to pods and routes, and to no prompt. */
-  readonly role: 'router' | 'store' | 'controller';
+  /**
+   * `store`: keeps blocks or says where they are; `controller`: sees to pods and routes, and to no prompt; `server`: keeps or
+   * passes on what others say; `library`: writes into the logs of engines.
+   */
+  readonly role: 'router' | 'store' | 'controller' | 'server' | 'library';
   /** Where a router shows whether it finds prefixes: metrics and lines. */
   readonly hits?: string;
   /** Where a router shows whether KV events arrive; absent for one that reads none. */
@@ -143,6 +151,45 @@ const PROGRAMS: readonly RecognisedProgram[] = [
             text,
           )
         : typeof fields['controllerKind'] === 'string' || typeof fields['reconcileID'] === 'string',
+  },
+  {
+    word: 'redis',
+    name: 'Redis or Valkey',
+    role: 'server',
+    isOwn: (text) => /^\d{1,7}:[XCSM] \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d/.test(text),
+  },
+  {
+    word: 'etcd',
+    name: 'etcd',
+    role: 'server',
+    isOwn: (_text, fields) =>
+      /^(?:etcd\w*|embed|mvcc|raft|rafthttp|v3rpc|membership|auth|wal|backend|lease|lessor|snap|transport|traceutil|schema)\/\w+\.go:\d/.test(
+        String(fields?.['caller'] ?? ''),
+      ),
+  },
+  {
+    word: 'nats',
+    name: 'NATS',
+    role: 'server',
+    isOwn: (text) =>
+      /^\[\d{1,7}\] \d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})? \[(?:INF|WRN|ERR|DBG|TRC|FTL)\] /.test(
+        text,
+      ),
+  },
+  {
+    word: 'envoy',
+    name: 'Envoy',
+    role: 'server',
+    isOwn: (text) =>
+      /^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\]\[\d{1,7}\]\[\w{1,12}\]\[[\w-]{1,40}\]|^\[\d{4}-\d\d-\d\dT[\d:.]{8,20}Z\] "[A-Z]{3,7} \S{1,200} HTTP\//.test(
+        text,
+      ),
+  },
+  {
+    word: 'nccl',
+    name: 'NCCL',
+    role: 'library',
+    isOwn: (text) => /^[\w.-]{1,120}:\d{1,9}:\d{1,9} \[\d{1,3}\] NCCL [A-Z]{4,6} /.test(text),
   },
 ];
 

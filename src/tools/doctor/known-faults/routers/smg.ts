@@ -116,6 +116,21 @@ export const SMG_FAULTS: readonly KnownFault[] = [
     disturbs: 'frontend',
   },
   {
+    id: 'smg_grpc_not_reached',
+    cause: 'role_missing',
+    needles: ['Failed to connect gRPC client for worker '],
+    pattern: /Failed to connect gRPC client for worker (\S{1,200}?): /,
+    isSign: true,
+    says: 'the router does not reach the engine $1 over gRPC',
+    why: 'It connects at the first request. Nothing listens at that address (the engine loads, has ended, or listens on 127.0.0.1), or the engine serves HTTP there: without a flag for it engines have no gRPC.',
+    cure: 'Start the engine with gRPC at that address (SGLang: --grpc-mode --host 0.0.0.0; vLLM: vllm serve --grpc), or write it as http://HOST:PORT in the --worker-urls, --prefill or --decode of the router',
+    commands: [
+      'kubectl exec ROUTER -- sh -c "nc -zv HOST PORT"    # the host and port of $1',
+      'kubectl logs ENGINE | grep -iE "grpc|ready to roll|startup complete" | tail -n 3',
+    ],
+    disturbs: 'frontend',
+  },
+  {
     id: 'smg_startup_timeout',
     cause: 'role_missing',
     needles: ['waiting for workers to become healthy'],

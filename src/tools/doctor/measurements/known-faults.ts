@@ -14,7 +14,10 @@ export interface KnownFaultSum {
   readonly about: string;
 }
 
-/** Known faults that came often enough, the surest and then the first of a log before others; of one cause where it is named. */
+/**
+ * Known faults that came often enough, the surest and then the first of a log before others, and of those of one line the most
+ * particular; of one cause where it is named.
+ */
 export function knownFaultsOf(logs: readonly LogSummary[], cause?: CauseId): readonly KnownFaultSum[] {
   const sums = new Map<string, KnownFaultSum & { readonly firstLine: number }>();
   for (const { knownFaults = [] } of logs) {
@@ -29,6 +32,14 @@ export function knownFaultsOf(logs: readonly LogSummary[], cause?: CauseId): rea
     .filter(({ fault: { atLeast = 1 }, count }) => count >= atLeast)
     .sort(
       (a, b) =>
-        Number(a.fault.isSign === true) - Number(b.fault.isSign === true) || a.firstLine - b.firstLine,
+        Number(a.fault.isSign === true) - Number(b.fault.isSign === true) ||
+        a.firstLine - b.firstLine ||
+        b.about.length - a.about.length ||
+        patternLength(b) - patternLength(a),
     );
+}
+
+/** A row that asks for more than another with the same words is the more particular one. */
+function patternLength({ fault }: KnownFaultSum): number {
+  return fault.pattern?.source.length ?? 0;
 }

@@ -33,7 +33,7 @@ export const STORES_SERVERS: readonly KnownFault[] = [
     ],
     pattern: /[Aa]ttempted [Tt]o [Cc]onnect [Tt]o ([Rr]oute|leaf node|gateway)/,
     says: 'a client goes to the $1 port of NATS, which is for other servers',
-    why: 'The server closes such a connection at once, so that the process is unknown to the rest. Clients have a port of their own, 4222 by default; 6222 is for routes of a cluster, 7422 for leaf nodes and 7222 for gateways.',
+    why: 'The server closes such a connection immediately, so that the process is unknown to the rest. Clients have a port of their own, 4222 by default; 6222 is for routes of a cluster, 7422 for leaf nodes and 7222 for gateways.',
     cure: 'Give each process the client port of NATS (NATS_SERVER=nats://NATS:4222 of Dynamo on frontend and workers), and let the Service of that name have 4222 as its port and targetPort',
     commands: ['kubectl get svc NATS -o yaml | grep -A4 "port:"    # client: 4222'],
     disturbs: 'all_workers',

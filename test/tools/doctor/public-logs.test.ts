@@ -265,6 +265,7 @@ const LOGS: readonly PublicLog[] = [
   { name: 'mooncake-store-times-out', first: 'offload_failed', cure: 'reach each other' },
   { name: 'mooncake-master-not-reached', first: 'offload_failed', cure: 'kubectl get svc' },
   { name: 'mooncake-no-gid', first: 'transfer_path_broken', cure: 'RDMA device' },
+  { name: 'sglang-given-up-without-gid', first: 'transfer_path_broken', cure: 'MC_GID_INDEX' },
   { name: 'mooncake-not-registered', first: 'transfer_path_broken', cure: 'IPC_LOCK' },
   { name: 'sglang-nixl-backtrace', first: 'connector_crashed', cure: 'later version' },
   { name: 'vllm-nixl-older-agent', first: 'library_missing', cure: 'pip install nixl' },

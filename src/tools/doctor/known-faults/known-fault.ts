@@ -17,6 +17,8 @@ export interface KnownFault {
   readonly atLeast?: number;
   /** True where it may heal or be harmless: it is `possible` then, and not `likely`. */
   readonly isSign?: boolean;
+  /** True for what follows from a failed transfer: a line that names what broke its path comes first. */
+  readonly followsTransfer?: boolean;
   /** For the headline: the fault with the numbers and names of the line, without a full stop. */
   readonly says: string;
   /** What happens, and why the cure helps. */

@@ -29,6 +29,7 @@ const PARTICULAR = [
   'SQ full (notify',
   'SQ full timeout (',
   'SQ request exceeds capacity (',
+  'GID is NULL, please check your GID index',
   'user-specified gid index',
   'auto-detect a valid GID',
 ] as const;

@@ -563,6 +563,7 @@ const LOGS: readonly PublicLog[] = [
   { name: 'vllm-refuses-one-request', first: 'unknown' },
   { name: 'trtllm-store-context-blocks', first: 'unknown' },
   { name: 'sglang-request-aborted', first: 'unknown' },
+  { name: 'mooncake-client-finds-interfaces', first: 'unknown' },
   { name: 'mooncake-mounts', first: 'unknown' },
   { name: 'kserve-controller', first: 'unknown' },
   { name: 'vllm-nixl-registers', first: 'unknown' },

@@ -202,6 +202,19 @@ export const MOONCAKE_TRANSFER: readonly KnownFault[] = [
     cure: 'Start SGLang with SGLANG_MOONCAKE_CUSTOM_MEM_POOL=NVLINK on prefill and decode (INTRA_NODE_NVLINK within one host), or move blocks over RDMA (without MC_FORCE_MNNVL)',
   },
   {
+    id: 'mooncake_nvlink_address',
+    cause: 'transfer_path_broken',
+    needles: ['Requested address 0x'],
+    pattern: /nvlink_transport\.cpp.{0,60}Requested address 0x[0-9a-f]{1,16}.{0,60}not found/,
+    says: 'Mooncake moves blocks over NVLink, and does not find the KV cache of the peer there',
+    why: 'NVLink maps only memory of its own pool, and the cache of the engine is not in it. Mooncake takes NVLink by itself where it sees no RDMA device ("No RDMA devices found", "no HCA detected"), also where the engine says that its protocol is rdma.',
+    cure: 'Give the containers of both roles their RDMA devices (--device=/dev/infiniband with docker, rdma/ib: 1 or hostNetwork in Kubernetes) and unset MC_FORCE_MNNVL and MC_INTRA_NVLINK; where NVLink is meant, start SGLang with SGLANG_MOONCAKE_CUSTOM_MEM_POOL=NVLINK (INTRA_NODE_NVLINK within one host) on both, or take NixlConnector for vLLM',
+    commands: [
+      'kubectl exec ENGINE -- sh -c "ls /dev/infiniband; ibv_devices; env | grep ^MC_"    # uverbs devices, in both pods',
+    ],
+    disturbs: 'all_workers',
+  },
+  {
     id: 'mooncake_nvlink_no_p2p',
     cause: 'transfer_path_broken',
     needles: ['NvlinkTransport: device '],

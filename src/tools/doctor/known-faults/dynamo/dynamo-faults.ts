@@ -1,4 +1,5 @@
 import type { KnownFault } from '../known-fault.js';
+import { DYNAMO_BACKENDS } from './dynamo-backends.js';
 import { DYNAMO_KVBM } from './dynamo-kvbm.js';
 import { DYNAMO_PLANNER } from './dynamo-planner.js';
 import { DYNAMO_ROUTER } from './dynamo-router.js';
@@ -19,6 +20,7 @@ export const DYNAMO_FAULTS: readonly KnownFault[] = [
   ...DYNAMO_KVBM,
   ...KVBM_PYTHON,
   ...DYNAMO_WORKERS,
+  ...DYNAMO_BACKENDS,
   ...DYNAMO_SETTINGS,
   ...DYNAMO_PLANNER,
   ...TRTLLM_TRANSFER,

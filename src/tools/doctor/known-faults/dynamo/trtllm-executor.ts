@@ -225,4 +225,37 @@ export const TRTLLM_EXECUTOR: readonly KnownFault[] = [
       'grep -A3 -E "gpt_model_path|encoder_model_path" tensorrt_llm/config.pbtxt; ls ENGINE_DIR    # rank0.engine, config.json',
     ],
   },
+  {
+    id: 'trtllm_no_memory_pools',
+    cause: 'settings_refused',
+    needles: ['cudaDeviceGetDefaultMemPool'],
+    pattern: /cudaDeviceGetDefaultMemPool.{1,80}operation not supported/,
+    says: "TensorRT-LLM does not start: the GPU that it sees has no memory pools of CUDA's",
+    why: 'It allocates its KV cache and buffers from such pools. Virtual GPUs without unified memory, and drivers older than CUDA 11.2, have none.',
+    cure: 'Give the machine a whole GPU (passthrough, or MIG), or turn on unified memory for its virtual GPU at the hypervisor (pciPassthru0.cfg.enable_uvm=1 of NVIDIA vGPU)',
+    commands: ['nvidia-smi -q | grep -iE "virtualization mode|driver version"'],
+  },
+  {
+    id: 'trtllm_engine_config_form',
+    cause: 'pair_incompatible',
+    needles: ['json.exception.type_error.302'],
+    pattern:
+      /creating modelInstanceState.{1,60}json\.exception\.type_error\.302\] (type must be \w{1,20}, but is \w{1,20})/,
+    says: "Triton's TensorRT-LLM backend does not read config.json of the engine: $1",
+    why: 'The form of this file is that of the release that built the engine, and another one runs it (or the file was edited by hand).',
+    cure: 'Build the engine with trtllm-build of the TensorRT-LLM release in the Triton image, and leave its config.json as it was written',
+    commands: [
+      'python3 -c "import tensorrt_llm; print(tensorrt_llm.__version__)"',
+      'grep \'"version"\' ENGINE_DIR/config.json',
+    ],
+  },
+  {
+    id: 'trtllm_free_fraction_of_one',
+    cause: 'settings_refused',
+    needles: ['Invalid freeMemFraction, freeMemFraction '],
+    pattern: /freeMemFraction (\d{1,4}(?:\.\d{1,9})?) must be smaller than 1\.0/,
+    says: 'TensorRT-LLM does not start: the KV cache is to have $1 of the free memory, and has to leave some',
+    why: 'It is a share of what is free after the weights, below 1; runtime buffers need the rest.',
+    cure: 'Set kv_cache_free_gpu_mem_fraction (free_gpu_memory_fraction under kv_cache_config) to 0.9 or less',
+  },
 ];

@@ -53,10 +53,18 @@ const OVERLAP_VARIABLES = [
   'DYN_OVERLAP_SCORE_WEIGHT',
 ];
 
-/** Where a router gives no weight to what workers hold: it goes by load. */
+/**
+ * From this temperature on a worker is taken by chance: costs are divided by it, after they were brought between 0 and 1, so that the better
+ * of two is taken in hardly more than half of all cases (`softmax_sample`, read in 0.4, 0.5, 0.9 and 1.5).
+ */
+const BY_CHANCE = 100;
+
+/** Where a router gives no weight to what workers hold: it goes by load, or by chance. */
 function overlapOff(launch: Launch): { readonly name: string; readonly span: Span } | undefined {
   const weight = settingOf(launch, OVERLAP_FLAGS, OVERLAP_VARIABLES);
-  return /^0+(?:\.0*)?$/.test(weight?.value?.trim() ?? '') ? weight : undefined;
+  if (/^0+(?:\.0*)?$/.test(weight?.value?.trim() ?? '')) return weight;
+  const temperature = settingOf(launch, ['--router-temperature'], ['DYN_ROUTER_TEMPERATURE']);
+  return Number(temperature?.value?.trim() || 0) >= BY_CHANCE ? temperature : undefined;
 }
 
 /** Whether the endpoint picker of a graph is known to route by KV cache: by a plugin in its `eppConfig`. */

@@ -35,6 +35,7 @@ describe('a recipe of srtctl', () => {
       recipe(`${PAIR}  kv_events_config: {prefill: {publisher: zmq, topic: other}}\n`),
     ],
     ['a router that goes by load', recipe(PAIR, { mode: 'round-robin' })],
+    ['a router that goes by chance', recipe(PAIR).replace('"kv"', 'kv, router-temperature: "10000000"')],
     ['a router that reads none', recipe(PAIR).replace('"kv"', 'kv, no-kv-events: true')],
     ['a frontend that is no program of Dynamo', recipe(PAIR).replace('type: dynamo', 'type: vllm')],
   ])('is healthy with %s', (_what, text) => {
@@ -177,7 +178,9 @@ roles:
     const options = { dynamo: '{install: false}', model: 'nvcr.io/nvidia/ai-dynamo/vllm-runtime:1.2.0' };
     expect(found({ 'a.yaml': recipe(silent, options) })).toHaveLength(1);
     expect(found({ 'a.yaml': recipe(`setup_script: x.sh\n${silent}`, options) })).toEqual([]);
-    expect(found({ 'a.yaml': recipe(silent, { dynamo: '{hash: abc}' }) })).toEqual([]);
+    const ofCommit = recipe(silent, { dynamo: '{hash: abc}' });
+    expect(found({ 'a.yaml': ofCommit })).toEqual([]);
+    expect(found({ 'a.yaml': `identity: {frameworks: {dynamo: "1.3.0"}}\n${ofCommit}` })).toHaveLength(1);
   });
 
   it('is no file that only looks alike', () => {

@@ -190,7 +190,9 @@ function versionOf({ access, root }: Recipe): DynamoVersion | undefined {
     access.text(dynamo, 'version') ??
     access.text(dynamo, 'wheel') ??
     access.text(from, 'pypi') ??
-    access.text(from, 'wheel');
+    access.text(from, 'wheel') ??
+    // Of a commit the recipe may say the release, by which srtctl proves what runs.
+    access.text(access.map(root, 'identity', 'frameworks'), 'dynamo');
   return readVersion(text?.value);
 }
 

@@ -157,7 +157,15 @@ spec:
       extraPodSpec: {mainContainer: {image: "a/vllm-runtime:1.2.0", command: [python3, -m, dynamo.vllm], args: [--model, m${args}]}}
 `;
     expect(found({ 'a.yaml': graph('') })).toHaveLength(1);
-    expect(found({ 'a.yaml': graph(', $(KV_ARGS)') })).toEqual([]);
+    for (const item of [
+      '$(KV_ARGS)',
+      '$KV_ARGS',
+      '"$' + '{KV_ARGS}"',
+      '"{{ kv_args }}"',
+      '<KV_ARGS>',
+      '"@KV_ARGS@"',
+    ])
+      expect(found({ 'a.yaml': graph(`, ${item}`) })).toEqual([]);
   });
 });
 

@@ -136,6 +136,8 @@ const PARTS: readonly PlacedPart[] = [
     program: 'SGLang',
     packages: 'sgl',
     wayOut: (measurements, crash) => {
+      if (/unified_(?:radix_)?cache/.test(crash.path))
+        return 'start SGLang without --enable-hierarchical-cache where that is set, then with --disable-radix-cache, which costs all hits';
       if (measurements.settings('host_cache').some(({ value }) => value !== 'false'))
         return 'start SGLang without --enable-hierarchical-cache';
       return hasSpeculation(measurements, crash)

@@ -44,3 +44,57 @@ export function reachWorkers(): ProposedFix {
     verify: ['curl -s http://ROUTER:PORT/readiness    # 200'],
   };
 }
+
+/** A role whose engines are listed, and taken out after failures, as far as a line of SGLang's router says; undefined for other lines. */
+export function rolesOfRouter(said: string, role: string): ProposedFix | undefined {
+  // "No available decode workers (all circuits open or unhealthy)"
+  if (/all circuits open|No available (?:prefill|decode) workers/.test(said)) return closeCircuits(role);
+  if (/Failed to select (?:prefill|decode) worker/.test(said)) return chooseAnother(role);
+  return /sglang_router|smg::|(?:prefill|decode) servers available/.test(said) ? nameRole(role) : undefined;
+}
+
+function closeCircuits(role: string): ProposedFix {
+  return {
+    says: `Run curl http://ROUTER:PORT/workers and read the log of each ${role} engine that it has as unhealthy, at that time; where they serve and were only full, raise --cb-failure-threshold and --request-timeout-secs of the router, or start it with --disable-circuit-breaker`,
+    why: 'The router opens the circuit of an engine after some failures in a row: health checks that time out, but also answers of 500 and 503 to requests, as of an engine that is full or whose transfers fail. With all circuits of a role open each request fails immediately, until the time-out of the circuit ends.',
+    disturbs: 'nothing',
+    files: [],
+    commands: [
+      'curl -s http://ROUTER:PORT/workers    # healthy or not, for each role',
+      'kubectl logs POD --since=15m | grep -m10 -iE "error|exception|timed out"    # of the engines that are not',
+    ],
+    verify: ['kubectl logs ROUTER --since=5m | grep -c "all circuits open"    # should be 0'],
+  };
+}
+
+function chooseAnother(role: string): ProposedFix {
+  return {
+    says: `Start the router with --policy random or --policy round_robin, or a later sglang-router with cache_aware; where curl http://ROUTER:PORT/workers (older versions: /list_workers) lists no healthy ${role} engine, get that one ready first`,
+    why: 'The engines are there, and the policy chooses none: up to 0.1.9 cache_aware has no tree for engines that service discovery adds after the start of a router for pairs (issues 8557 and 10608 of SGLang).',
+    disturbs: 'frontend',
+    files: [],
+    commands: [
+      'curl -s http://ROUTER:PORT/workers    # the engines, healthy',
+      'pip list | grep -i sglang-router    # the version that is there',
+    ],
+    verify: ['kubectl logs ROUTER --since=5m | grep -c "Failed to select"    # should be 0'],
+  };
+}
+
+function nameRole(role: string): ProposedFix {
+  const given =
+    role === 'decode' ? '--decode http://DECODE:PORT' : '--prefill http://PREFILL:PORT BOOTSTRAP_PORT';
+  return {
+    says: `Give the router a ${role} engine that is ready: ${given}, or --service-discovery with --${role === 'decode' ? 'decode' : 'prefill'}-selector KEY=VALUE of its pods; curl http://ROUTER:PORT/workers shows those that it has`,
+    why: 'A router for pairs needs an engine of each role. It lists those that it was given or found by their labels, once they answer /health.',
+    disturbs: 'frontend',
+    files: [],
+    commands: [
+      'curl -s http://ROUTER:PORT/workers    # the engines, healthy, and of which role',
+      'kubectl get pods --show-labels    # ready, and with the labels of the selector',
+    ],
+    verify: [
+      'kubectl logs ROUTER --since=5m | grep -ciE "no (available )?(prefill|decode)"    # should be 0',
+    ],
+  };
+}

@@ -2,7 +2,7 @@ import type { ProposedFix } from '../diagnosis.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { type BootstrapAddress, repairedAddress } from './bootstrap-address.js';
 import { argumentsOf, environmentOf } from './lines.js';
-import { reachWorkers } from './routers.js';
+import { reachWorkers, rolesOfRouter } from './routers.js';
 
 /** Where to look whether KV blocks move. */
 const CHECKS: readonly string[] = [
@@ -157,6 +157,8 @@ export function startRole({ seen, signal }: Measurements, role: string): Propose
         'kubectl logs ROUTER --since=5m | grep -ciE "no (ready|available|endpoints|instances)"    # should be 0',
       ],
     };
+  const ofRouter = rolesOfRouter(said, role);
+  if (ofRouter !== undefined) return ofRouter;
   const label = role === 'prefill' || role === 'decode' ? role : 'prefill, and one of role decode,';
   return {
     says: `Start an engine of role ${label} that gets ready: kubectl get pods -l llm-d.ai/role=${role === 'decode' ? 'decode' : 'prefill'} shows those that do not`,

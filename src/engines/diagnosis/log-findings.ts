@@ -80,7 +80,7 @@ export interface RoomFacts {
   /** vLLM: what turned its hybrid KV cache manager off: `the KV connector`, `KV events`. */
   readonly hybridOffBy?: string | undefined;
   /** What an engine takes memory for, by the place of a traceback. */
-  readonly taking?: 'graphs' | 'cache' | undefined;
+  readonly taking?: 'graphs' | 'cache' | 'weights' | undefined;
 }
 
 /** What an engine reports in one line; undefined for what it does not. */

@@ -40,7 +40,7 @@ const TOO_FULL = [ROOM.warmUp, ROOM.graphs, ROOM.graphsOfSglang, ROOM.cacheItsel
 function beginningFor(fault: string): string {
   if (TOO_FULL.some((one) => fault.startsWith(one)))
     return 'An engine does not start, because its KV cache leaves no room';
-  if ([ROOM.freed, ROOM.notLess, ROOM.executor].some((one) => fault.startsWith(one)))
+  if ([ROOM.freed, ROOM.notLess, ROOM.executor, ROOM.weights].some((one) => fault.startsWith(one)))
     return 'An engine does not start';
   if (fault.startsWith(ROOM.locked)) return 'An engine drops a batch though its KV cache has room';
   return 'An engine has no room for its KV cache';

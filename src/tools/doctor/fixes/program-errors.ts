@@ -1,5 +1,6 @@
 import type { ProposedFix } from '../diagnosis.js';
 import type { ErrorKind } from '../logs/general/error-kinds.js';
+import { heldByOthers, isItsOwn } from '../logs/general/gpu-memory.js';
 import { panicRepair } from './panics.js';
 import { fittingSizes } from './parallel-sizes.js';
 
@@ -125,9 +126,32 @@ const NOT_GIVEN: Repair = {
   ],
 };
 
+/** Who has the memory of the GPU decides what helps. */
+function memoryRepair(sentence: string): Repair | undefined {
+  const others = heldByOthers(sentence);
+  if (others !== undefined) {
+    const { gib, totalGib } = others;
+    const part = Math.max(0, Math.floor((1 - gib / totalGib) * 100 - 2) / 100).toFixed(2);
+    return {
+      says: `Move the other processes off this GPU: they hold ${gib.toFixed(1)} of its ${totalGib.toFixed(1)} GiB (nvidia-smi, npu-smi info); or give the engine no more than the rest of it: ${part} as its part of the GPU (gpu_memory_utilization, mem-fraction-static)`,
+      why: 'The part is of the whole GPU. An engine of an earlier start that has not ended, a trainer and a second engine count alike; in a container they are not seen, and hold it all the same.',
+      commands: ['nvidia-smi --query-compute-apps=pid,used_memory --format=csv    # on the node: who has it'],
+    };
+  }
+  if (!isItsOwn(sentence)) return undefined;
+  return {
+    says: 'Give the engine 0.05 less of the GPU for weights and cache (gpu_memory_utilization, mem-fraction-static, free_gpu_memory_fraction), and fewer sequences and tokens in a batch; where it ended before its cache was made, divide the model over more GPUs or run weights of fewer bits',
+    why: 'Nothing else is on the GPU. What comes on top of the weights and the cache (activations of the largest batch, CUDA graphs, logits) has the part that the cache leaves.',
+    commands: [
+      'kubectl logs POD --previous | grep -iE "KV cache (memory|size)|#tokens"    # no line: it ended before its cache was made',
+    ],
+  };
+}
+
 /** Of sentences that say themselves what is to change. */
 function particularRepair(kind: ErrorKind | undefined, sentence: string): Repair | undefined {
   if (kind === 'internal') return panicRepair(sentence);
+  if (kind === 'gpu_memory') return memoryRepair(sentence);
   return kind === 'parallel_sizes' ? fittingSizes(sentence) : undefined;
 }
 

@@ -116,7 +116,7 @@ export const VLLM_ASCEND_TRANSFERS: readonly KnownFault[] = [
     ],
     says: 'The thread that moves KV blocks does not start on an Ascend NPU',
     why: 'It binds kv_port plus the number of the rank. The exception of the thread stands above; a port that another engine has is the usual one.',
-    cure: 'Set kv_port of --kv-transfer-config on each engine of a host at least as far from the next as it has ranks, and end engines of an earlier start that still run',
+    cure: 'Set kv_port of --kv-transfer-config to 36000 and more (Mooncake takes ports from 20000 on at random, 1000 for each NPU of the node), on each engine of a host at least as far from the next as it has ranks, and end engines of an earlier start that still run',
   },
   {
     id: 'ascend_peer_does_not_answer',

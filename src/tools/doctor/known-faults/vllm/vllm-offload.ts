@@ -156,4 +156,14 @@ export const VLLM_OFFLOAD: readonly KnownFault[] = [
     why: 'Hashes can be joined for larger blocks and not be divided for smaller ones. SimpleCPUOffloadConnector looks all groups of a model up, those that are not prefix-cacheable too.',
     cure: 'Unset VLLM_USE_SIMPLE_KV_OFFLOAD (--kv-offloading-size takes OffloadingConnector then) or leave SimpleCPUOffloadConnector out of --kv-transfer-config, and start the engine without --prefix-match-unit',
   },
+  {
+    id: 'offload_region_not_made',
+    cause: 'cache_memory_missing',
+    needles: ['/shared_offload_region.py'],
+    pattern: /shared_offload_region\.py.{1,20} in (?:__init__|_populate_write)/,
+    says: 'The shared host memory for offloaded KV blocks cannot be taken, and the engine does not start',
+    why: '"Bad address" is a /dev/shm, or a memory limit of the pod, below the size that is asked for; "Invalid argument" in vLLM up to 0.22 a kernel before 5.14.',
+    cure: 'Lower --kv-offloading-size (cpu_bytes_to_use) below what /dev/shm has, or mount an emptyDir with medium Memory and a larger sizeLimit there and raise the memory limit of the pod; at "Invalid argument" run vLLM 0.23 or later',
+    commands: ['kubectl exec WORKER -- sh -c "df -h /dev/shm; uname -r; cat /sys/fs/cgroup/memory.max"'],
+  },
 ];

@@ -138,4 +138,21 @@ export const VLLM_SCHEDULER: readonly KnownFault[] = [
       'kubectl logs ENGINE --previous | grep -cE "preempted by PreemptionMode"    # should not grow',
     ],
   },
+  {
+    id: 'draft_in_several_groups',
+    cause: 'settings_refused',
+    needles: ['All drafting layers should belong to the same kv cache group'],
+    says: 'The layers of the draft model fall into several KV cache groups, which speculative decoding does not take',
+    why: 'A draft of several kinds of layers (Mamba or short convolutions beside attention), or one whose number of layers does not fit the groups of the hybrid model that it drafts for.',
+    cure: 'Start the engine with a draft of attention layers alone (EAGLE, or the MTP layer of the model: --speculative-config \'{"method":"mtp","num_speculative_tokens":1}\'), or without --speculative-config',
+  },
+  {
+    id: 'shared_layer_without_hybrid_manager',
+    cause: 'settings_refused',
+    needles: ['in get_attn_backends_for_group'],
+    pattern: /gpu_model_runner\.py.{1,20} in get_attn_backends_for_group/,
+    says: 'The model has layers that share the KV cache of others (Gemma 3n, Gemma 4), and the hybrid KV cache manager is off',
+    why: 'Without the manager vLLM joins all layers into one group and misses those that have no cache of their own. A KV connector that does not support it, --disable-hybrid-kv-cache-manager and the extraction of hidden states turn it off.',
+    cure: 'Start the engine without --disable-hybrid-kv-cache-manager and with a KV connector that supports it (NixlConnector, OffloadingConnector, MooncakeConnector), or without --kv-transfer-config',
+  },
 ];

@@ -4,6 +4,7 @@ import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { crashText } from '../crash-text.js';
 import { connectionFaultOf } from './connection-faults.js';
 import { type Fault, faultOf } from './fault-classes.js';
+import { shortMemory } from './gpu-memory.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
 import { roomTakenIn } from './room-rules.js';
 import { pathFaultValue, readPathFault } from './seen-path-faults.js';
@@ -116,7 +117,7 @@ export const GENERAL_RULES: readonly LogRule[] = [
       const sentence = sentenceFrom(line.text, needle);
       const room = needle === 'OutOfMemoryError: ' ? roomTakenIn(sentence, found.takenFor(line)) : undefined;
       add(line, found, room, needle);
-      found.addError(line, { sentence, about: needle, isNamed: room !== undefined });
+      found.addError(line, { sentence: shortMemory(sentence), about: needle, isNamed: room !== undefined });
     }),
   ),
   // "UCP API version is incompatible: required >= 1.18, actual 1.16.0 (loaded from …)", "UCP version is incompatible, required: 1.18, actual: 1.12".
@@ -255,7 +256,11 @@ function readException(line: LogLine, found: LogFindings, needle: string): void 
   const fault =
     faultOf(sentence) ?? memoryTaken(sentence, line, found) ?? pairFaultOf(sentence) ?? refusalOf(sentence);
   add(line, found, fault, about);
-  found.addError(line, { sentence: sentenceFrom(text, needle), about, isNamed: fault !== undefined });
+  found.addError(line, {
+    sentence: shortMemory(sentenceFrom(text, needle)),
+    about,
+    isNamed: fault !== undefined,
+  });
 }
 
 /** "NPU out of memory. Tried to allocate 1.95 GiB (NPU 2; 60.96 GiB total capacity; …", which is no exception of its own there. */

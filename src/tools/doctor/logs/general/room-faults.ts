@@ -13,6 +13,7 @@ export const ROOM = {
   nothing: 'nothing is left for the cache',
   occupied: 'other processes use the GPU',
   occupiedRank: 'other processes use a GPU of one rank',
+  weights: 'the weights alone need more than its GPU has',
   notLess: 'its version takes memory that is as free after measuring as before for an error',
   freed: 'another process freed memory of the GPU while the engine measured it',
   ofNode: 'its memory node has less than a CPU engine asks for',

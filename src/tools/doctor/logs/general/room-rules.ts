@@ -2,6 +2,7 @@ import { digitsBehind, numberOf } from '../../../../engines/diagnosis/log-fields
 import type { RoomFacts } from '../../../../engines/diagnosis/log-findings.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import type { Fault } from './fault-classes.js';
+import { heldByOthers } from './gpu-memory.js';
 import { askedAndFree, ROOM } from './room-faults.js';
 
 /** Lines that belong to a lack of room: its numbers, and what an engine did before it. */
@@ -76,7 +77,14 @@ export const ROOM_RULES: readonly LogRule[] = [
   ...['device_config=cpu', 'VLLM_CPU_KVCACHE_SPACE'].map((needle) =>
     rule(needle, (line, found) => found.addRoomFacts(line, { isOnCpu: true })),
   ),
+  // V0, where a terminal has cut the number off: "3984). Try increasing `gpu_memory_utilization` or …".
+  rule('). Try increasing `gpu_memory_utilization`', (line, found) =>
+    found.addRoomFacts(line, {
+      fittingTokens: /(?:^|\D)(\d{1,9})\)\. Try increasing/.exec(line.text)?.[1],
+    }),
+  ),
   // Places of a traceback of vLLM and what builds on it.
+  taking(', in load_model', 'weights'),
   taking(', in capture_model', 'graphs'),
   taking(', in _allocate_kv_cache', 'cache'),
   taking(', in initialize_kv_cache', 'cache'),
@@ -88,10 +96,14 @@ function taking(needle: string, what: RoomFacts['taking']): LogRule {
   });
 }
 
+const TAKEN = { graphs: ROOM.graphs, cache: ROOM.cacheItself, weights: ROOM.weights };
+
 /** What an error of memory is of a cache's size, by what the engine took the memory for; undefined where it is not. */
 export function roomTakenIn(sentence: string, taken: RoomFacts['taking']): Fault | undefined {
   if (taken === undefined) return undefined;
-  const fault = taken === 'graphs' ? ROOM.graphs : ROOM.cacheItself;
+  // Weights that others leave no room are no larger than the GPU.
+  if (taken === 'weights' && heldByOthers(sentence) !== undefined) return undefined;
+  const fault = TAKEN[taken];
   const numbers = askedAndFree(sentence);
   return {
     signal: 'cache_memory_missing',

@@ -102,14 +102,6 @@ export const DYNAMO_WORKERS: readonly KnownFault[] = [
     commands: ['kubectl exec PREFILL -- ibstat    # State: Active'],
   },
   {
-    id: 'dynamo_topology_not_published',
-    cause: 'settings_refused',
-    needles: ['DYN_TOPOLOGY_ENABLED is set but '],
-    says: 'a worker does not start: DYN_TOPOLOGY_ENABLED is set, and its transfer domain is not known',
-    why: 'The router may pair prefill and decode only within one domain (zone, rack), which each worker reads from a file that the operator writes from a label of its node.',
-    cure: 'Label the nodes with the key of the topology (kubectl label node NODE KEY=VALUE), or unset DYN_TOPOLOGY_ENABLED on the workers',
-  },
-  {
     id: 'dynamo_trtllm_override_twice',
     cause: 'settings_refused',
     needles: ['--override-engine-args and --trtllm.* dynamic flags are mutually'],

@@ -48,7 +48,7 @@ function checkWorker(worker: WorkerFacts, listener: Launch, fleet: Fleet): reado
       ...(launch.version !== undefined && isAtLeast(launch.version, 1, 4)
         ? { severity: 'warning' as const }
         : {}),
-      ...besideNoOther(publishersOf(fleet)),
+      ...besideNoOther(publishersOf(fleet), listener),
       message: `${nameOf(launch)} publishes no KV events, and ${nameOf(listener)} routes by them`,
       advice: adviceOf(launch),
       fix: fixOf(launch),
@@ -133,7 +133,7 @@ export const prefixCachingOff: LintRule = {
           : [
               {
                 ...cacheless(cachingRule, launch, noPrefixCaching, listener),
-                ...besideNoOther(publishersOf(fleet)),
+                ...besideNoOther(publishersOf(fleet), listener),
               },
             ],
       ),
@@ -181,6 +181,7 @@ const RANK_SWITCHES = ['--enable-dp-attention', '--enable-attention-dp'];
 /** What is to be said where a router has nothing to choose between: one worker alone, as far as its files say how many there are. */
 function besideNoOther(
   workers: readonly WorkerFacts[],
+  listener: Launch,
 ): Pick<Finding, 'severity' | 'consequence'> | undefined {
   const [only, ...others] = workers;
   if (only?.launch.count !== 1 || others.length > 0) return undefined;
@@ -191,11 +192,18 @@ function besideNoOther(
     readEngineConfig(only.launch).texts.some(({ value }) =>
       /enable_attention_dp["']?\s*:\s*true/i.test(value),
     );
+  const affinity = settingOf(
+    listener,
+    ['--router-session-affinity-ttl-secs'],
+    ['DYN_ROUTER_SESSION_AFFINITY_TTL_SECS'],
+  );
+  // Later ones of a session follow the first.
+  const requests = affinity === undefined ? 'requests go' : 'the first request of each session goes';
   return {
     severity: mayHaveRanks ? 'warning' : 'note',
     consequence: mayHaveRanks
       ? 'The router has one worker here, and chooses among its ranks of data parallelism by load alone; nothing reports it.'
-      : 'The router has one worker here, so that it costs nothing yet. With a second one requests go by load alone, and nothing reports it.',
+      : `The router has one worker here, so that it costs nothing yet. With a second one ${requests} by load alone, and nothing reports it.`,
   };
 }
 

@@ -59,6 +59,8 @@ describe('a recipe of srtctl', () => {
   it('is said less of where the router has one worker', () => {
     const one = recipe(PAIR.replace('prefill_workers: 2', 'prefill_workers: 1'));
     expect(found({ 'a.yaml': one })).toEqual(['kv-events-off a.yaml:10 note']);
+    const sticky = one.replace('"kv"', 'kv, router-session-affinity-ttl-secs: "3600"');
+    expect(inspect({ 'a.yaml': sticky }).findings[0]?.consequence).toContain('first request of each session');
     expect(found({ 'a.yaml': one.replace('{page-size', '{data-parallel-size: 8, page-size') })).toEqual([
       'kv-events-off a.yaml:10 warning',
     ]);

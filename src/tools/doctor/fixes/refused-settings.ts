@@ -1,9 +1,11 @@
 import type { ProposedFix } from '../diagnosis.js';
 import { advisedVariable } from '../logs/general/refusals.js';
+import { type RefusedKey, refusedKeyIn } from '../logs/general/refused-keys.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { assertedSettings } from './asserted-settings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
 import { offloadedSizes } from './offloaded-sizes.js';
+import { repairRefusedKey } from './refused-keys.js';
 import { workersForRouter } from './routers.js';
 import {
   conflictingFlags,
@@ -17,6 +19,8 @@ import {
 const VERIFY = ['kubectl logs POD --since=5m | grep -cE "Error: |error: "    # should be 0'];
 const WHY =
   'The program checks combinations of model, attention, cache and connector at its start. A later version may allow what this one refuses; its release notes name it.';
+const WHY_KEY =
+  'The program reads its settings before it does anything else, and ends at the first that it does not take. Names and values change between versions.';
 const FOLLOW =
   'It is the number of tokens per block too: start the other engine of a pair with the same, and give the router the new number';
 
@@ -31,8 +35,9 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (/longer than 107 characters/.test(sentence)) return shorterPath();
   if (/prefill target not in allowlist/.test(sentence)) return allowedTargets();
   if (/--durable-kv-events requires/.test(sentence)) return durableEvents();
-  if (/lmcache\/|\benable_controller|\bcontroller_\w+url|\bp2p_|\blmcache_\w+/.test(sentence))
-    return lmcacheSettings(sentence);
+  if (OF_LMCACHE.test(sentence)) return lmcacheSettings(sentence);
+  const refused = refusedKeyIn(sentence);
+  if (refused !== undefined) return fix(repairRefusedKey(refused), WHY_KEY, keyCommands(refused));
   const pages = fittingPages(measurements, sentence);
   if (pages !== undefined) return pages;
   if (/unrecognized arguments/.test(sentence)) return withoutUnknown(sentence);
@@ -52,6 +57,14 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
 /** What llm-d's picker and the router plugins of its configuration say. */
 const OF_PICKER =
   /Failed to (?:parse|complete) (?:plugins )?configuration|instantiate plugins|failed to load config|populate controller config|plugin type/i;
+
+function keyCommands({ place, key }: RefusedKey): readonly string[] {
+  if (place === 'argument')
+    return key === '' ? [] : [argumentsOf('the program', key, 'as the sentence asks')];
+  return place === 'object'
+    ? ['kubectl apply --dry-run=server -f FILE    # says the same without a change']
+    : [];
+}
 
 function fix(says: string, why: string, commands: readonly string[]): ProposedFix {
   return { says, why, disturbs: 'one_worker_at_a_time', files: [], commands, verify: VERIFY };
@@ -163,6 +176,10 @@ function fittingPages({ settings }: Measurements, sentence: string): ProposedFix
   );
 }
 
+/** Keys of LMCache's configuration, which are no flags of an engine. */
+const OF_LMCACHE =
+  /lmcache\/|\blmcache\.v1|\(lmcache\b|\benable_controller|\bcontroller_\w+url|\bp2p_|\blmcache_\w+|\b(?:max_)?local_(?:cpu|disk)(?:_size)?\b|\bremote_(?:url|serde)\b|\bsave_(?:decode_cache|unfull_chunk)\b|\bcufile_buffer_size\b|\bgds_path\b/;
+
 /** What LMCache needs together. Source: `_validate_config` of `lmcache/v1/config.py`, 0.3 to 0.4. */
 const TOGETHER: readonly (readonly [feature: string, pattern: RegExp, needs: readonly string[]])[] = [
   [
@@ -188,6 +205,13 @@ const TOGETHER: readonly (readonly [feature: string, pattern: RegExp, needs: rea
 ];
 
 function lmcacheSettings(sentence: string): ProposedFix {
+  const demanded = /\brequires ([a-z]+(?:_[a-z]+)+)(?: > 0)?/.exec(sentence)?.[1];
+  if (demanded !== undefined)
+    return fix(
+      `Write ${demanded}: N${/ > 0/.test(sentence) ? ' (above 0)' : ''} into LMCache's configuration (LMCACHE_CONFIG_FILE) of every instance, or leave out what requires it`,
+      'LMCache checks what belongs together as it starts. Each setting is a variable too, with LMCACHE_ and in capitals.',
+      [environmentOf('each engine', `LMCACHE_${demanded.toUpperCase()}=N`)],
+    );
   const [, name = '', must] =
     /\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?: must be (set|off)| (?:is|are) required|=| )/.exec(sentence) ?? [];
   const together = TOGETHER.find(([, pattern]) => pattern.test(sentence));

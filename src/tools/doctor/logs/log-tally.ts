@@ -21,6 +21,8 @@ import { Decisions } from './decisions.js';
 import { EngineCount } from './engine-count.js';
 import { type Failure, FailureTally } from './failures.js';
 import { isHarmlessError } from './general/harmless-errors.js';
+import { refusedConfiguration } from './general/refusals.js';
+import { refusedPart } from './general/refused-keys.js';
 import { KnownFaultTally } from './known-fault-tally.js';
 import type { CostTally, LogSummary, SignalTally } from './log-summary.js';
 import { excerptOf } from './masking.js';
@@ -61,9 +63,7 @@ export class LogTally implements LogFindings {
   /** Signs, settings, sizes, decisions and readings that rules found so far: a line that adds none was not understood. */
   found = 0;
   readonly #unread = new UnreadErrorTally();
-  readonly #spread = new SpreadErrors((line, text) =>
-    this.#unread.add(line, text, () => this.#originOf({ lineNumber: line.lineNumber, text }, '')),
-  );
+  readonly #spread = new SpreadErrors((line, text) => this.#addWholeError(line, text));
   /** What was found until a part of such an error was read; -1 for none. */
   #foundWithPart = -1;
   readonly #name: string;
@@ -98,6 +98,14 @@ export class LogTally implements LogFindings {
     if (isHarmlessError(line.text)) return;
     this.#leaveToRules();
     this.#spread.add(line);
+  }
+
+  /** An error with its whole message, of which no rule made anything: a setting that is refused, or what is only quoted. */
+  #addWholeError(line: LogLine, text: string): void {
+    const value = refusedPart(text) ?? refusedConfiguration(text);
+    if (value === undefined)
+      this.#unread.add(line, text, () => this.#originOf({ lineNumber: line.lineNumber, text }, ''));
+    else this.#count('settings_refused', line, { value, about: text.slice(0, 60) });
   }
 
   /** An error of whose message rules made something is theirs. */

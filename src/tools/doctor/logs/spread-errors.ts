@@ -19,8 +19,9 @@ const RECORD =
   /^(?:\([^()]{1,80}\) ?){0,4}\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d\/\d\d\/\d{4}|(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|[IWEFD]\d{4}[ \d]|[IWED]\]|level=|time=|TensorRT-LLM\])|Traceback \(most recent call last\)|^\s{1,8}File "/;
 /** Whose line it is, which the first has too: `(EngineCore_0 pid=7) `. */
 const WRITERS = /^(?:\([^()]{1,80}\) ?){1,4}/;
-/** A value of Rust that is written over several lines: `Error: Disconnected {`. */
-const OPENING = /[\w:"')] ?[{([]\s*$/;
+/** A value of Rust that is written over several lines, `Error: Disconnected {`, and what pydantic, Helm and viper list below. */
+const OPENING =
+  /[\w:"')] ?[{([]\s*$|validation errors? for \w{1,80}\s*$|in the following chart\(s\):\s*$|error\(s\) decoding:\s*$/;
 const CLOSING = /^[})\]]/;
 /** Reasons that Rust writes below an error, the last of which is the first that happened. */
 const REASONS = /^\s{0,8}Caused by:?\s*$/;

@@ -81,7 +81,8 @@ export const LLM_D_PLUGINS: readonly KnownFault[] = [
     id: 'epp_config_data_section',
     cause: 'settings_refused',
     needles: ['strict decoding error: unknown field'],
-    pattern: /strict decoding error: unknown field \\{0,3}"(data|dataLayer)\\{0,3}"/,
+    pattern:
+      /(?<!cannot be handled as an? \w{1,80}: )strict decoding error: unknown field \\{0,3}"(data|dataLayer)\\{0,3}"/,
     says: 'the endpoint picker does not know $1 in its EndpointPickerConfig',
     why: 'The section of data sources is called data in 1.3 and 1.4 of the Gateway API Inference Extension, and dataLayer from 1.5 and in llm-d-router. Fields are checked strictly, so that the picker ends at its start.',
     cure: 'Rename the section in the EndpointPickerConfig: data for a picker of 1.3 or 1.4, dataLayer for 1.5 and llm-d-router',
@@ -93,7 +94,7 @@ export const LLM_D_PLUGINS: readonly KnownFault[] = [
     cause: 'settings_refused',
     needles: ['strict decoding error: unknown field'],
     pattern:
-      /strict decoding error: unknown field \\{0,3}"(?!data\\{0,3}"|dataLayer\\{0,3}")([\w.[\]-]{1,80})/,
+      /(?<!cannot be handled as an? \w{1,80}: )strict decoding error: unknown field \\{0,3}"(?!data\\{0,3}"|dataLayer\\{0,3}")([\w.[\]-]{1,80})/,
     says: 'the endpoint picker does not know the field $1 in its EndpointPickerConfig',
     why: 'Fields are checked strictly. This one is misspelt, stands on the wrong level (parameters of a plugin belong below its parameters), or is of a later version: featureGates and saturationDetector came with 1.2, flowControl with 1.4, parser and dataLayer with 1.5, requestHandler with llm-d-router 0.9.',
     cure: 'Move $1 below the parameters of its plugin or delete it from the EndpointPickerConfig; where it is of a later version, run that version of the picker',

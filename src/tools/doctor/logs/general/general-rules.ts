@@ -6,6 +6,7 @@ import { connectionFaultOf } from './connection-faults.js';
 import { type Fault, faultOf } from './fault-classes.js';
 import { shortMemory } from './gpu-memory.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
+import { refusedPart } from './refused-keys.js';
 import { roomTakenIn } from './room-rules.js';
 import { pathFaultValue, readPathFault } from './seen-path-faults.js';
 import { CONNECTOR_FILES } from './source-files.js';
@@ -105,6 +106,23 @@ const REFUSED = [
   ': error: unrecognized arguments: ',
   ': error: argument --',
   ': error: the following arguments',
+  ': error: ambiguous option: ',
+] as const;
+
+/** The same of parsers that name no program and no level, and of Kubernetes: each names one setting. */
+const REFUSED_KEYS = [
+  "error: unexpected argument '",
+  "error: invalid value '",
+  'required arguments were not provided',
+  "' cannot be used with",
+  'flag provided but not defined: ',
+  'unknown flag: --',
+  '" for flag -',
+  ': Invalid value: ',
+  ': Unsupported value: ',
+  ': Required value',
+  'cannot be handled as a',
+  ' denied the request: ',
 ] as const;
 const OF_CACHES = /kv|block-?size|page-?size|cache|disagg|router|radix|prefix|transfer|tokens-per-block/i;
 
@@ -244,7 +262,19 @@ export const GENERAL_RULES: readonly LogRule[] = [
       found.addSignal('settings_refused', line, { value, about: needle });
     }),
   ),
+  ...REFUSED_KEYS.map((needle) =>
+    rule(needle, (line, found) => {
+      const value = refusedPart(wordsOf(line));
+      if (value !== undefined) found.addSignal('settings_refused', line, { value, about: needle });
+    }),
+  ),
 ];
+
+/** A line with its error, where that is a field of its own. */
+function wordsOf({ text, fields }: LogLine): string {
+  const error = fields?.['error'] ?? fields?.['err'];
+  return typeof error === 'string' ? error : text;
+}
 
 function readException(line: LogLine, found: LogFindings, needle: string): void {
   const { text } = line;

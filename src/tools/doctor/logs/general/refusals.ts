@@ -3,7 +3,7 @@ import { type Fault, plain } from './fault-classes.js';
 const SUBJECT =
   /\b(?:(?:(?:gpu|hash|kv|cpu|host|page|group|offloaded|attention|attn|mamba|scheduler|logical|physical|kernel)_)?block[_ -]?size|blocks_per_chunk|page[_ -]?size|kv[_ -]?cache|kv[_ ](?:cache_)?layout|kv[_-]?offload\w*|prefix[_ -]?cach\w*|hi-?cache|hierarchical[_ -]cache|radix|kv[_ -]?connector\w*|KVConnector|\w*Connector(?:V1)?|kv[_-]transfer\w*|kv[_-]events?\w*|kv_role|kv[_-]router\w*|router[_-]mode|disaggregat\w*|PD|hybrid|tokens_per_block|block reuse|enable_block_reuse|chunk_size|cpu_bytes_to_use|cache_transceiver\w*|cacheTransceiver\w*|transceiver|mamba[_ ]cache\w*|conv state layout|state layout|custom_mem_pool|naive serde|max_num_batched_tokens|max_num_tokens)\b/i;
 const DEMAND =
-  /\b(?:must|no common|failed to (?:convert|promote|unify)|not (?:yet )?support(?:ed|s)?|(?:does|do|is|are)(?: not|n'?t) (?:currently )?(?:support\w*|compatible|allowed|enabled|valid|set)|only (?:support\w*|works?|valid)|requires?|required|incompatible|invalid|divisible|multiple of|cannot be|can'?t be|unsupported|should (?:not )?be|need(?:s)? to be|unknown|unrecognized|specify only one|please (?:set|use|pass|check|add|remove|enable|disable)|conflicts?|mutually exclusive)\b/i;
+  /\b(?:must|no common|failed to (?:convert|promote|unify)|not (?:yet )?support(?:ed|s)?|(?:does|do|is|are)(?: not|n'?t) (?:currently )?(?:support\w*|compatible|allowed|enabled|valid|set)|only (?:support\w*|works?|valid)|requires?|required|incompatible|invalid|divisible|multiple of|cannot be|can'?t be|unsupported|should (?:not )?be|(?:is|are) (?:smaller|less) than|need(?:s)? to be|unknown|unrecognized|specify only one|please (?:set|use|pass|check|add|remove|enable|disable)|conflicts?|mutually exclusive)\b/i;
 /** A part that moves or keeps KV blocks, which says what it takes. */
 const PART =
   /\b(?:nixl|mooncake|lmcache|moriio|flexkv|kvbm)\b.{0,160}\b(?:requires?|not supported|does not (?:yet )?support|only supports?|only supported|incompatible|mutually exclusive)\b|\b(?:requires?|only supported|not supported|incompatible|mutually exclusive)\b.{0,80}\b(?:nixl|mooncake|lmcache|moriio|flexkv|kvbm)\b/i;
@@ -11,7 +11,8 @@ const PART =
 const CLASS =
   /\b(?:[A-Z]\w*(?:Cache|Connector|CacheManager|CacheController|OffloadingSpec)|host_pool)\b (?:only supports?|does(?: not|n'?t) (?:yet )?support)\b/;
 /** A setting that another one needs: "controller_pull_url is required when enable_controller=True". */
-const NEEDED = /\b[a-z]+_[a-z_]+ (?:is|are) required .{0,40}\bwhen [a-z]+_[a-z_]+ ?==? ?\w/;
+const NEEDED =
+  /\b[a-z]+_[a-z_]+ (?:(?:is|are) required .{0,40}\bwhen [a-z]+_[a-z_]+ ?==? ?\w|must be set when [a-z]+_[a-z_]+ is )/;
 /** A flag that a sentence begins with, or that it says to set: "--a and --b must be provided together", "is required (set --a or A)". */
 const OF_FLAG =
   /^(?:Cannot (?:specify|use|combine) (?:both )?)?--[a-z][\w-]{2,60}|\b(?:required \(set|must be set via) --[a-z]/;
@@ -41,6 +42,12 @@ export function refusalOf(sentence: string): Fault | undefined {
     [PART, CLASS, NEEDED].some((pattern) => pattern.test(sentence));
   if (!isRefusal && !VARIABLE.test(sentence)) return undefined;
   return { signal: 'settings_refused', value: plain(sentence) };
+}
+
+/** What a line says that calls a configuration invalid: "Invalid configuration: chunk_size must be a multiple of 16". */
+export function refusedConfiguration(line: string): string | undefined {
+  const sentence = /\b[Ii]nvalid (?:[\w.]{1,40} )?config(?:uration)?: (.{5,300})/.exec(line)?.[1];
+  return sentence === undefined ? undefined : refusalOf(sentence)?.value;
 }
 
 /** Whether a sentence demands something, and not of one request. */

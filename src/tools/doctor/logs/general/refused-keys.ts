@@ -1,0 +1,223 @@
+/** What is wrong with one setting, as parsers of arguments, of files and of Kubernetes' objects say it. */
+export interface RefusedKey {
+  readonly problem: 'unknown' | 'invalid' | 'missing' | 'conflict';
+  /** As the program writes it: `--kv-cache-dtype`, `kv_cache_config.backend`, `spec.targetPorts[0].number`; empty where it stands in a line below. */
+  readonly key: string;
+  /** The value that it has, and what it should be. */
+  readonly given?: string | undefined;
+  readonly wanted?: string | undefined;
+  /** Another name that the program proposes, or the setting that it does not go with. */
+  readonly other?: string | undefined;
+  /** Where the key stands: the class of a configuration, the object in Kubernetes. */
+  readonly of?: string | undefined;
+  readonly place: 'argument' | 'file' | 'object' | 'values';
+}
+
+type Groups = Readonly<Record<string, string | undefined>>;
+type Form = readonly [problem: RefusedKey['problem'], place: RefusedKey['place'], pattern: RegExp];
+
+/** The first that fits counts. Groups are `key`, `given`, `wanted`, `other` and `of`. */
+const FORMS: readonly Form[] = [
+  // Kubernetes, as kubectl prints it and as controllers pass it on.
+  [
+    'invalid',
+    'object',
+    /(?<of>\b[A-Z][\w.]{2,80} \\?"[\w.-]{1,120}\\?") is invalid: (?<key>(?:spec|metadata|data|status)[\w.[\]-]{0,160}): Invalid value: (?<given>\\?"[^"\\]{0,80}\\?"|[^:\s]{1,80}): (?<wanted>[^\n]{3,160})/,
+  ],
+  [
+    'invalid',
+    'object',
+    /(?<of>\b[A-Z][\w.]{2,80} \\?"[\w.-]{1,120}\\?") is invalid: (?<key>(?:spec|metadata|data|status)[\w.[\]-]{0,160}): Unsupported value: (?<given>\\?"[^"\\]{0,80}\\?"): supported values: (?<wanted>[^\n]{3,160})/,
+  ],
+  [
+    'missing',
+    'object',
+    /(?<of>\b[A-Z][\w.]{2,80} \\?"[\w.-]{1,120}\\?") is invalid: (?<key>(?:spec|metadata|data|status)[\w.[\]-]{0,160}): Required value/,
+  ],
+  [
+    'conflict',
+    'object',
+    /(?<of>\b[A-Z][\w.]{2,80} \\?"[\w.-]{1,120}\\?") is invalid: (?<key>(?:spec|metadata|data|status)[\w.[\]-]{0,160}): (?:Forbidden|Duplicate value): (?<wanted>[^\n]{3,160})/,
+  ],
+  [
+    'unknown',
+    'object',
+    /(?<of>\b[A-Z]\w{2,80}) in version \\?"[\w./]{1,60}\\?" cannot be handled as an? \w{1,80}: strict decoding error: unknown field \\?"(?<key>[\w.[\]-]{1,160})\\?"/,
+  ],
+  [
+    'invalid',
+    'object',
+    /admission webhook \\?"[\w.-]{1,160}\\?" denied the request: (?:\S{1,120} is invalid: )?(?<key>spec[\w.[\]-]{0,160}): (?:Invalid value: [^:]{1,80}: )?(?<wanted>[^\n]{3,160})/,
+  ],
+  // Helm: "at '/a/b': got string, want boolean", before 3.18 "- a.b: Invalid type. Expected: …".
+  [
+    'invalid',
+    'values',
+    /meet the specifications of the schema.{0,200}? at '(?<key>\/[^'\n]{1,160})': (?<wanted>[^\n]{3,160})/,
+  ],
+  [
+    'invalid',
+    'values',
+    /meet the specifications of the schema.{0,200}?[-:] (?<key>(?:[A-Za-z]\w{0,60}\.)*[A-Za-z]\w{0,60}|\(root\)): (?<wanted>[^\n]{3,160})/,
+  ],
+  // Pydantic: the field and what is wrong with it stand in the lines below.
+  [
+    'unknown',
+    'file',
+    /validation errors? for (?<of>\w*(?:Config|Args|Settings|Arguments|Options))\s+(?<key>[A-Za-z_][\w.[\]-]{0,120})\s+Extra inputs are not permitted/,
+  ],
+  [
+    'missing',
+    'file',
+    /validation errors? for (?<of>\w*(?:Config|Args|Settings|Arguments|Options))\s+(?<key>[A-Za-z_][\w.[\]-]{0,120})\s+(?:Field|Missing) required/,
+  ],
+  [
+    'invalid',
+    'file',
+    /validation errors? for (?<of>\w*(?:Config|Args|Settings|Arguments|Options))\s+(?<key>[A-Za-z_][\w.[\]-]{0,120})\s+(?:Input should be )?(?<wanted>[^[\n]{3,160}?) \[type=\w{1,60}(?:, input_value=(?<given>[^,\]\n]{1,80}))?/,
+  ],
+  // Clap.
+  [
+    'unknown',
+    'argument',
+    /\bunexpected argument '(?<key>--?[\w-]{1,80})' found(?:.{0,60}similar argument exists: '(?<other>--[\w-]{1,80})')?/,
+  ],
+  [
+    'invalid',
+    'argument',
+    /\binvalid value '(?<given>[^'\n]{0,80})' for '(?<key>--[\w-]{1,80})[^'\n]{0,80}'(?::? ?\[possible values: (?<wanted>[^\]\n]{1,160})\]|: (?<said>[^\n]{3,160}))?/,
+  ],
+  ['missing', 'argument', /required arguments were not provided:?(?:\s{1,8}(?<key>--[\w-]{1,80}))?/],
+  [
+    'conflict',
+    'argument',
+    /\bargument '(?<key>--[\w-]{1,80})[^'\n]{0,80}' cannot be used with(?: '(?<other>--[\w-]{1,80}))?/,
+  ],
+  // Cobra, Go's own flags, Click.
+  [
+    'invalid',
+    'argument',
+    /\binvalid argument "(?<given>[^"\n]{0,80})" for "(?:-\w, )?(?<key>--[\w-]{1,80})" flag(?:: (?<said>[^\n]{3,120}))?/,
+  ],
+  ['unknown', 'argument', /\bunknown (?:shorthand )?flag: '?(?<key>-{1,2}[\w-]{1,80})/],
+  ['unknown', 'argument', /\bflag provided but not defined: (?<key>--?[\w.-]{1,80})/],
+  [
+    'invalid',
+    'argument',
+    /\binvalid (?:boolean )?value "(?<given>[^"\n]{0,80})" for (?:flag )?(?<key>--?[\w.-]{1,80})(?:: (?<said>[^\n]{3,120}))?/,
+  ],
+  [
+    'unknown',
+    'argument',
+    /\bNo such option: (?<key>--?[\w-]{1,80})(?:.{0,4}Did you mean (?<other>--[\w-]{1,80}))?/,
+  ],
+  [
+    'invalid',
+    'argument',
+    /\bInvalid value for '(?<key>--[\w-]{1,80})[^'\n]{0,40}': (?:'(?<given>[^'\n]{0,80})' is not (?:one of )?)?(?<wanted>[^\n]{3,160})/,
+  ],
+  ['missing', 'argument', /\bMissing option '(?<key>--[\w-]{1,80})/],
+  // Argparse.
+  [
+    'invalid',
+    'argument',
+    /(?:^|: error: )argument (?:-\w\/|-\w, )?(?<key>--[\w-]{1,80})[\w/, -]{0,80}: invalid choice: '?(?<given>[^'\n]{0,80})'? \(choose from (?<wanted>[^)\n]{1,200})/,
+  ],
+  [
+    'invalid',
+    'argument',
+    /(?:^|: error: )argument (?:-\w\/|-\w, )?(?<key>--[\w-]{1,80})[\w/, -]{0,80}: invalid (?<wanted>\w{1,40}) value: '?(?<given>[^'\n]{0,80})/,
+  ],
+  [
+    'conflict',
+    'argument',
+    /(?:^|: error: )argument (?<key>--[\w-]{1,80})[\w/, -]{0,80}: not allowed with argument (?<other>--[\w-]{1,80})/,
+  ],
+  ['missing', 'argument', /(?:^|: error: )the following arguments are required: (?<key>[\w-]{1,80})/],
+  [
+    'unknown',
+    'argument',
+    /(?:^|: error: )ambiguous option: (?<key>--[\w-]{1,80}) could match (?<other>[\w, -]{1,160})/,
+  ],
+  // Mapstructure, which viper decodes with; Go's JSON.
+  [
+    'invalid',
+    'file',
+    /'(?<key>[\w.[\]-]{1,120})' expected type '(?<wanted>[^'\n]{1,60})', got unconvertible type '[^'\n]{1,60}'(?:, value: '(?<given>[^'\n]{0,80}))?/,
+  ],
+  [
+    'unknown',
+    'file',
+    /'(?<of>[\w.[\]-]{0,120})' has invalid keys: (?<key>[\w.-]{1,80}(?:, [\w.-]{1,80}){0,8})/,
+  ],
+  ['unknown', 'file', /(?:^|[:\s])(?:json|yaml): unknown field \\?"(?<key>[\w.[\]-]{1,120})\\?"/],
+  [
+    'invalid',
+    'file',
+    /json: cannot unmarshal (?<given>\w{1,20})(?: \S{1,40})? into Go struct field (?<key>[\w.]{1,120}) of type (?<wanted>[\w.[\]*]{1,60})/,
+  ],
+  // Serde; OmegaConf.
+  [
+    'unknown',
+    'file',
+    /unknown field `(?<key>[^`\n]{1,80})`(?:, expected (?:one of )?(?<wanted>[^\n]{1,200}?)(?: at line|$))?/,
+  ],
+  ['missing', 'file', /missing field `(?<key>[^`\n]{1,80})`/],
+  [
+    'invalid',
+    'file',
+    /invalid (?:type|value): (?<given>[^,\n]{1,80}), expected (?<wanted>[^\n]{1,80}?) for key `?"?(?<key>[\w.-]{1,120})/,
+  ],
+  ['unknown', 'file', /\bKey '(?<key>\w{1,80})' (?:is )?not in '(?<of>\w{1,80})'/],
+];
+
+/** Fields of requests, and of what comes over a wire, which no operator sets. */
+const OF_REQUESTS =
+  /\b(?:request|prompt|messages?|completion|sampling|tool|http|body|payload|response|deserializ\w+ (?:event|message))\b/i;
+/** Where a file of settings is spoken of; a class of settings says so by its name. */
+const OF_FILES =
+  /^\s{0,8}Error\b|\bconfig\w*|\bsettings?\b|\byaml\b|\btoml\b|\bvalues\b|Go struct field \w*Config/i;
+
+/** The setting that a sentence refuses; undefined where it names none. */
+export function refusedKeyIn(sentence: string): RefusedKey | undefined {
+  return found(sentence)?.refused;
+}
+
+/** The part of a line that refuses a setting, as one sentence; undefined where it speaks of none, or of one request. */
+export function refusedPart(text: string): string | undefined {
+  const { refused, part } = found(text) ?? {};
+  if (refused === undefined || part === undefined) return undefined;
+  const { place, of } = refused;
+  if (place === 'file' && (OF_REQUESTS.test(text) || (of === undefined && !OF_FILES.test(text))))
+    return undefined;
+  return part;
+}
+
+function found(text: string): { readonly refused: RefusedKey; readonly part: string } | undefined {
+  for (const [problem, place, pattern] of FORMS) {
+    const match = pattern.exec(text);
+    if (match === null) continue;
+    const { key = '', given, wanted, said, other, of }: Groups = match.groups ?? {};
+    const refused = {
+      problem,
+      place,
+      key,
+      given: unquoted(given),
+      wanted: unquoted(wanted ?? said),
+      other,
+      of: unquoted(of) || undefined,
+    };
+    return {
+      refused,
+      part: match[0]
+        .replace(/\s+/g, ' ')
+        .replace(/^: error: /, '')
+        .trim(),
+    };
+  }
+  return undefined;
+}
+
+function unquoted(text: string | undefined): string | undefined {
+  return text?.replaceAll('\\"', '"').trim();
+}

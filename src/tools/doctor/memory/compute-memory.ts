@@ -178,7 +178,7 @@ class Arithmetic {
     }
     if (all === undefined) {
       this.#unknown =
-        "which share of the GPU the engine takes was not seen (gpu_memory_utilization, free_gpu_memory_fraction), and defaults differ by release and GPU: give the engine's log, its manifests or its configuration (--engine-config)";
+        "which share of the GPU the engine takes was not seen (gpu_memory_utilization, free_gpu_memory_fraction), and defaults differ by release and GPU (vLLM takes 0.92 from 0.20 on, 0.9 before): give the engine's log, its manifests or its configuration (--engine-config)";
       return undefined;
     }
     const value = Math.floor(gpu.value * all.value) - weights;

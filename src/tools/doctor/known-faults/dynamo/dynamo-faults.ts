@@ -1,5 +1,6 @@
 import type { KnownFault } from '../known-fault.js';
 import { DYNAMO_BACKENDS } from './dynamo-backends.js';
+import { DYNAMO_DISCOVERY } from './dynamo-discovery.js';
 import { DYNAMO_KVBM } from './dynamo-kvbm.js';
 import { DYNAMO_PLANNER } from './dynamo-planner.js';
 import { DYNAMO_ROUTER } from './dynamo-router.js';
@@ -16,6 +17,7 @@ import { TRTLLM_TRANSFER } from './trtllm-transfer.js';
 /** Of Dynamo and TensorRT-LLM. */
 export const DYNAMO_FAULTS: readonly KnownFault[] = [
   ...DYNAMO_RUNTIME,
+  ...DYNAMO_DISCOVERY,
   ...DYNAMO_ROUTER,
   ...DYNAMO_KVBM,
   ...KVBM_PYTHON,

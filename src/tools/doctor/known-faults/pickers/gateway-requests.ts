@@ -53,4 +53,16 @@ export const GATEWAY_REQUESTS: readonly KnownFault[] = [
     cure: 'Create Redis as a service source in Higress, and set service_name (serviceFQDN) of the plugin to its name with its suffix (redis.static) and service_port (servicePort) to 80 for a static source, to 6379 for dns and Kubernetes',
     disturbs: 'frontend',
   },
+  {
+    id: 'ext_proc_answers_out_of_mode',
+    cause: 'control_plane_unreachable',
+    needles: [
+      'Normal body mutation response is received while body_mode_ is FULL_DUPLEX_STREAMED',
+      'streamed_response is received while body_mode_ is not FULL_DUPLEX_STREAMED',
+    ],
+    says: 'Envoy refuses the answer of an external processor: it is none for the body mode of its ext_proc filter, and requests end with 500',
+    why: 'With FULL_DUPLEX_STREAMED Envoy takes streamed bodies alone, and with other modes only whole ones. The lightweight picker of the Gateway API Inference Extension 1.6.0 (lwepp) answers wrongly to it.',
+    cure: 'Run lwepp of a release after 1.6.0 (or the picker of llm-d), and set request_body_mode and response_body_mode of the ext_proc filter to what the processor speaks: FULL_DUPLEX_STREAMED for endpoint pickers',
+    disturbs: 'frontend',
+  },
 ];

@@ -175,4 +175,16 @@ export const LLM_D_TOKENS: readonly KnownFault[] = [
     cure: 'Set tokenizersPoolConfig.modelName to ORGANISATION/NAME and hf.huggingFaceToken (HF_TOKEN from a Secret) on the picker, or mount the files and set LOCAL_TOKENIZER_DIR',
     disturbs: 'frontend',
   },
+  {
+    id: 'llm_d_raw_body',
+    cause: 'prompts_not_scored',
+    needles: ['unsupported request body type, skipping estimation'],
+    says: "llm-d's picker cannot estimate the tokens of a request whose body its parser hands on as it is: /v1/messages/count_tokens as a rule",
+    why: 'The parser knows the path and reads no prompt from it, so that the token-producer and the scorers of prefixes have nothing. With some gateways such requests end with 500 (ext_proc failed).',
+    cure: 'Send /v1/messages/count_tokens past the picker: a rule of the HTTPRoute for that path, before the one for /, with a Service of the engines instead of the InferencePool as its backendRef',
+    commands: [
+      'kubectl logs GATEWAY --since=10m | grep -c count_tokens    # as many as the errors of the picker?',
+    ],
+    disturbs: 'frontend',
+  },
 ];

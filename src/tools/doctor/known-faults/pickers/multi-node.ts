@@ -46,4 +46,15 @@ export const MULTI_NODE: readonly KnownFault[] = [
     cure: 'Set VLLM_HOST_IP on each node to the address that ray list nodes has for it (the --node-ip-address of ray start), start vllm serve on a node whose GPUs are free, and with Ray Serve leave the executor to mp (distributed_executor_backend: mp)',
     commands: ['ray list nodes; ray status; echo $VLLM_HOST_IP'],
   },
+  {
+    id: 'ray_head_not_reached',
+    cause: 'program_ended',
+    needles: ['Unable to connect to GCS at ', 'Failed to connect to GCS at address '],
+    pattern: /GCS at (?:address )?([\w.-]{1,120}:\d{2,5})/,
+    isSign: true,
+    says: 'a node does not reach the head of its Ray cluster at $1',
+    why: 'The head does not run there (yet), listens at another port, or the way to it is closed: GCS speaks gRPC, which an Ingress for HTTP does not pass on. The versions of Ray and Python have to be the same too.',
+    cure: 'Give ray start --address the pod or the headless Service of the head with its --port (6379), not an Ingress; where it is that, see that the head runs, and open the port between the nodes (nc -zv HEAD 6379)',
+    commands: ['ray status --address HEAD:6379    # on the head; then from the other node'],
+  },
 ];

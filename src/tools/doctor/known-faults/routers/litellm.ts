@@ -34,4 +34,15 @@ export const LITELLM: readonly KnownFault[] = [
     cure: 'Raise or delete rpm (and tpm) in litellm_params of the deployments in model_list, or add deployments to the model group',
     disturbs: 'frontend',
   },
+  {
+    id: 'litellm_timeout',
+    cause: 'role_missing',
+    needles: ['litellm.Timeout: APITimeoutError - Request timed out'],
+    pattern: /timeout value=(\d{1,6})/,
+    isSign: true,
+    says: 'LiteLLM gives requests up after $1 s without an answer of the engine (408)',
+    why: 'The engine holds them in its queue, answers longer than that, or hangs. The limit is for the whole answer unless the deployment has a stream_timeout.',
+    cure: 'See num_requests_waiting of the engine (curl http://ENGINE:8000/metrics): where it grows, add engines or set max_parallel_requests of the deployment; where answers are only long, raise timeout and stream_timeout in its litellm_params (router_settings.timeout for all)',
+    disturbs: 'frontend',
+  },
 ];

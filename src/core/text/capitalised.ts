@@ -1,5 +1,5 @@
-/** Names that are written with a small letter, also at the beginning of a sentence: "vLLM", "llm-d", "kv-accord". */
-const SMALL = /^(?:vLLM|llm-d|kv-accord)\b/;
+/** Names that are written with a small letter, also at the beginning of a sentence: "vLLM", "dynamo.vllm", "mooncake.json". */
+const SMALL = /^(?:(?:vLLM|vllm-ascend|llm-d|kv-accord|trtllm-serve)\b|\w+\.\w)/;
 
 /** A text with a capital, for the beginning of a sentence. */
 export function capitalised(text: string): string {

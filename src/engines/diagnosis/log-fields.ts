@@ -125,7 +125,7 @@ function isDigit(code: number): boolean {
 }
 
 /** Whether a character belongs to the name of a field: letters, digits, `_`, `.`, `-`. */
-export function isOfName(code: number): boolean {
+function isOfName(code: number): boolean {
   return (
     (code >= 48 && code <= 57) ||
     (code >= 97 && code <= 122) ||

@@ -16,8 +16,8 @@ const ERROR_WORD = /^(?:d?panic|error|err|fatal|critical|severe|emerg|alert)$/i;
 const FRAME = /\]\s{2,}\S|Traceback \(most recent call last\)|[\^~]{3,}/;
 
 /** Parts of words by which lines at error level are found. */
-const LEVELS = ['ERROR', 'rror', '[E]', 'FATAL', 'CRITICAL', 'xception: ', 'panic'].map((word) =>
-  Buffer.from(word),
+const LEVELS = ['ERROR', 'rror', '[E]', 'FATAL', 'fatal', 'CRITICAL', 'critical', 'xception: ', 'panic'].map(
+  (word) => Buffer.from(word),
 );
 /** Names of source files in lines of glog and klog, whose level is one letter. */
 const SOURCES = ['.cpp:', '.cc:', '.go:'].map((word) => Buffer.from(word));

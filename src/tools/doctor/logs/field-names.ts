@@ -33,7 +33,7 @@ export interface FieldName {
   /** These, two in one number. */
   readonly pairs: Int32Array;
   readonly role: FieldRole;
-  /** It has what `isOfName` takes for the end of a name: within a text it may look like two. */
+  /** It has a character that may also end a name: within a text it may look like two. */
   readonly isOdd: boolean;
   /** The name that came behind it last: programs write their fields in one order. */
   next: FieldName | undefined;

@@ -6,6 +6,10 @@ import { KNOWN_FAULTS } from '../known-faults/known-faults.js';
 /** Fields of a record that have the error which its message is about. */
 const ERROR_FIELDS = ['error', 'err', 'exception'] as const;
 
+/** Of a longer message a pattern gets so many characters before and from its needle on: patterns that go back cost the square of these. */
+const BEFORE_CHARS = 1_000;
+const FROM_CHARS = 2_500;
+
 /** A rule for each sentence of a known fault. */
 export const KNOWN_FAULT_RULES: readonly LogRule[] = KNOWN_FAULTS.flatMap((fault) =>
   fault.needles.map((needle) => ({ ...rule(needle, readAs(fault, needle)), comesFirst: true })),
@@ -13,7 +17,7 @@ export const KNOWN_FAULT_RULES: readonly LogRule[] = KNOWN_FAULTS.flatMap((fault
 
 function readAs({ id, pattern }: KnownFault, needle: string): LogRule['read'] {
   return (line, found) => {
-    const match = pattern === undefined ? [] : pattern.exec(messageOf(line));
+    const match = pattern === undefined ? [] : pattern.exec(around(needle, messageOf(line)));
     if (match !== null) found.addKnownFault(id, line, { values: match.slice(1), about: needle });
   };
 }
@@ -24,4 +28,10 @@ function messageOf({ text, fields }: LogLine): string {
     return typeof value === 'string' && !text.includes(value) ? [value] : [];
   });
   return errors.length === 0 ? text : [text, ...errors].join(': ');
+}
+
+function around(needle: string, message: string): string {
+  if (message.length <= BEFORE_CHARS + FROM_CHARS) return message;
+  const at = Math.max(message.indexOf(needle), 0);
+  return message.slice(Math.max(at - BEFORE_CHARS, 0), at + FROM_CHARS);
 }

@@ -50,7 +50,7 @@ describe('known faults', () => {
       expect(id).toMatch(/^[a-z][a-z0-9_]+$/);
       expect(needles.length).toBeGreaterThan(0);
       for (const needle of needles) expect(needle).toMatch(/^[\x20-\x7e]{12,}$/);
-      expect(`${id} ${pattern?.source ?? ''}`).not.toMatch(/(?<!\\)\.[*+]/);
+      expect(`${id} ${pattern?.source ?? ''}`).not.toMatch(/(?<!\\)(?:\.|\\[wSd]|\])[*+]/);
     }
   });
 
@@ -83,5 +83,13 @@ describe('known faults', () => {
       if (!isRight) wrong.push(`${file} ${fault}: ${headline}`);
     }
     expect(wrong).toEqual([]);
+  });
+
+  it('are found wherever they stand in a long line', async () => {
+    const sentence = 'ENGINE does not support fp8 kv-cache on this device. ValueError';
+    for (const chars of [0, 900, 6_000]) {
+      const line = `ERROR 07-08 11:49:03 [engine.py:458] ${'x '.repeat(chars / 2)}${sentence}${' y'.repeat(2_000)}`;
+      expect((await diagnosisOf(line, (text) => text)).headline).toContain('has no FP8 KV cache on this GPU');
+    }
   });
 });

@@ -21,6 +21,8 @@ describe('a line at error level', () => {
     '[2025-05-15 15:48:41.233] [infini] [error] [libinfinistore.cpp:910] something odd',
     'time="2025-01-01T00:00:00Z" level=error msg="something odd"',
     '{"level":"error","ts":1780952593.08,"caller":"a/b.go:1","msg":"something odd"}',
+    '{"level":"fatal","ts":1780952593.08,"caller":"a/b.go:1","msg":"something odd"}',
+    '[2025-05-15 15:48:41.233] [infini] [critical] [libinfinistore.cpp:910] something odd',
     '{"timestamp":"2025-01-01T00:00:00Z","level":"ERROR","fields":{"message":"something odd"},"target":"a"}',
     'RuntimeError: something odd',
     'torch.cuda.OddError: something odd',

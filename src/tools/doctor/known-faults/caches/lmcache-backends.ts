@@ -30,7 +30,7 @@ export const LMCACHE_BACKENDS: readonly KnownFault[] = [
     cause: 'settings_refused',
     needles: [' missing module_path or class_name', ' is set but extra_config is empty'],
     pattern:
-      /Backend (\S{1,60}) missing module_path or class_name|storage_plugins=\[?'?([^'\s\]]{1,60})\S{0,99} is set but extra_config is empty/,
+      /Backend (\S{1,60}) missing module_path or class_name|storage_plugins=\[?'?([^'\s\]]{1,60})(?:['\]]\S{0,99})? is set but extra_config is empty/,
     says: 'LMCache leaves its storage plugin $1$2 out: extra_config does not name its module',
     why: 'A name in storage_plugins is looked up in extra_config. Without module and class the engine starts, and has no such tier.',
     cure: 'Set storage_plugin.$1$2.module_path and storage_plugin.$1$2.class_name under extra_config of LMCache (LMCACHE_EXTRA_CONFIG as JSON)',

@@ -88,7 +88,7 @@ export const LMCACHE_ENGINE: readonly KnownFault[] = [
     id: 'lmcache_unknown_key',
     cause: 'settings_refused',
     needles: ['Unknown configuration key: ', 'Unknown config key: '],
-    pattern: /LMCache [A-Z]+:.{0,12}Unknown config(?:uration)? key: (\w{1,60})/,
+    pattern: /LMCache [A-Z]{1,10}:.{0,12}Unknown config(?:uration)? key: (\w{1,60})/,
     isSign: true,
     says: 'LMCache does not know its setting $1: it has no effect',
     why: 'A name that this version does not have is passed over with one warning. A slip of the pen, a setting of another version, or one that belongs under extra_config looks like that.',

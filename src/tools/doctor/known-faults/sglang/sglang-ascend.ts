@@ -19,7 +19,7 @@ export const SGLANG_ASCEND: readonly KnownFault[] = [
     cause: 'library_missing',
     needles: ['undefined symbol: ra_', 'Failed to open library [lib'],
     pattern:
-      /(?:lib(?:ra|tsdclient|runtime|ascendcl|ascend_hal|hccp)\w*\.so.{0,200}undefined symbol: (\w{2,60}))|(?:Failed to open library \[lib(?:ra|tsdclient|ascendcl|ascend_hal|runtime)\.so)/,
+      /(?:lib(?:ra|tsdclient|runtime|ascendcl|ascend_hal|hccp)\w{0,30}\.so.{0,200}undefined symbol: (\w{2,60}))|(?:Failed to open library \[lib(?:ra|tsdclient|ascendcl|ascend_hal|runtime)\.so)/,
     says: 'CANN of the image and the driver of the host do not belong together',
     why: 'MemFabric opens libra.so, libtsdclient.so and libascend_hal.so, of which one part comes with CANN and one with the driver. Where one is older, symbols are missing; where set_env.sh was not sourced, the files are.',
     cure: 'Update the driver of the host (HDK 25.5.2 and later) to the one that the CANN of the image asks for, or take an image with an older CANN; source /usr/local/Ascend/ascend-toolkit/set_env.sh and mount /usr/local/Ascend/driver of the host into the container',

@@ -6,7 +6,7 @@ export const SGLANG_ENCODERS: readonly KnownFault[] = [
     id: 'sglang_embedding_to_nowhere',
     cause: 'transfers_fail',
     needles: ["endpoint = 'tcp://0.0.0.0:", "endpoint = 'tcp://127.0.0.1:"],
-    pattern: /encode_?\w*\.py.{0,40}endpoint = 'tcp:\/\/((?:0\.0\.0\.0|127\.0\.0\.1)):/,
+    pattern: /encode\w{0,30}\.py.{0,40}endpoint = 'tcp:\/\/((?:0\.0\.0\.0|127\.0\.0\.1)):/,
     says: 'an encoder is to send its embeddings to $1, where no prefill engine of another pod listens',
     why: 'With --encoder-transfer-backend zmq_to_tokenizer a prefill engine hands out its --host as its own address (0.5.8 and before), and waits in vain.',
     cure: 'Start the prefill engines with --host POD_IP in place of $1 (status.podIP by the downward API), or with --encoder-transfer-backend zmq_to_scheduler, or run a later SGLang',

@@ -6,9 +6,9 @@ export const MOONCAKE_METADATA: readonly KnownFault[] = [
     id: 'mooncake_name_taken',
     cause: 'transfer_path_broken',
     needles: ['Duplicate rpc_meta key not allowed'],
-    says: "Mooncake's metadata server has another engine under the name of this one (duplicate rpc_meta key)",
-    why: 'An engine registers its address under local_hostname, once. One that ended without taking its entry back, or a second one of the same name, is in the way, and this engine does not start.',
-    cure: 'Give each engine a local_hostname of its own (MOONCAKE_LOCAL_HOSTNAME: the IP of its pod), and remove the entry that is left: restart the metadata server, or curl -X DELETE the URL of the line; mooncake_master --enable_metadata_cleanup_on_timeout=true removes such entries by itself',
+    says: "Mooncake's metadata server has an entry under the name of this engine already (duplicate rpc_meta key)",
+    why: 'An engine registers its address under local_hostname, once. One that ended without taking its entry back, or a second one of the same name, is in the way, and this engine does not start. Where the log says Re-publishing, it is its own entry, which older servers do not take again (pull request 2311 of Mooncake).',
+    cure: 'Give each engine a local_hostname of its own (MOONCAKE_LOCAL_HOSTNAME: the IP of its pod), and remove the entry that is left: restart the metadata server, or curl -X DELETE the URL of the line; mooncake_master --enable_metadata_cleanup_on_timeout=true removes such entries by itself. For Re-publishing, run the metadata server of a later Mooncake',
     commands: [
       'kubectl exec POD -- sh -c "env | grep MOONCAKE; cat $MOONCAKE_CONFIG_PATH"    # local_hostname of each engine',
       "curl -X DELETE 'http://METADATA:8080/metadata?key=mooncake%2Frpc_meta%2FNAME'    # the key of the line",

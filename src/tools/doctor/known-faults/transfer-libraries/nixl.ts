@@ -88,14 +88,23 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
   {
     id: 'nixl_fabric_no_devices',
     cause: 'transfer_path_broken',
-    needles: [
-      'No network devices discovered; cannot create rails',
-      'Failed to create rails for libfabric rail manager',
-    ],
+    needles: ['No network devices discovered; cannot create rails'],
     says: 'NIXL over libfabric finds no network device in this pod',
     why: 'It uses EFA, CXI and similar devices, and TCP or verbs only where FI_PROVIDER asks for them. The pod has none.',
     cure: 'Give the pod EFA devices (resources: vpc.amazonaws.com/efa: 1, the libraries of the EFA installer in the image), or use the backend UCX on instances without EFA ("backends": ["UCX"])',
     commands: ['kubectl exec POD -- fi_info -p efa    # lists rdm endpoints'],
+  },
+  {
+    id: 'nixl_fabric_no_memory',
+    cause: 'transfer_path_broken',
+    needles: [' failed for rail '],
+    pattern: /\b(fi_\w{2,40}) failed for rail (\d{1,4}): Cannot allocate memory/,
+    says: 'NIXL over libfabric gets no memory for its device of rail $2 ($1)',
+    why: 'The device is there, and its queues need memory that can be locked. The limit of the container, or a cache in host memory that was pinned before (HiCache, CPU offloading), leaves none.',
+    cure: 'Let the container lock memory without a limit (memlock: ulimit -l unlimited), and keep less in host memory: a smaller --hicache-size or --hicache-ratio of SGLang, a smaller cpu_bytes_to_use of vLLM',
+    commands: [
+      'kubectl exec POD -- sh -c "ulimit -l; free -g; grep -i lck /proc/1/status"    # the limit, and what is locked',
+    ],
   },
   {
     id: 'nixl_fabric_handshake_late',

@@ -7,7 +7,7 @@ export const EPP_SERVING: readonly KnownFault[] = [
     cause: 'control_plane_unreachable',
     needles: ['failed to list *v1', 'cannot list resource', 'cannot watch resource'],
     pattern:
-      /\b(inference(?:pools|objectives|models|modelrewrites)\.(?:inference\.networking\.(?:x-)?k8s\.io|llm-d\.ai)) is forbidden: User \\{0,3}"system:serviceaccount:((?!envoy-gateway|istio|kgateway|agentgateway)[\w:-]{1,120})/,
+      /\b(inference(?:pools|objectives|models|modelrewrites)\.(?:inference\.networking\.(?:x-)?k8s\.io|llm-d\.ai)|pods(?= is forbidden: User \\{0,3}"system:serviceaccount:[\w-]{1,63}:[\w-]{0,60}(?:epp|endpoint-picker|inference-scheduler)))(?: \\{0,3}"[\w.-]{1,80}\\{0,3}")? is forbidden: User \\{0,3}"system:serviceaccount:((?!envoy-gateway|istio|kgateway|agentgateway)[\w:-]{1,120})/,
     says: 'the endpoint picker may not read $1: it knows of no pool, and is not ready',
     why: 'It watches its InferencePool, its pods and InferenceObjectives. A Role that lacks one of them (inferenceobjectives and inferencemodelrewrites came with 1.0 and 1.3) keeps its cache from ever being complete.',
     cure: "Give the Role of the picker's ServiceAccount ($2) get, list and watch of $1",

@@ -5,9 +5,14 @@ const HEAD_BYTES = 160;
 const HEAD_CHARS = 140;
 const SPACE = 32;
 
-/** A level of text: `ERROR`, `[E]`, `[error]`, `level=error`, glog's and klog's `E0613 08:28:11`, and the last line of a traceback. */
-const ERROR_LEVEL =
-  /(?:^|[\s[(|:])(?:ERROR|FATAL|CRITICAL|SEVERE)(?=[\s\]):|]|$)|\[(?:E|err|error|critical|fatal)\]|(?:^|[\s|])level="?(?:error|fatal|panic|critical)\b|(?:^|[\s\]|)[])[EF](?:\d{3,4}(?:\d{4})? \d\d:\d\d|\d{4} [\w-]{1,60}\.(?:cpp|cc|h|go):\d)|^\s{0,8}(?:\([^()]{1,80}\) )?(?:[\w.]{0,80}(?:Error|Exception)(?:: |\(|\s*$)|Error\b)/;
+/** A level of text by its word: `ERROR`, `[E]`, `[error]`. */
+export const LEVEL_WORD: RegExp =
+  /(?:^|[\s[(|:])(?:ERROR|FATAL|CRITICAL|SEVERE)(?=[\s\]):|]|$)|\[(?:E|err|error|critical|fatal)\]/;
+/** The same, `level=error`, glog's and klog's `E0613 08:28:11`, and the last line of a traceback. */
+const ERROR_LEVEL = oneOf(
+  LEVEL_WORD,
+  /(?:^|[\s|])level="?(?:error|fatal|panic|critical)\b|(?:^|[\s\]|)[])[EF](?:\d{3,4}(?:\d{4})? \d\d:\d\d|\d{4} [\w-]{1,60}\.(?:cpp|cc|h|go):\d)|^\s{0,8}(?:\([^()]{1,80}\) )?(?:[\w.]{0,80}(?:Error|Exception)(?:: |\(|\s*$)|Error\b)/,
+);
 /** A lower level in front of it, or a sentence: it is then a word of the message. */
 const IS_WORD =
   /\b(?:INFO|WARN(?:ING)?|DEBUG|TRACE|NOTICE)\b|\[[IWDTV]\]|(?:^|[\s\]|)])[IWD]\d{4}(?:\d{4})? \d\d:|[a-z]{2,} [a-z]{2,} /;
@@ -95,4 +100,9 @@ function isDigit(byte: number | undefined): boolean {
 /** Space, `]`, `|`, `)`, and the quotation mark before a line within JSON. */
 function isBeforeWord(byte: number): boolean {
   return byte === SPACE || byte === 93 || byte === 124 || byte === 41 || byte === 34;
+}
+
+/** What fits one of two patterns. */
+export function oneOf(first: RegExp, second: RegExp): RegExp {
+  return new RegExp(`${first.source}|${second.source}`);
 }

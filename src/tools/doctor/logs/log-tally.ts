@@ -31,7 +31,6 @@ import { RateBuckets } from './rate-buckets.js';
 import { RoomTally } from './room-tally.js';
 import { SightingTally } from './sighting-tally.js';
 import { SpreadErrors } from './spread-errors.js';
-
 import { UnreadErrorTally } from './unread-errors.js';
 
 const MAX_WORKERS = 64;

@@ -1,4 +1,5 @@
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
+import { LEVEL_WORD, oneOf } from './error-level.js';
 
 /** Lines between two parts of one message: empty ones, and those of other processes. */
 const MAX_GAP_LINES = 3;
@@ -8,8 +9,10 @@ const MAX_HEADER_CHARS = 200;
 const MAX_PARTS = 8;
 
 /** Where the level stands that a line begins with, behind times and names: `ERROR`, `[E]`, `E0613`, `Error:`. */
-const LEVEL =
-  /(?:^|[\s[(|:])(?:ERROR|FATAL|CRITICAL|SEVERE)(?=[\s\]):|]|$)|\[(?:E|err|error|critical|fatal)\]|(?:^|[\s\])|])[EF]\d{4}(?:\d{4})? (?=[\d:.\s]{0,40}[\w-]{1,60}\.\w{1,4}:\d)|^\s{0,8}Error(?=:\s{0,8}$)/;
+const LEVEL = oneOf(
+  LEVEL_WORD,
+  /(?:^|[\s\])|])[EF]\d{4}(?:\d{4})? (?=[\d:.\s]{0,40}[\w-]{1,60}\.\w{1,4}:\d)|^\s{0,8}Error(?=:\s{0,8}$)/,
+);
 /** What programs put between a level and the message: times, ids of threads, places in their source, names of modules, and signs between them. */
 const NO_WORDS =
   /^(?:[\s\])|:>-]{1,200}|\[[\w.:/-]{1,80}\]|[\w./-]{1,120}\.\w{1,4}:\d{1,7}|\w{1,60}(?:(?:\.|::)\w{1,60}){1,8}(?::[\w<>.]{1,60}){0,2}(?=[\s:|\]-]|$)|\d[\d:.,/TZ+-]{0,60}|root\b|Stack ?trace(?=:\s{0,8}$))/i;

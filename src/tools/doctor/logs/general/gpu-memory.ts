@@ -60,24 +60,48 @@ export function shortMemory(sentence: string): string {
   return `${beginning}: ${asked} asked for, ${freeGib.toFixed(2)} of ${totalGib.toFixed(2)} GiB free, ${ownGib.toFixed(2)} GiB its own`;
 }
 
+/** The numbers of `shortMemory`; undefined where they are not known. */
+function shareOf(
+  sentence: string,
+): { readonly freeGib: number; readonly totalGib: number; readonly ownGib: number } | undefined {
+  const [, free, total, own] =
+    /([\d.]{1,12}) of ([\d.]{1,12}) GiB free, ([\d.]{1,12}) GiB its own/.exec(shortMemory(sentence)) ?? [];
+  return own === undefined
+    ? undefined
+    : { freeGib: Number(free), totalGib: Number(total), ownGib: Number(own) };
+}
+
 /** Part of a GPU from which on what others hold is worth to be named; contexts of CUDA are less. */
 const MUCH = 0.08;
 
-/** What other processes hold, as `shortMemory` has it; undefined where that is little or not known. */
+/** What other processes hold; undefined where that is little or not known. */
 export function heldByOthers(
   sentence: string,
 ): { readonly gib: number; readonly totalGib: number } | undefined {
-  const [, free, total, own] =
-    /([\d.]{1,12}) of ([\d.]{1,12}) GiB free, ([\d.]{1,12}) GiB its own/.exec(shortMemory(sentence)) ?? [];
-  if (own === undefined) return undefined;
-  const totalGib = Number(total);
-  const gib = totalGib - Number(free) - Number(own);
+  const share = shareOf(sentence);
+  if (share === undefined) return undefined;
+  const { freeGib, totalGib, ownGib } = share;
+  const gib = totalGib - freeGib - ownGib;
   return gib < Math.max(1, totalGib * MUCH) ? undefined : { gib, totalGib };
 }
 
+/** Part of a GPU from which on it is nearly all. */
+const NEARLY_ALL = 0.85;
+
 /** Whether the process itself has nearly all of its GPU. */
 export function isItsOwn(sentence: string): boolean {
-  const [, total, own] =
-    /of ([\d.]{1,12}) GiB free, ([\d.]{1,12}) GiB its own/.exec(shortMemory(sentence)) ?? [];
-  return own !== undefined && Number(own) >= 0.85 * Number(total);
+  const share = shareOf(sentence);
+  return share !== undefined && share.ownGib >= NEARLY_ALL * share.totalGib;
+}
+
+/** "Tried to allocate 1.52 GiB. GPU 0 has a total capacity of 79.11 GiB of which 1.02 GiB is free." */
+export function askedAndFree(sentence: string): string | undefined {
+  const asked = /Tried to allocate ([\d.]+ [KMGT]?i?B)/.exec(sentence)?.[1];
+  // Of an NPU: "(NPU 2; 60.96 GiB total capacity; 57.10 GiB already allocated; 1.01 GiB free; …".
+  const free = /(?:of which ([\d.]+ [KMGT]?i?B) is free|; ([\d.]+ [KMGT]?i?B) free;)/
+    .exec(sentence)
+    ?.slice(1)
+    .find((size) => size !== undefined);
+  if (asked === undefined) return undefined;
+  return `${asked} are asked for${free === undefined ? '' : `, ${free} are free`}`;
 }

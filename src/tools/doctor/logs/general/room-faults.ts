@@ -1,4 +1,5 @@
 import type { RoomFacts } from '../../../../engines/diagnosis/log-findings.js';
+import { askedAndFree } from './gpu-memory.js';
 
 /** What is missing where a hierarchical cache does not get its host memory. */
 export const NO_HOST_MEMORY = 'its host gives no memory for the hierarchical cache';
@@ -224,18 +225,6 @@ function longestAndRoom(sentence: string): string | undefined {
   if (has === undefined) return `${length} tokens need ${needed} GiB`;
   const fits = /estimated\s+maximum model length is (\d+)/.exec(sentence)?.[1];
   return `${length} tokens need ${needed} GiB, has ${has} GiB${fits === undefined ? '' : `; up to ${fits} tokens fit`}`;
-}
-
-/** "Tried to allocate 1.52 GiB. GPU 0 has a total capacity of 79.11 GiB of which 1.02 GiB is free." */
-export function askedAndFree(sentence: string): string | undefined {
-  const asked = /Tried to allocate ([\d.]+ [KMGT]?i?B)/.exec(sentence)?.[1];
-  // Of an NPU: "(NPU 2; 60.96 GiB total capacity; 57.10 GiB already allocated; 1.01 GiB free; …".
-  const free = /(?:of which ([\d.]+ [KMGT]?i?B) is free|; ([\d.]+ [KMGT]?i?B) free;)/
-    .exec(sentence)
-    ?.slice(1)
-    .find((size) => size !== undefined);
-  if (asked === undefined) return undefined;
-  return `${asked} are asked for${free === undefined ? '' : `, ${free} are free`}`;
 }
 
 /** Tokens of the largest page: each sequence that runs takes a page of its own. */

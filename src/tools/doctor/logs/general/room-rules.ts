@@ -2,8 +2,8 @@ import { digitsBehind, numberOf } from '../../../../engines/diagnosis/log-fields
 import type { RoomFacts } from '../../../../engines/diagnosis/log-findings.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import type { Fault } from './fault-classes.js';
-import { heldByOthers } from './gpu-memory.js';
-import { askedAndFree, ROOM } from './room-faults.js';
+import { askedAndFree, heldByOthers } from './gpu-memory.js';
+import { ROOM } from './room-faults.js';
 
 /** Lines that belong to a lack of room: its numbers, and what an engine did before it. */
 export const ROOM_RULES: readonly LogRule[] = [

@@ -1,7 +1,8 @@
 import { placeOf, type Traceback } from '../traceback-reader.js';
 import { type Fault, faultOf, plain } from './fault-classes.js';
+import { askedAndFree } from './gpu-memory.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
-import { askedAndFree, NO_HOST_MEMORY, NO_LMCACHE_MEMORY, ROOM } from './room-faults.js';
+import { NO_HOST_MEMORY, NO_LMCACHE_MEMORY, ROOM } from './room-faults.js';
 
 /** Where the KV caches of a model's layers are brought to one size of pages, in all versions of vLLM that do so. */
 const UNIFIES = /^(?:_?unify_\w*kv_cache_spec\w*|unify_hybrid_kv_cache_specs)$/;

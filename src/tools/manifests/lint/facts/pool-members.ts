@@ -1,5 +1,5 @@
 import { folderOf } from '../config/folders.js';
-import type { Launch } from '../launches/launch.js';
+import { isLlmdPicker, type Launch } from '../launches/launch.js';
 import { isSelected, type PoolSite } from '../readers/inference-pool.js';
 
 /**
@@ -10,7 +10,7 @@ export function apartByPools(
   launches: readonly Launch[],
   pools: readonly PoolSite[],
 ): readonly (readonly Launch[])[] {
-  const [picker, ...others] = launches.filter(({ gateway }) => gateway?.kind.startsWith('llm-d'));
+  const [picker, ...others] = launches.filter(({ gateway }) => isLlmdPicker(gateway));
   if (picker === undefined || others.length > 0) return [launches];
   const folder = folderOf(picker.at.source.file);
   const near = pools.filter(({ source }) => folderOf(source.file) === folder);

@@ -162,3 +162,8 @@ export function nameOf({ program, site }: Launch): string {
   const name = site.part === undefined ? site.name : `${site.name}/${site.part}`;
   return name === '' ? program : `${program} of ${name}`;
 }
+
+/** Whether a router is an endpoint picker of llm-d that looks prompts up by their blocks. */
+export function isLlmdPicker(gateway: Gateway | undefined): gateway is Gateway {
+  return gateway?.kind === 'llm-d-scorer' || gateway?.kind === 'llm-d-producer';
+}

@@ -4,7 +4,7 @@ import type { Fleet } from '../facts/fleet.js';
 import { DEFAULT_TOPIC } from '../facts/picker-sockets.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt } from '../findings/lint-rule.js';
-import { type Launch, nameOf } from '../launches/launch.js';
+import { isLlmdPicker, type Launch, nameOf } from '../launches/launch.js';
 import { flagOf, isFalse } from '../launches/settings.js';
 import { textOfWord, UNKNOWN } from '../shell/words.js';
 import type { Span } from '../text/span.js';
@@ -106,7 +106,7 @@ function otherTopic(rule: Rule, worker: Launch, listener: Launch): readonly Find
   const filter = gateway?.topicFilter;
   const wanted = filter === undefined ? DEFAULT_TOPIC : filter.value;
   const topic = topicOf(worker);
-  if (gateway?.kind.startsWith('llm-d') !== true || wanted === undefined || topic === undefined) return [];
+  if (!isLlmdPicker(gateway) || wanted === undefined || topic === undefined) return [];
   const common = topic.isWhole ? wanted.length : Math.min(wanted.length, topic.text.length);
   if (topic.text.slice(0, common) === wanted.slice(0, common)) return [];
   const under =

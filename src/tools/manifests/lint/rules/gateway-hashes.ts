@@ -4,7 +4,7 @@ import { usesEngineKeys } from '../facts/picker-sockets.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt } from '../findings/lint-rule.js';
-import { type Launch, nameOf } from '../launches/launch.js';
+import { isLlmdPicker, type Launch, nameOf } from '../launches/launch.js';
 import { flagOf } from '../launches/settings.js';
 
 /**
@@ -17,7 +17,7 @@ const OF_64_BITS = /^v?0\.(?:2\.|3\.[01](?!\d))/;
 
 /** Workers whose hashes are not those that a picker of 0.2 to 0.4 looks for. */
 export function gatewayHashes(rule: Rule, fleet: Fleet): readonly Finding[] {
-  const [picker, ...others] = fleet.gateways.filter(({ gateway }) => gateway?.kind.startsWith('llm-d'));
+  const [picker, ...others] = fleet.gateways.filter(({ gateway }) => isLlmdPicker(gateway));
   if (picker?.gateway === undefined || others.length > 0 || usesEngineKeys(picker.gateway) !== true)
     return [];
   return askedWorkers(fleet, picker)

@@ -2,7 +2,7 @@ import { parseJson } from '../../../../edge/platform/data/bounded-json.js';
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
 import { DEFAULT_TOPIC, socketsOf } from '../facts/picker-sockets.js';
 import type { Fix } from '../findings/finding.js';
-import type { Launch } from '../launches/launch.js';
+import { isLlmdPicker, type Launch } from '../launches/launch.js';
 
 /** What to do about a worker that publishes nothing. */
 export interface Cure {
@@ -16,8 +16,7 @@ export interface Cure {
  */
 export function cureBeforePicker(worker: Launch, { gateway }: Launch): Cure | undefined {
   const events = engineOfWord(worker.backend)?.launch?.kvEvents;
-  if (gateway?.kind.startsWith('llm-d') !== true || events === undefined || worker.eventsCure !== undefined)
-    return undefined;
+  if (!isLlmdPicker(gateway) || events === undefined || worker.eventsCure !== undefined) return undefined;
   const { connects, endpoint, podPort } = socketsOf(gateway);
   const topic = `${gateway.topicFilter?.value ?? DEFAULT_TOPIC}$(POD_IP)@MODEL`;
   const start = (address: string): string =>

@@ -3,7 +3,7 @@ import type { Fleet } from '../facts/fleet.js';
 import { socketsOf, usesEngineKeys } from '../facts/picker-sockets.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
-import { type Gateway, type Launch, nameOf } from '../launches/launch.js';
+import { type Gateway, isLlmdPicker, type Launch, nameOf } from '../launches/launch.js';
 import { flagOf } from '../launches/settings.js';
 import { textOfWord, UNKNOWN } from '../shell/words.js';
 import type { Span } from '../text/span.js';
@@ -21,7 +21,7 @@ const rule: Rule = {
 export const pickerIndexEmpty: LintRule = {
   rule,
   check: (fleet) => {
-    const pickers = fleet.gateways.filter(({ gateway }) => gateway?.kind.startsWith('llm-d') === true);
+    const pickers = fleet.gateways.filter(({ gateway }) => isLlmdPicker(gateway));
     const [picker] = pickers;
     const ignored = fleet.gateways.flatMap((launch) => ignoredMode(launch));
     if (picker === undefined) return ignored;

@@ -3,7 +3,7 @@ import { askedWorkers } from '../facts/asked-workers.js';
 import { areOtherFamilies, servedNames, tokenizerOf } from '../facts/model-names.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
-import { type Launch, nameOf } from '../launches/launch.js';
+import { isLlmdPicker, type Launch, nameOf } from '../launches/launch.js';
 import { flagOf } from '../launches/settings.js';
 import { textOfWord, UNKNOWN } from '../shell/words.js';
 
@@ -22,7 +22,7 @@ const SINCE = { major: 0, minor: 5 };
 export const pickerModelDiffers: LintRule = {
   rule,
   check: (fleet) => {
-    const [picker, ...others] = fleet.gateways.filter(({ gateway }) => gateway?.kind.startsWith('llm-d'));
+    const [picker, ...others] = fleet.gateways.filter(({ gateway }) => isLlmdPicker(gateway));
     if (picker === undefined || others.length > 0) return [];
     return askedWorkers(fleet, picker).flatMap(({ launch }) => [
       ...otherTokenizer(launch, picker),

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { OpenThings, workersOf } from '../support/open-things.js';
+import { freePort } from '../support/ports.js';
 import { requireBuild } from '../support/program.js';
 import { UnreadPipe } from '../support/unread-pipe.js';
 
@@ -35,15 +35,6 @@ async function end(child: ChildProcess, signal?: NodeJS.Signals): Promise<number
   if (signal !== undefined) child.kill(signal);
   await ended;
   return child.exitCode;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Asks until the server listens. */

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../support/ports.js';
 import { AGENT_BODIES, cachedTokensOf } from './support/agent-bodies.js';
 import { type ExactFleet, startExactFleet } from './support/exact-fleet.js';
 import { probe, startFrontend } from './support/kv-accord.js';
 import { lacks, type PeerName, peerPath } from './support/peers.js';
-import { freePort } from './support/ports.js';
 import { Program } from './support/program.js';
 import { modelWithTokenizer, TOOL_FLAGS } from './support/tokenizer-model.js';
 import { until } from './support/until.js';

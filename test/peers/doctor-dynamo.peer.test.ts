@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../support/ports.js';
 import {
   type DoctorAnswer,
   describeAnswer,
@@ -27,7 +28,6 @@ import {
 import { chat, converse, counterOf, describeLoad } from './support/dynamo-load.js';
 import { forThisTest } from './support/for-this-test.js';
 import { lacks } from './support/peers.js';
-import { freePort } from './support/ports.js';
 import { Program } from './support/program.js';
 import { tinyModel } from './support/tiny-model.js';
 import { until } from './support/until.js';

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../support/ports.js';
 import {
   type DynamoFrontend,
   dynamoCommand,
@@ -14,7 +15,6 @@ import { chat, counterOf } from './support/dynamo-load.js';
 import { forThisTest } from './support/for-this-test.js';
 import { addressesOf, type Served, startKvAccord, startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
-import { freePort } from './support/ports.js';
 import { Program } from './support/program.js';
 import { completeReport } from './support/report.js';
 import { tinyModel } from './support/tiny-model.js';

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../support/ports.js';
 import { dynamoEnvironment, type Mocker, startMocker } from './support/dynamo.js';
 import { forThisTest } from './support/for-this-test.js';
 import { startKvAccord, startSidecar, startSidecarOn } from './support/kv-accord.js';
 import { lacks, peerPath } from './support/peers.js';
-import { freePort } from './support/ports.js';
 import { completeReport, sizeEvidence } from './support/report.js';
 import { tinyModel } from './support/tiny-model.js';
 import { until } from './support/until.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { freePort } from '../support/ports.js';
 import { borrowFrom } from './support/borrow-engine.js';
 import { EngineLender, type EngineWish } from './support/engine-lender.js';
-import { freePort } from './support/ports.js';
 import { Program } from './support/program.js';
 import { until } from './support/until.js';
 import { answersOk, type Vllm } from './support/vllm.js';

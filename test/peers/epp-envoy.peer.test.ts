@@ -1,13 +1,13 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EnvoyOptions } from '../support/envoy-config.js';
+import { isListening } from '../support/ports.js';
 import { prefill, words } from './support/completions.js';
 import { type Envoy, startEnvoy } from './support/envoy.js';
 import { gateway, playTranscript } from './support/ext-proc.js';
 import { forThisTest } from './support/for-this-test.js';
 import { probe, type Served, startEpp, startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
-import { isListening } from './support/ports.js';
 import { startReferencePicker } from './support/reference-picker.js';
 import { completeReport } from './support/report.js';
 import { tinyModel } from './support/tiny-model.js';

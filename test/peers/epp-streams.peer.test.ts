@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../support/ports.js';
 import { gateway, type Played, playTranscript, type Sent } from './support/ext-proc.js';
 import { type Served, startKvAccord, startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
-import { freePort } from './support/ports.js';
 import type { Program } from './support/program.js';
 import { type ReferencePicker, startReferencePicker } from './support/reference-picker.js';
 import { until } from './support/until.js';

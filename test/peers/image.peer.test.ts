@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import manifest from '../../package.json' with { type: 'json' };
 import { openTraceReceiver } from '../frontend/tracing/trace-receiver.js';
 import { FakeOpenAiEngine } from '../support/fake-openai-engine.js';
+import { freePort } from '../support/ports.js';
 import { alone } from './support/alone.js';
 import { forThisTest } from './support/for-this-test.js';
 import {
@@ -20,7 +21,6 @@ import {
 } from './support/image.js';
 import { probe, type Served, startAggregator } from './support/kv-accord.js';
 import { lacks, peerPath } from './support/peers.js';
-import { freePort } from './support/ports.js';
 import { reportThat } from './support/report.js';
 import { run } from './support/run.js';
 import { until } from './support/until.js';

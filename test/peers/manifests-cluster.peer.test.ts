@@ -11,6 +11,7 @@ import {
   repositoryFile,
   textsOf,
 } from '../deploy/manifests.js';
+import { freePort } from '../support/ports.js';
 import { forThisTest } from './support/for-this-test.js';
 import { installGatewayCrds } from './support/gateway-crds.js';
 import { helm } from './support/helm.js';
@@ -20,7 +21,6 @@ import { type PodName, PodPlay } from './support/kube-pods.js';
 import { logLines, startKvAccord } from './support/kv-accord.js';
 import { lacks, peerPath } from './support/peers.js';
 import { PodNetwork, podNetworkMissing } from './support/pod-network.js';
-import { freePort } from './support/ports.js';
 import type { Program } from './support/program.js';
 import { run } from './support/run.js';
 import { scratchFolder } from './support/scratch.js';

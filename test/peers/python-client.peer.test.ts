@@ -9,10 +9,10 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { CapabilitiesClient, CapabilityReport } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { Agreement, FleetClient } from '../../src/gen/kvaccord/v1/fleet.js';
 import { TestAuthority } from '../edge/rpc/certificates.js';
+import { freePort } from '../support/ports.js';
 import { forThisTest } from './support/for-this-test.js';
 import { type Served, startAggregator, startKvAccord, startSidecar } from './support/kv-accord.js';
 import { lacks, peerPath } from './support/peers.js';
-import { freePort } from './support/ports.js';
 import { Program } from './support/program.js';
 import { type Outcome, run } from './support/run.js';
 import { scratchFolder } from './support/scratch.js';

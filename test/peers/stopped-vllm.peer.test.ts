@@ -1,11 +1,11 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ViewDocument, ViewEntry } from '../../src/core/view/view-document.js';
+import { freePort } from '../support/ports.js';
 import { borrowVllm, type LentProgram } from './support/borrow-engine.js';
 import { coreOf } from './support/engine-core.js';
 import { probe, type Served, type ServedFrontend, startFrontend, startSidecar } from './support/kv-accord.js';
 import { lacks } from './support/peers.js';
-import { freePort } from './support/ports.js';
 import { completeReport } from './support/report.js';
 import { until } from './support/until.js';
 import type { Vllm } from './support/vllm.js';

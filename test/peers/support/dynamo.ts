@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freePort, freePortRange } from '../../support/ports.js';
 import { logLines, startKvAccord } from './kv-accord.js';
 import { peerPath } from './peers.js';
-import { freePort, freePortRange } from './ports.js';
 import { Program } from './program.js';
 import { scratchFolder } from './scratch.js';
 import { until } from './until.js';

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type EnvoyOptions, envoyConfigOf } from '../../support/envoy-config.js';
+import { freePort } from '../../support/ports.js';
 import { peerPath } from './peers.js';
-import { freePort } from './ports.js';
 import { Program } from './program.js';
 import { scratchFolder } from './scratch.js';
 import { until } from './until.js';

@@ -1,9 +1,9 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
+import { freePort } from '../../support/ports.js';
 import type { KubeKeys } from './kube-credentials.js';
 import { peerPath } from './peers.js';
-import { freePort } from './ports.js';
 import { Program } from './program.js';
 import { scratchFolder } from './scratch.js';
 import { until } from './until.js';

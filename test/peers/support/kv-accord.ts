@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { freePort } from './ports.js';
+import { freePort } from '../../support/ports.js';
 import { Program } from './program.js';
 import { until } from './until.js';
 

@@ -1,5 +1,5 @@
+import { freePort } from '../../support/ports.js';
 import { RoutingSidecar } from '../../support/routing-sidecar.js';
-import { freePort } from './ports.js';
 import { Program } from './program.js';
 import { until } from './until.js';
 

@@ -1,5 +1,5 @@
+import { freePort } from '../../support/ports.js';
 import { nixlEnvironment } from './nixl.js';
-import { freePort } from './ports.js';
 import { type Sglang, startSglang } from './sglang.js';
 import type { PairRole } from './vllm-pair.js';
 

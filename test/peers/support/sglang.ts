@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
+import { freePort, freePortRange } from '../../support/ports.js';
 import { peerPath } from './peers.js';
-import { freePort, freePortRange } from './ports.js';
 import { Program, type RunningProgram } from './program.js';
 import { until } from './until.js';
 import { answersOk } from './vllm.js';

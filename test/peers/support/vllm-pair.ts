@@ -1,5 +1,5 @@
+import { freePort } from '../../support/ports.js';
 import { nixlEnvironment } from './nixl.js';
-import { freePort } from './ports.js';
 import { startVllm, type Vllm, type VllmOptions } from './vllm.js';
 
 /** Which half of a request an engine computes. */

@@ -1,8 +1,8 @@
-import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type CapabilityReport, Completeness_State } from '../../../../src/gen/kvaccord/v1/capabilities.js';
 import { CliProcess, type CliTerminal } from '../../../support/cli-process.js';
 import { OpenThings, workersOf } from '../../../support/open-things.js';
+import { freePort } from '../../../support/ports.js';
 import { makeWireReport } from '../../../support/reports.js';
 
 const open = new OpenThings();
@@ -30,15 +30,6 @@ async function run(
 /** The report with `origin` as the place where its values were found. */
 function withOrigin(report: CapabilityReport, origin: string): CapabilityReport {
   return { ...report, evidence: report.evidence.map((evidence) => ({ ...evidence, origin })) };
-}
-
-/** A port on which nobody listens. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 describe('wait, asking the workers', () => {

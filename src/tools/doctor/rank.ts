@@ -71,7 +71,9 @@ function placeOf({ cause, suspicion }: RatedCause): number {
 
 function isMoreExact(other: RatedCause, surest: RatedCause): boolean {
   return (
-    other.confidence === surest.confidence && surest.suspicion.yieldsTo?.includes(other.cause.id) === true
+    other.confidence === surest.confidence &&
+    other.suspicion.isVague !== true &&
+    surest.suspicion.yieldsTo?.includes(other.cause.id) === true
   );
 }
 

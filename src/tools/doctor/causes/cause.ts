@@ -11,8 +11,10 @@ export interface Suspicion {
   readonly cluesAgainst: readonly ClueAgainst[];
   /** What else is accounted for if this is so: no clue any more for causes that are less sure. */
   readonly explains: readonly Symptom[];
-  /** Causes that say the same more exactly: where one of them is as sure, it comes first. */
+  /** Causes that say the same more exactly, or its reason: where one of them is as sure and not vague, it comes first. */
   readonly yieldsTo?: readonly CauseId[];
+  /** True where it only says that something failed: no other cause yields to it. */
+  readonly isVague?: boolean;
   /** True where a program's own sentence names the fault: it comes before what general rules make of other lines. */
   readonly isKnownFault?: boolean;
   /** The best first. */

@@ -44,6 +44,7 @@ export const transferPathBroken: Cause = {
       ],
       cluesAgainst: [],
       explains: ['transfers_fail', 'prompts_recomputed'],
+      isVague: fault.isPlain,
       fixes: fixesOf(measurements, fault, values, seen.first.text),
     };
   },

@@ -1,11 +1,10 @@
 import { capitalised } from '../../../core/text/capitalised.js';
 import { countOf } from '../../../core/text/lists.js';
 import type { Symptom } from '../confidence.js';
+import { CAUSES } from '../diagnosis.js';
 import { repairKnownFault } from '../fixes/known-faults.js';
 import { filled } from '../known-faults/known-fault.js';
-import { readPathFault } from '../logs/general/seen-path-faults.js';
 import type { KnownFaultSum } from '../measurements/known-faults.js';
-import type { Measurements } from '../measurements/measurements.js';
 import type { Cause } from './cause.js';
 import { clueFor } from './clues.js';
 
@@ -28,23 +27,12 @@ export function withKnownFaults(cause: Cause): Cause {
         cluesFor: [...faults.map(clueOf), ...(suspicion?.cluesFor ?? [])],
         cluesAgainst: suspicion?.cluesAgainst ?? [],
         explains: [...new Set([...EXPLAINS, ...(suspicion?.explains ?? [])])],
-        ...(first.fault.followsTransfer === true && namesPath(measurements)
-          ? { yieldsTo: ['transfer_path_broken' as const] }
-          : {}),
+        yieldsTo: CAUSES.filter((id) => first.fault.follows?.includes(id)),
         isKnownFault: true,
         fixes: [...faults.map(repairKnownFault), ...(suspicion?.fixes ?? [])],
       };
     },
   };
-}
-
-/** Whether a line says what broke the path of transfers, and not only that one failed. */
-function namesPath(measurements: Measurements): boolean {
-  const values = measurements.signal('transfer_path_broken')?.values.keys() ?? [];
-  return (
-    measurements.knownFaults('transfer_path_broken').length > 0 ||
-    [...values].some((value) => !readPathFault(value).isPlain)
-  );
 }
 
 function clueOf({ fault, count, first, values }: KnownFaultSum): ReturnType<typeof clueFor> {

@@ -17,8 +17,11 @@ export interface KnownFault {
   readonly atLeast?: number;
   /** True where it may heal or be harmless: it is `possible` then, and not `likely`. */
   readonly isSign?: boolean;
-  /** True for what follows from a failed transfer: a line that names what broke its path comes first. */
-  readonly followsTransfer?: boolean;
+  /**
+   * Causes and rows, by their ids, that have the reason of this one or say it more exactly. Behind a cause that names a reason
+   * it comes second; beside a row of lines near by it is not named.
+   */
+  readonly follows?: readonly string[];
   /** For the headline: the fault with the numbers and names of the line, without a full stop. */
   readonly says: string;
   /** What happens, and why the cure helps. */

@@ -2,7 +2,10 @@ import type { CauseId } from '../diagnosis.js';
 import type { Origin } from '../evidence.js';
 import type { KnownFault } from '../known-faults/known-fault.js';
 import { knownFault } from '../known-faults/known-faults.js';
-import type { LogSummary } from '../logs/log-summary.js';
+import type { KnownFaultSighting, LogSummary } from '../logs/log-summary.js';
+
+/** Lines between two of one event: other threads and a traceback write in between. */
+const NEAR_LINES = 40;
 
 /** Sentences of one known fault over all logs. */
 export interface KnownFaultSum {
@@ -21,7 +24,7 @@ export interface KnownFaultSum {
 export function knownFaultsOf(logs: readonly LogSummary[], cause?: CauseId): readonly KnownFaultSum[] {
   const sums = new Map<string, KnownFaultSum & { readonly firstLine: number }>();
   for (const { knownFaults = [] } of logs) {
-    for (const { id, ...one } of knownFaults) {
+    for (const { id, ...one } of knownFaults.filter((seen) => !isSaidNear(seen, knownFaults))) {
       const fault = knownFault(id);
       if (fault === undefined || (cause !== undefined && fault.cause !== cause)) continue;
       const sum = sums.get(id);
@@ -37,6 +40,15 @@ export function knownFaultsOf(logs: readonly LogSummary[], cause?: CauseId): rea
         b.about.length - a.about.length ||
         patternLength(b) - patternLength(a),
     );
+}
+
+/** Whether a row that has its reason, or says it more exactly, is of a line near by. */
+function isSaidNear({ id, firstLine }: KnownFaultSighting, beside: readonly KnownFaultSighting[]): boolean {
+  const { follows } = knownFault(id) ?? {};
+  if (follows === undefined) return false;
+  return beside.some(
+    (other) => follows.includes(other.id) && Math.abs(other.firstLine - firstLine) <= NEAR_LINES,
+  );
 }
 
 /** A row that asks for more than another with the same words is the more particular one. */

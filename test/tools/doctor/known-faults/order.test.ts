@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { CAUSES } from '../../../../src/tools/doctor/diagnosis.js';
 import { KNOWN_FAULTS } from '../../../../src/tools/doctor/known-faults/known-faults.js';
 import { knownFaultsOf } from '../../../../src/tools/doctor/measurements/known-faults.js';
 import { summaryOf } from '../logs/summaries.js';
@@ -24,5 +25,38 @@ describe('known faults of one line', () => {
     const log = `${short?.needles[0]}\n${long?.needles[0]}\n`;
     const [first] = knownFaultsOf([await summaryOf(log)], 'settings_refused');
     expect(first?.fault.id).toBe(short?.id);
+  });
+});
+
+/** A row that follows another one, and that other one. */
+const behind = KNOWN_FAULTS.find(({ id }) => id === 'mooncake_name_taken');
+const reason = KNOWN_FAULTS.find(({ id }) => id === behind?.follows?.[0]);
+
+async function idsOf(...lines: readonly string[]): Promise<readonly string[]> {
+  const log = lines.map((line) => `${line}\n`).join('');
+  return knownFaultsOf([await summaryOf(log)], 'transfer_path_broken').map(({ fault }) => fault.id);
+}
+
+describe('known faults of lines near by', () => {
+  const [ofBehind, ofReason] = [behind?.needles[0] ?? '', reason?.needles[0] ?? ''];
+
+  it('are the reason alone, whichever comes first', async () => {
+    expect(await idsOf(ofBehind, ofReason)).toEqual([reason?.id]);
+    expect(await idsOf(ofReason, ofBehind)).toEqual([reason?.id]);
+  });
+
+  it('are both named where they are of other times', async () => {
+    const between = Array.from({ length: 60 }, () => 'INFO all is well');
+    expect(await idsOf(ofBehind, ...between, ofReason)).toEqual([behind?.id, reason?.id]);
+  });
+
+  it('are both named where they are of other logs', async () => {
+    const logs = await Promise.all([summaryOf(`${ofBehind}\n`), summaryOf(`${ofReason}\n`)]);
+    expect(knownFaultsOf(logs).map(({ fault }) => fault.id)).toEqual([behind?.id, reason?.id]);
+  });
+
+  it('follow rows and causes that there are', () => {
+    const ids: readonly string[] = [...KNOWN_FAULTS.map(({ id }) => id), ...CAUSES];
+    expect(KNOWN_FAULTS.flatMap(({ follows = [] }) => follows).filter((id) => !ids.includes(id))).toEqual([]);
   });
 });

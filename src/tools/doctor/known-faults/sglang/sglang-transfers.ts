@@ -7,7 +7,7 @@ export const SGLANG_TRANSFERS: readonly KnownFault[] = [
     cause: 'transfers_fail',
     needles: ['Decode instance could be dead, remote mooncake session'],
     pattern: /remote mooncake session (\S{1,80}) is not alive/,
-    followsTransfer: true,
+    follows: ['transfer_path_broken'],
     says: 'a prefill engine has given the decode rank at $1 up and sends it nothing any more',
     why: 'After one transfer that fails SGLang sends nothing to that rank until it registers again. Only SGLang 0.5.17 and later, with a Mooncake that has send_probe, try it again by themselves.',
     cure: 'Restart the decode engine at $1, and repair what made its first transfer fail: the error of Mooncake before "Session … failed." in the log of the prefill engine',

@@ -6,12 +6,25 @@ export const MOONCAKE_METADATA: readonly KnownFault[] = [
     id: 'mooncake_name_taken',
     cause: 'transfer_path_broken',
     needles: ['Duplicate rpc_meta key not allowed'],
+    follows: ['mooncake_own_entry_refused'],
     says: "Mooncake's metadata server has an entry under the name of this engine already (duplicate rpc_meta key)",
-    why: 'An engine registers its address under local_hostname, once. One that ended without taking its entry back, or a second one of the same name, is in the way, and this engine does not start. Where the log says Re-publishing, it is its own entry, which older servers do not take again (pull request 2311 of Mooncake).',
-    cure: 'Give each engine a local_hostname of its own (MOONCAKE_LOCAL_HOSTNAME: the IP of its pod), and remove the entry that is left: restart the metadata server, or curl -X DELETE the URL of the line; mooncake_master --enable_metadata_cleanup_on_timeout=true removes such entries by itself. For Re-publishing, run the metadata server of a later Mooncake',
+    why: 'An engine registers its address under local_hostname, once. One that ended without taking its entry back, or a second one of the same name, is in the way, and this engine does not start.',
+    cure: 'Give each engine a local_hostname of its own (MOONCAKE_LOCAL_HOSTNAME: the IP of its pod), and remove the entry that is left: restart the metadata server, or curl -X DELETE the URL of the line; mooncake_master --enable_metadata_cleanup_on_timeout=true removes such entries by itself',
     commands: [
       'kubectl exec POD -- sh -c "env | grep MOONCAKE; cat $MOONCAKE_CONFIG_PATH"    # local_hostname of each engine',
       "curl -X DELETE 'http://METADATA:8080/metadata?key=mooncake%2Frpc_meta%2FNAME'    # the key of the line",
+    ],
+  },
+  {
+    id: 'mooncake_own_entry_refused',
+    cause: 'transfer_path_broken',
+    needles: ['ailed to re-publish RPC meta entry'],
+    says: "Mooncake's metadata server does not take the entry of a running client again (re-publish)",
+    why: 'After the master asks a client to mount its memory again, the client writes its address again too. A server without pull request 2311 of Mooncake (C++), or the one in Python, answers 400 where the entry is still there: nothing is lost then. Where the line above has another answer, the server itself is not reached.',
+    cure: 'Run the metadata server of a mooncake_master with pull request 2311 (--enable_http_metadata_server=true) in place of the one that answers 400, and leave local_hostname of the clients as it is; see why the client had to mount again: the master was restarted, or heard nothing from it within --client_ttl',
+    commands: [
+      'kubectl logs MASTER --since=1h | grep -iE "expired|remount"    # clients that it gave up',
+      'kubectl exec POD -- pip list | grep -i mooncake    # which release the server is of',
     ],
   },
   {

@@ -178,6 +178,8 @@ const LOGS: readonly PublicLog[] = [
     first: 'offload_failed',
     cure: 'AIBRIX_KV_CACHE_OL_L2_CACHE_BACKEND',
   },
+  { name: 'aibrix-vineyard-no-socket', first: 'offload_failed', cure: 'on the node of the engine' },
+  { name: 'vineyard-socket-appears', first: 'unknown' },
   { name: 'aibrix-vineyard-name', first: 'offload_failed', cure: 'NAME.NAMESPACE' },
   { name: 'infinistore-server-ended', first: 'offload_failed', cure: '--hint-gid-index' },
   { name: 'sglang-hicache-not-pinned', first: 'cache_memory_missing', cure: '--hicache-size' },

@@ -81,7 +81,7 @@ const OTHER_REQUEST = {
 } as const;
 
 const NO_TOKENIZER_YET = {
-  says: "Start the picker's tokenizer before the picker: as a native sidecar (an init container with restartPolicy: Always and a startupProbe), or as a Service of its own (vllm launch render)",
+  says: "Start the picker's tokenizer before the picker: as a native sidecar (an init container with restartPolicy: Always and a startupProbe), or as a Service of its own (vllm launch render); a socket needs its folder mounted in both containers (emptyDir), under one path",
   why: 'The picker dials the socket or the address of the tokenizer a few times as it starts, and ends or scores nothing where nobody listens yet. After a restart it mostly works, as the tokenizer is there by then; a name or a path that differs between the two stays.',
   commands: [
     'kubectl get pods PICKER -o wide    # restarts; all containers ready?',

@@ -7,6 +7,7 @@ import { ROUTERS_FAULTS } from './routers/routers-faults.js';
 import { SERVERS_FAULTS } from './servers/servers-faults.js';
 import { SGLANG_FAULTS } from './sglang/sglang-faults.js';
 import { TRANSFER_LIBRARIES_FAULTS } from './transfer-libraries/transfer-libraries-faults.js';
+import { UNIX_SOCKETS } from './unix-sockets.js';
 import { VLLM_FAULTS } from './vllm/vllm-faults.js';
 
 /** All rows: each file of these has those of one part of a program. */
@@ -20,6 +21,7 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
   ...ROUTERS_FAULTS,
   ...SERVERS_FAULTS,
   ...ENGINE_STARTS,
+  ...UNIX_SOCKETS,
 ];
 
 const BY_ID: ReadonlyMap<string, KnownFault> = new Map(KNOWN_FAULTS.map((fault) => [fault.id, fault]));

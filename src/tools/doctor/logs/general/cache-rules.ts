@@ -39,9 +39,7 @@ export const CACHE_RULES: readonly LogRule[] = [
   cache(' to infinistore, ret = ', () => 'InfiniStore does not move its blocks'),
   // "[info] Connection to RPC socket failed for endpoint HOST:9600 with ret = …, retrying 7 more times.": ten attempts.
   cache(' socket failed for ', (text) => {
-    const left = /Connection to (?:RPC|IPC) socket failed for .{1,300}retrying (\d{1,3}) more times/.exec(
-      text,
-    )?.[1];
+    const left = /Connection to RPC socket failed for .{1,300}retrying (\d{1,3}) more times/.exec(text)?.[1];
     return left !== undefined && Number(left) <= MOST_ATTEMPTS_LEFT ? 'Vineyard is not reached' : undefined;
   }),
   cache('Failed to connect to vineyard', () => 'Vineyard is not reached'),

@@ -6,7 +6,7 @@ import { parseSync, Visitor } from 'oxc-parser';
 
 /**
  * Every file that Node may load from these on: by `import`, `export … from`,
- * `import()` and `require()`, wherever they stand, when what they name is written
+ * `import()`, `require()` and `createRequire(…)()`, wherever they stand, when what they name is written
  * out. Node's own resolution finds the files, so that conditions of `exports`
  * mean here what they mean in production. A name that is computed is not seen,
  * and one that cannot be found is an optional dependency that is not installed.
@@ -55,7 +55,7 @@ function specifiersOf(file) {
     ExportAllDeclaration: (node) => add(imported, node.source),
     ImportExpression: (node) => add(imported, node.source),
     CallExpression: ({ callee, arguments: [first] }) => {
-      const isRequire = callee.type === 'Identifier' && callee.name === 'require';
+      const isRequire = callee.name === 'require' || callee.callee?.name === 'createRequire';
       const isResolve = callee.type === 'MemberExpression' && callee.object.name === 'require';
       if (isRequire || isResolve) add(required, first);
     },

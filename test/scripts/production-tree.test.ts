@@ -80,7 +80,9 @@ describe('the tree for production', { timeout: 120_000 }, () => {
       .map((path) => readFileSync(join(tree, 'dist', path), 'utf8'))
       .join('\n');
     for (const name of Object.keys(manifest.dependencies)) {
-      const isImported = new RegExp(`(from|import|import\\() ?["']${name}["'/]`).test(text);
+      const isImported = new RegExp(
+        `(from|import|import\\(|createRequire\\(import\\.meta\\.url\\)\\() ?["']${name}["'/]`,
+      ).test(text);
       if (isImported) expect([name, existsSync(join(tree, 'node_modules', name))]).toEqual([name, true]);
     }
     for (const name of ['typescript', 'vitest', '@types', 'node-addon-api']) {

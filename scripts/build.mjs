@@ -8,6 +8,7 @@ import { chmod } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'rolldown';
 import { buildPage } from './parts/build-page.mjs';
+import { splitEnumerations } from './parts/split-enumerations.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -19,6 +20,7 @@ await build({
   logLevel: 'warn',
   tsconfig: 'tsconfig.json',
   external: [/^[a-z@]/],
+  plugins: [splitEnumerations()],
   output: {
     dir: 'dist',
     cleanDir: true,

@@ -33,16 +33,31 @@ function packagesOf(files: readonly string[]): string[] {
   return [...packages].sort();
 }
 
-test('a sidecar loads no package at its start that it can do without', () => {
+/** The packages that are loaded as a command starts: `runSidecar`. */
+function packagesAtStart(body: string): string[] {
   const main = join(DIST, 'cli/main.js');
   const first = importsOf(main).onDemand.map((name) => join(dirname(main), name));
   const commands = first.find((file) => file.endsWith('commands.js')) ?? '';
-  const [, sidecar = ''] = /import\("([^"]+)"\)\)\.runSidecar\b/.exec(readFileSync(commands, 'utf8')) ?? [];
-  expect(packagesOf([main, ...first, join(dirname(commands), sidecar)])).toEqual([
+  const [, file = ''] =
+    new RegExp(`import\\("([^"]+)"\\)\\)\\.${body}\\b`).exec(readFileSync(commands, 'utf8')) ?? [];
+  return packagesOf([main, ...first, join(dirname(commands), file)]);
+}
+
+test('a sidecar loads no package at its start that it can do without', () => {
+  expect(packagesAtStart('runSidecar')).toEqual([
     '@bufbuild/protobuf/wire',
     '@grpc/grpc-js',
     'commander',
     'ms',
     'prom-client',
   ]);
+});
+
+test('doctor loads gRPC, parsers and a maker of patches only where something is there for them', () => {
+  expect(packagesAtStart('runDoctor')).toEqual(['commander', 'ms']);
+});
+
+test('lint and inject speak in enumerations of the wire without gRPC', () => {
+  expect(packagesAtStart('runLint')).toEqual(['commander', 'ms', 'unbash', 'yaml']);
+  expect(packagesAtStart('runInject')).not.toContain('@grpc/grpc-js');
 });

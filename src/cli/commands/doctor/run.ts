@@ -11,7 +11,6 @@ import type { Diagnosis } from '../../../tools/doctor/diagnosis.js';
 import { type EvidencePart, joinEvidence } from '../../../tools/doctor/evidence.js';
 import { computeMemory } from '../../../tools/doctor/memory/compute-memory.js';
 import { renderReport } from '../../../tools/doctor/report/render-report.js';
-import { writePlan as planOf } from '../../../tools/doctor/report/write-plan.js';
 import type { CommandBody } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT, EXIT_UNKNOWN } from '../../exit-codes.js';
 import { quote } from '../../settings/wrong-value.js';
@@ -54,6 +53,7 @@ export const runDoctor: CommandBody<typeof doctorSettings> = async (settings, co
   if (output === undefined) stdout.write(report);
   else await orWrong(output, () => writeTextFile(output, report));
   if (writePlan !== undefined) {
+    const { writePlan: planOf } = await import('../../../tools/doctor/report/write-plan.js');
     const files = new Map(planOf(diagnosis).map(({ path, text }) => [path, text]));
     await orWrong(writePlan, () => writeNewFiles(writePlan, files));
     stderr.write(`Wrote ${files.size} files into ${withoutControls(writePlan)}; nothing was applied.\n`);

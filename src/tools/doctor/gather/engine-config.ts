@@ -3,22 +3,14 @@ import { countOf } from '../../../core/text/lists.js';
 import { isJsonObject } from '../../../edge/platform/data/json-object.js';
 import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../../edge/platform/data/yaml-bounds.js';
 import { ENGINES } from '../../../engines/catalogue/engines.js';
-import type { SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
-import type { EvidencePart, Origin, SettingSighting, SizeSighting } from '../evidence.js';
-import { excerptOf } from '../logs/masking.js';
-import { blockSizeOf, findEngineKeys, settingValueOf } from './engine-keys.js';
+import type { EvidencePart, SettingSighting } from '../evidence.js';
+import { engineFacts } from './engine-facts.js';
 import { notRead, outcome } from './outcomes.js';
 import { readText } from './read-text.js';
 
 const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
 /** Aliases may not blow a small file up. */
 const MAX_ALIASES = 100;
-
-/** What an engine's configuration says of one worker. */
-export interface EngineFacts {
-  readonly sizes: readonly SizeSighting[];
-  readonly settings: readonly SettingSighting[];
-}
 
 /** Reads an engine's configuration file: TensorRT-LLM's `--extra-llm-api-options`, the `--config` of vLLM or SGLang. Never rejects. */
 export async function gatherEngineConfig(file: string): Promise<EvidencePart> {
@@ -72,37 +64,4 @@ export function parseConfig(text: string): unknown {
       cause: error,
     });
   }
-}
-
-/** The sizes and settings in a configuration, and where it is from. */
-export function engineFacts(
-  config: unknown,
-  from: { readonly who: string; readonly place: string; readonly basis: SizeBasis },
-): EngineFacts {
-  const sizes: SizeSighting[] = [];
-  const settings: SettingSighting[] = [];
-  const { who, place, basis } = from;
-  for (const { path, meaning, value } of findEngineKeys(config)) {
-    const origin: Origin = { place, text: excerptOf(`${path}: ${value}`, path) };
-    if (meaning.name === 'block_size') {
-      const tokensPerBlock = blockSizeOf(value);
-      if (tokensPerBlock !== undefined) sizes.push({ side: 'worker', who, tokensPerBlock, basis, origin });
-    } else if (!isUnset(value)) {
-      const { name } = meaning;
-      settings.push({
-        side: 'worker',
-        who,
-        name,
-        value: settingValueOf(meaning, value),
-        isDefault: false,
-        origin,
-      });
-    }
-  }
-  return { sizes, settings };
-}
-
-/** What engines print for a setting that nobody has made. */
-function isUnset(value: string): boolean {
-  return value === 'None' || value === 'auto';
 }

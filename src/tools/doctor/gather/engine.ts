@@ -2,7 +2,7 @@ import { DEFAULT_JSON_BOUNDS, parseJson } from '../../../edge/platform/data/boun
 import { excerpt } from '../../../edge/platform/probe-error.js';
 import type { EvidencePart } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
-import { type EngineFacts, engineFacts } from './engine-config.js';
+import { type EngineFacts, engineFacts } from './engine-facts.js';
 import { metricsPart, type PageModules } from './metrics.js';
 import { notRead, outcome } from './outcomes.js';
 

@@ -11,7 +11,8 @@ import { flagOf, numberOf, settingOf, switchOf, variableOf } from '../../manifes
 import type { Span } from '../../manifests/lint/text/span.js';
 import type { Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
-import { engineFacts, parseConfig } from './engine-config.js';
+import { parseConfig } from './engine-config.js';
+import { engineFacts } from './engine-facts.js';
 import { ENGINE_KEYS, settingValueOf } from './engine-keys.js';
 
 /** Settings of Dynamo's router index, by their names in 0.8 to 1.6. */

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { engineFacts, gatherEngineConfig } from '../../../../src/tools/doctor/gather/engine-config.js';
+import { gatherEngineConfig } from '../../../../src/tools/doctor/gather/engine-config.js';
+import { engineFacts } from '../../../../src/tools/doctor/gather/engine-facts.js';
 import { propertyRuns } from '../../../support/property-runs.js';
 import { TestFolder } from '../support/folder.js';
 

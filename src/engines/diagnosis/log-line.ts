@@ -16,6 +16,8 @@ export interface LogLine {
   readonly text: string;
   /** Its own time, or that of the lines before it. */
   readonly ms: number | undefined;
+  /** True when that time has no zone and was taken as UTC. */
+  readonly isUnzoned?: boolean;
   /** The pod or container that a prefix names; empty without one. */
   readonly who: string;
   readonly fields: Readonly<Record<string, unknown>> | undefined;

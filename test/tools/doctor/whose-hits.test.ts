@@ -76,6 +76,20 @@ describe('what was found before a fault', () => {
     ).toBe('healthy');
   });
 
+  it('is read in pieces of a log that was rotated, and with lines of engines whose times have no zone', async () => {
+    const [before, after] = [decisions(0, 300, half), decisions(1_000, 300, none) + missing(1_000, 300)];
+    expect(namesOf(await ofLogs(after, before))[0]).toBe('block_size_mismatch likely');
+    const iteration =
+      '[10/02/2026-10:00:01] [TRT-LLM] [I] iter = 5, num_scheduled_requests: 1, states = {}\n';
+    expect(namesOf(await ofLogs(iteration + before + iteration + after))[0]).toBe(
+      'block_size_mismatch likely',
+    );
+    // Of another router, or of other workers, no log goes on with another.
+    const elsewhere = decisions(1_000, 60, none, ['33', '44']) + missing(1_000, 15, '33');
+    expect(namesOf(await ofLogs(before, elsewhere))).not.toContain('block_size_mismatch likely');
+    expect((await ofLogs(before, decisions(1_000, 300, half))).verdict).toBe('healthy');
+  });
+
   it('is outranked by what is found after the line', async () => {
     const fixed = await ofLogs(
       decisions(0, 100, none) + decisions(400, 400, (index) => (index % 5 ? 30 : 0)),
@@ -106,6 +120,14 @@ describe('what is found of other workers', () => {
     const found = await ofLogs(decisions(0, 200, oneOnly), dropped(-60));
     expect(namesOf(found)[0]).toBe('block_size_mismatch certain');
     expect((await ofLogs(decisions(0, 200, half), dropped(-60))).verdict).toBe('healthy');
+  });
+
+  it('does not contradict a router that keeps the number of its first worker', async () => {
+    const refused = `${at(-60)}  WARN dynamo_llm::discovery::model_manager: KV Router block size mismatch! Model is requesting a different kv_cache_block_size than the existing router. model_name=m existing_block_size=16 requested_block_size=64\n`;
+    const oneOnly = (index: number): number => (index % 2 ? 0 : 30);
+    const found = await ofLogs(refused + decisions(0, 200, oneOnly));
+    expect(namesOf(found)[0]).toBe('block_size_mismatch certain');
+    expect((await ofLogs(refused + decisions(0, 200, half))).verdict).toBe('healthy');
   });
 });
 

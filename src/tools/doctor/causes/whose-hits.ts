@@ -9,6 +9,8 @@ import { partOfWorkers } from './routing-clues.js';
 
 /** A worker that is chosen so often and has no hit may be the one that a line is of. */
 const MANY_DECISIONS = 20;
+/** Lines with two sizes, of a worker that they may not name. */
+const NAMING = ['block_not_published', 'router_size_mismatch'] as const;
 /** Of a fault that began, a router that finds more was not blinded by it. */
 const FINDS_STILL = 0.05;
 
@@ -70,7 +72,7 @@ function droppingWorkers(measurements: Measurements): readonly string[] {
 
 /** What was found before a line with two sizes does not contradict it. */
 function isBeforeTheLine({ evidence: { logs } }: Measurements): boolean {
-  const ms = firstTimeOf(logs, ['block_not_published', 'router_size_mismatch']);
+  const ms = firstTimeOf(logs, NAMING);
   const since = ms === undefined ? undefined : decisionsFrom(logs, ms);
   return (
     since !== undefined && (since.decisions < MIN_DECISIONS || since.found < since.decisions * FINDS_STILL)
@@ -81,7 +83,7 @@ function isBeforeTheLine({ evidence: { logs } }: Measurements): boolean {
 function mayBeWithoutHits(measurements: Measurements): boolean {
   const { decisions } = measurements;
   if (decisions === undefined || decisions.reporting === 0) return false;
-  if (measurements.signal('block_not_published') === undefined) return false;
+  if (!NAMING.some((name) => measurements.signal(name) !== undefined)) return false;
   const named = droppingWorkers(measurements).filter((who) => decisions.byWorker.has(who));
   const asked = named.length > 0 ? named : [...decisions.byWorker.keys()];
   return asked.some(

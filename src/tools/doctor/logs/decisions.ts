@@ -59,10 +59,10 @@ export class Decisions {
     tally.last = line;
     tally.byWorker.add(worker);
     tally.load.add(loadBlocks);
-    tally.rate.add(line.ms, cachedBlocks ?? 0);
+    tally.rate.addLine(line, cachedBlocks ?? 0);
     if (cachedBlocks === 0) tally.withoutCache += 1;
     else if (cachedBlocks !== undefined) {
-      tally.found.add(line.ms, 0);
+      tally.found.addLine(line, 0);
       tally.foundByWorker.add(worker);
     }
     tally.cachedBlocks += cachedBlocks ?? 0;
@@ -83,9 +83,9 @@ export class Decisions {
     else this.#addFirstToken(firstTokenMs, cachedBlocks);
   }
 
-  addPrompt({ ms }: LogLine, promptTokens: number, cachedTokens: number): void {
+  addPrompt(line: LogLine, promptTokens: number, cachedTokens: number): void {
     this.#prompts += 1;
-    this.#promptRate.add(ms, cachedTokens, promptTokens);
+    this.#promptRate.addLine(line, cachedTokens, promptTokens);
     this.#promptTokens += promptTokens;
     this.#engineCachedTokens += cachedTokens;
   }

@@ -34,11 +34,14 @@ export class LineReader {
   cutLines = 0;
   firstMs: number | undefined;
   lastMs: number | undefined;
+  /** Whether times of any line have no zone. */
+  hasNoZone = false;
   readonly #tally: LogTally;
   readonly #context: CleaningContext;
   readonly #knowledge: LogKnowledge;
   /** Time of the last line that had one. */
   #ms: number | undefined;
+  #isUnzoned = false;
   #needles: NeedleSearch;
   #blocks = 0;
   /** The block by which the search is tuned next. */
@@ -104,10 +107,14 @@ export class LineReader {
   }
 
   #clean(raw: string): CleanLine {
+    const { gaps } = this.#context;
+    gaps.hasNoZone = false;
     const clean = cleanLine(raw.endsWith('\r') ? raw.slice(0, -1) : raw, this.#context);
     const { ms } = clean;
     if (ms !== undefined) {
       this.#ms = ms;
+      this.#isUnzoned = gaps.hasNoZone;
+      this.hasNoZone ||= gaps.hasNoZone;
       if (this.firstMs === undefined || ms < this.firstMs) this.firstMs = ms;
       if (this.lastMs === undefined || ms > this.lastMs) this.lastMs = ms;
     }
@@ -121,7 +128,7 @@ export class LineReader {
   /** Reads a line by its rules, and says whether they made anything of it. */
   #isUnderstood(clean: CleanLine): boolean {
     const { found, isWithinTraceback } = this.#tally;
-    const line = new SeenLine(this.lines, clean, this.#ms);
+    const line = new SeenLine(this.lines, clean, this.#ms, this.#isUnzoned);
     this.#read(line, true);
     if (isWithinTraceback) this.#tally.follow(line);
     this.#read(line, false);
@@ -130,7 +137,7 @@ export class LineReader {
 
   #addIfError(clean: CleanLine): void {
     if (isError(clean) && !isUsualOfStore(clean.text))
-      this.#tally.addUnread(new SeenLine(this.lines, clean, this.#ms));
+      this.#tally.addUnread(new SeenLine(this.lines, clean, this.#ms, this.#isUnzoned));
   }
 
   /** By the rules that come before what follows a traceback, or by the others. */
@@ -147,13 +154,15 @@ export class LineReader {
 class SeenLine implements LogLine {
   readonly lineNumber: number;
   readonly ms: number | undefined;
+  readonly isUnzoned: boolean;
   readonly who: string;
   readonly record: LogRecord | undefined;
   readonly #clean: CleanLine;
 
-  constructor(lineNumber: number, clean: CleanLine, ms: number | undefined) {
+  constructor(lineNumber: number, clean: CleanLine, ms: number | undefined, isUnzoned: boolean) {
     this.lineNumber = lineNumber;
     this.ms = ms;
+    this.isUnzoned = isUnzoned;
     this.who = clean.who;
     this.record = clean.record;
     this.#clean = clean;

@@ -13,6 +13,8 @@ export interface RateSeries {
   /** Width of a bucket; grows by powers of two as the log gets longer, so that there are at most 240. */
   readonly bucketMs: number;
   readonly counts: readonly number[];
+  /** True when times of it have no zone: they may be hours away from others. */
+  readonly isUnzoned?: boolean;
 }
 
 /** One kind of sign in a log. */

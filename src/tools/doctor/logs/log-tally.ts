@@ -148,7 +148,7 @@ export class LogTally implements LogFindings {
     if (tally.lastLine === line.lineNumber) return;
     tally.lastLine = line.lineNumber;
     tally.count += count;
-    tally.rate.add(line.ms, 0, count);
+    tally.rate.addLine(line, 0, count);
     tally.byWorker.add(worker ?? this.#whoOf(line), count);
     if (value !== undefined) tally.values.add(value.slice(0, MAX_VALUE_CHARS), count);
   }

@@ -1,3 +1,4 @@
+import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { RateSeries } from './log-summary.js';
 
 const MAX_BUCKETS = 240;
@@ -14,6 +15,13 @@ export class RateBuckets {
   #sums: number[] = [];
   /** Number of the first bucket since 1970; meaningless without buckets. */
   #first = 0;
+  #isUnzoned = false;
+
+  /** The same at the time of a line. */
+  addLine({ ms, isUnzoned }: Pick<LogLine, 'ms' | 'isUnzoned'>, amount: number, count = 1): void {
+    if (ms !== undefined && isUnzoned === true) this.#isUnzoned = true;
+    this.add(ms, amount, count);
+  }
 
   /** One more at `ms`, with something that is summed beside it. What has no time is not in the series. */
   add(ms: number | undefined, amount: number, count = 1): void {
@@ -55,7 +63,12 @@ export class RateBuckets {
 
   #seriesOf(values: readonly number[]): RateSeries {
     const startMs = values.length === 0 ? undefined : this.#first * this.#bucketMs;
-    return { startMs, bucketMs: this.#bucketMs, counts: [...values] };
+    return {
+      startMs,
+      bucketMs: this.#bucketMs,
+      counts: [...values],
+      ...(this.#isUnzoned ? { isUnzoned: true } : {}),
+    };
   }
 
   #lengthWith(bucket: number): number {

@@ -77,7 +77,7 @@ export async function readLog(
   }
   blocks.end();
   const { lines, unreadableLines, cutLines, programs, firstMs, lastMs } = reader;
-  if (gaps.hasNoZone) notes.add('Times of it have no zone and were taken as UTC.');
+  if (reader.hasNoZone) notes.add('Times of it have no zone and were taken as UTC.');
   if (gaps.hasNoYear) notes.add('Times of it have no year; the last one that fits was taken.');
   if (unreadableLines > 0) notes.add(`${unreadableLines} of its lines are no UTF-8 text.`);
   if (cutLines > 0) notes.add(`${cutLines} of its lines are too long; their ends were not looked at.`);

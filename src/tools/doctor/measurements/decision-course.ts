@@ -1,6 +1,6 @@
 import type { Signal } from '../../../engines/diagnosis/signals.js';
 import type { Origin } from '../evidence.js';
-import type { LogSummary, RateSeries } from '../logs/log-summary.js';
+import type { DecisionTally, LogSummary, RateSeries } from '../logs/log-summary.js';
 import { totalOf } from './measure.js';
 
 /** Decisions of a time, and those of them for which a block was found. */
@@ -54,25 +54,35 @@ function countFrom({ startMs, bucketMs, counts }: RateSeries, ms: number): numbe
 
 /** The decisions of all logs from a time on; undefined where their lines have no time that can be compared. */
 export function decisionsFrom(logs: readonly LogSummary[], ms: number): DecisionCount | undefined {
-  const timed = logs.filter((log) => log.decisions?.rate.startMs !== undefined && hasZone(log));
+  const timed = timedDecisions(logs);
   if (timed.length === 0) return undefined;
   return {
-    decisions: totalOf(timed, ({ decisions }) => (decisions ? countFrom(decisions.rate, ms) : 0)),
-    found: totalOf(timed, ({ decisions }) => (decisions ? countFrom(decisions.foundRate, ms) : 0)),
+    decisions: totalOf(timed, ({ rate }) => countFrom(rate, ms)),
+    found: totalOf(timed, ({ foundRate }) => countFrom(foundRate, ms)),
   };
 }
 
 /** When the first line of some kinds was written; undefined where none has a time that can be compared. */
 export function firstTimeOf(logs: readonly LogSummary[], wanted: readonly Signal[]): number | undefined {
-  const times = logs
-    .filter(hasZone)
-    .flatMap((log) => wanted.flatMap((name) => log.signals.get(name)?.rate.startMs ?? []));
+  const times = ratesOf(logs, wanted).flatMap(({ startMs }) => startMs ?? []);
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/** Times without a zone are hours away from those of other logs. */
-function hasZone({ notes }: LogSummary): boolean {
-  return !notes.some((note) => note.includes('no zone'));
+function timedDecisions(logs: readonly LogSummary[]): readonly DecisionTally[] {
+  return logs.flatMap(({ decisions }) =>
+    decisions?.rate.startMs !== undefined && hasZone(decisions.rate) ? decisions : [],
+  );
+}
+
+/** Times without a zone are hours away from those of other lines. */
+function hasZone({ isUnzoned }: RateSeries): boolean {
+  return isUnzoned !== true;
+}
+
+function ratesOf(logs: readonly LogSummary[], wanted: readonly Signal[]): readonly RateSeries[] {
+  return logs
+    .flatMap(({ signals }) => wanted.flatMap((name) => signals.get(name)?.rate ?? []))
+    .filter(hasZone);
 }
 
 /**
@@ -81,8 +91,11 @@ function hasZone({ notes }: LogSummary): boolean {
  * hits as well, and are no fault.
  */
 export function endedHitsOf(logs: readonly LogSummary[]): EndedHits | undefined {
-  return logs
-    .flatMap((log) => endOf(log, 0) ?? endOf(log, LEFT) ?? [])
+  return [
+    ...logs.flatMap(({ decisions }) => (decisions === undefined ? [] : [[decisions]])),
+    ...piecesOf(logs),
+  ]
+    .flatMap((course) => endOf(course, 0) ?? endOf(course, LEFT) ?? [])
     .find((ended) => {
       const { sinceMs, decisions, promptTokens, cachedTokens } = ended;
       const missing = signalsFrom(logs, ['parent_block_not_found'], sinceMs);
@@ -94,39 +107,67 @@ export function endedHitsOf(logs: readonly LogSummary[]): EndedHits | undefined 
     });
 }
 
+/** Logs that go on with each other, as pieces of one that was rotated: one after the other, with a worker in common. */
+function piecesOf(logs: readonly LogSummary[]): readonly (readonly DecisionTally[])[] {
+  const ordered = [...timedDecisions(logs)].sort((a, b) => startOf(a) - startOf(b));
+  const courses: DecisionTally[][] = [];
+  for (const tally of ordered) {
+    const course = courses.find((pieces) => pieces.every((piece) => goesOn(piece, tally)));
+    if (course === undefined) courses.push([tally]);
+    else course.push(tally);
+  }
+  return courses.filter(({ length }) => length > 1);
+}
+
+function goesOn(before: DecisionTally, after: DecisionTally): boolean {
+  return endMsOf(before.rate) <= startOf(after) + after.rate.bucketMs && hasCommonWorker(before, after);
+}
+
+function hasCommonWorker({ byWorker }: DecisionTally, after: DecisionTally): boolean {
+  return [...byWorker.keys()].some((worker) => worker !== '' && after.byWorker.has(worker));
+}
+
+function startOf({ rate: { startMs = 0 } }: DecisionTally): number {
+  return startMs;
+}
+
+function endMsOf({ startMs = 0, bucketMs, counts }: RateSeries): number {
+  return startMs + counts.length * bucketMs;
+}
+
 function signalsFrom(logs: readonly LogSummary[], wanted: readonly Signal[], ms: number): number {
-  return totalOf(logs.filter(hasZone), ({ signals }) =>
-    totalOf(wanted, (name) => {
-      const tally = signals.get(name);
-      return tally === undefined ? 0 : countFrom(tally.rate, ms);
-    }),
-  );
+  return totalOf(ratesOf(logs, wanted), (rate) => countFrom(rate, ms));
 }
 
 /** The earliest time from which on no more than a part of the decisions finds a block, where before it much was found. */
-function endOf({ decisions }: LogSummary, part: number): EndedHits | undefined {
-  if (decisions === undefined || decisions.rate.startMs === undefined) return undefined;
-  const { rate, foundRate, promptRate, engineCachedRate, last } = decisions;
-  const { startMs = 0, bucketMs, counts } = rate;
-  const starts = counts.map((_, index) => startMs + index * bucketMs);
+function endOf(course: readonly DecisionTally[], part: number): EndedHits | undefined {
+  const [first] = course;
+  const last = course.at(-1);
+  if (first?.rate.startMs === undefined || last === undefined) return undefined;
+  const startMs = first.rate.startMs;
+  const starts = course.flatMap(({ rate }) =>
+    rate.counts.map((_, at) => (rate.startMs ?? 0) + at * rate.bucketMs),
+  );
+  const decisionsSince = (ms: number): number => totalOf(course, ({ rate }) => countFrom(rate, ms));
+  const foundSince = (ms: number): number => totalOf(course, ({ foundRate }) => countFrom(foundRate, ms));
   const sinceMs = starts.find((ms) => {
-    const count = countFrom(rate, ms);
-    return count >= MIN_TAIL && countFrom(foundRate, ms) <= count * part;
+    const count = decisionsSince(ms);
+    return count >= MIN_TAIL && foundSince(ms) <= count * part;
   });
   if (sinceMs === undefined) return undefined;
-  const [count, found] = [countFrom(rate, sinceMs), countFrom(foundRate, sinceMs)];
-  const earlier = countFrom(rate, startMs) - count;
-  const before = earlier < MIN_BEFORE ? 0 : (countFrom(foundRate, startMs) - found) / earlier;
+  const [count, found] = [decisionsSince(sinceMs), foundSince(sinceMs)];
+  const earlier = decisionsSince(startMs) - count;
+  const before = earlier < MIN_BEFORE ? 0 : (foundSince(startMs) - found) / earlier;
   if (before < FOUND_BEFORE || (1 - Math.min(before, 0.95)) ** count > CHANCE) return undefined;
   // Requests that were found before end later than the next ones begin.
-  const laterMs = (sinceMs + startMs + counts.length * bucketMs) / 2;
+  const laterMs = (sinceMs + endMsOf(last.rate)) / 2;
   return {
     sinceMs,
     before,
     decisions: count,
     found,
-    promptTokens: countFrom(promptRate, laterMs),
-    cachedTokens: countFrom(engineCachedRate, laterMs),
-    origin: last,
+    promptTokens: totalOf(course, ({ promptRate }) => countFrom(promptRate, laterMs)),
+    cachedTokens: totalOf(course, ({ engineCachedRate }) => countFrom(engineCachedRate, laterMs)),
+    origin: last.last,
   };
 }

@@ -1,12 +1,23 @@
-import { digitsBehind, fieldOf, sizeOf } from '../diagnosis/log-fields.js';
+import { digitsBehind, fieldOf, fieldOfLine, sizeOf } from '../diagnosis/log-fields.js';
 import type { LogFindings } from '../diagnosis/log-findings.js';
 import type { LogLine } from '../diagnosis/log-line.js';
 import { type LogRule, rule, signalWithRest, workerSetting } from '../diagnosis/log-rule.js';
 import { sign, workerOf } from './named-worker.js';
 
+/** Of a store that has no blocks any more when it arrives. */
+export const NO_BLOCKS = 'num_blocks=0';
+
 /** What Dynamo's programs say of KV events and of workers that do not fit, from 0.4 to 1.6. */
 export const EVENT_RULES: readonly LogRule[] = [
-  sign('Failed to find parent block', 'parent_block_not_found'),
+  // "…; skipping store operation worker_id=7 dp_rank=0 id=5 parent_hash=Some(…) num_blocks=0": a store that a publisher left without its blocks.
+  rule('Failed to find parent block', (line, tally) => {
+    const isEmpty = fieldOfLine(line, 'num_blocks') === '0';
+    tally.addSignal('parent_block_not_found', line, {
+      worker: workerOf(line.text),
+      value: isEmpty ? NO_BLOCKS : undefined,
+      about: 'Failed to find parent block',
+    });
+  }),
   sign('Failed to find block to remove', 'block_to_remove_not_found'),
   rule('Block not published', (line, tally) => {
     const about = 'Block not published';

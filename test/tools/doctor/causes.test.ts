@@ -61,6 +61,42 @@ describe.each<{
         'possible',
       ],
       [
+        'stores without parents, and not one of them left a block',
+        joined({
+          logs: [
+            logOf([tallyOf('parent_block_not_found', 12)], {
+              decisions: decisionsOf({ largestTreeSize: 0 }),
+            }),
+          ],
+        }),
+        'likely',
+      ],
+      [
+        'stores without parents, and a tree that has some',
+        joined({
+          logs: [
+            logOf([tallyOf('parent_block_not_found', 12)], {
+              decisions: decisionsOf({ largestTreeSize: 9 }),
+            }),
+          ],
+        }),
+        'possible',
+      ],
+      [
+        'stores that have neither parents nor blocks',
+        joined({
+          logs: [logOf([tallyOf('parent_block_not_found', 12, { values: new Map([['num_blocks=0', 12]]) })])],
+        }),
+        'likely',
+      ],
+      [
+        'stores without parents of which some have blocks',
+        joined({
+          logs: [logOf([tallyOf('parent_block_not_found', 20, { values: new Map([['num_blocks=0', 12]]) })])],
+        }),
+        'possible',
+      ],
+      [
         'defaults that differ, and nothing seen to be wrong',
         joined({ sizes: [sizeOf('frontend', 16, 'default'), sizeOf('worker', 32, 'default')] }),
         'possible',

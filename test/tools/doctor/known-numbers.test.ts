@@ -70,6 +70,54 @@ describe('numbers that are known', () => {
   });
 });
 
+describe('one number of two', () => {
+  const emptied = logOf([tallyOf('parent_block_not_found', 30, { values: new Map([['num_blocks=0', 30]]) })]);
+  const engine = { sizes: [sizeOf('worker', 16, 'in_use')] };
+
+  it('is what a worker has to register, where its publisher leaves stores without their blocks', () => {
+    const trtllm = { settings: [settingOf('worker', 'backend', 'trtllm')] };
+    const found = diagnose(joined({ logs: [emptied] }, engine, trtllm));
+    expect(namesOf(found)).toEqual(['block_size_mismatch likely']);
+    expect(found.headline).toContain('the engines use 16');
+    expect(found.advice).toContain('dynamo.trtllm worker with --kv-block-size 16');
+  });
+
+  it('is said beside the page that has the other one', () => {
+    const [ofRouter, ofEngine] = ['add --metrics http://FRONTEND', 'add --metrics http://ENGINE'];
+    const known = diagnose(joined({ logs: [blind] }, engine));
+    expect(known.headline).toContain('(the engines use 16)');
+    expect(known.advice).toContain(ofRouter);
+    expect(known.advice).not.toContain('ENGINE:PORT');
+    const router = diagnose(joined({ logs: [blind], sizes: [sizeOf('frontend', 32, 'in_use')] }));
+    expect(router.headline).toContain('(the router uses 32)');
+    expect(router.advice).toContain(ofEngine);
+    expect(router.advice).not.toContain('FRONTEND');
+  });
+
+  it('is that of the file which lint compares with a card', () => {
+    const place = { file: 'graph.yaml', line: 32, column: 25 };
+    const declared = sizeOf('worker', 32, 'declared', 'dynamo.trtllm of chat');
+    const origin = { place: 'graph.yaml:32:25', text: 'tokens_per_block: 64' };
+    const configured = { ...sizeOf('worker', 64, 'configured', 'dynamo.trtllm of chat'), origin };
+    const found = diagnose(
+      joined(
+        {
+          findings: [
+            findingOf('worker-card-differs', { ...place, message: 'declares 32, and its engine uses 64' }),
+          ],
+        },
+        {
+          sizes: [declared, configured],
+          settings: [settingOf('worker', 'backend', 'trtllm')],
+          logs: [blind],
+        },
+      ),
+    );
+    expect(namesOf(found)[0]).toBe('wrong_model_card likely');
+    expect(found.advice).toContain('--kv-block-size 64');
+  });
+});
+
 describe('memory by arithmetic alone', () => {
   const tight = memoryOf({ capacityTokens: 400_000, demandTokens: 200_000_000, largestBatch: 7 });
   const sequences = settingOf('worker', 'max_num_seqs', '256');

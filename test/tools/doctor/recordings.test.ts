@@ -192,6 +192,13 @@ const WARNINGS = `2026-02-16T14:38:53.950961Z  INFO dynamo_llm::kv_router::sched
 2026-02-16T14:38:54.200000Z  WARN dynamo_llm::kv_router::indexer: Failed to find block to remove; skipping remove operation worker_id=7702713015953616
 `;
 
+describe('the log of a frontend of 1.6.1 by itself', () => {
+  it('shows by stores without parents and without blocks that publishers drop what engines store', async () => {
+    const frontend = await log('dynamo-1.6.1.frontend-log.worker-card-16-engine-32');
+    expect(namesOf(diagnose(joined(frontend)))).toEqual(['block_size_mismatch likely']);
+  });
+});
+
 describe("an operator's report: tree size 0, two warnings, TensorRT-LLM without a block size", () => {
   it.each([
     ['my-tag', 'frontend 16 by default, worker 32'],

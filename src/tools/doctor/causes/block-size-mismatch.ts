@@ -6,7 +6,7 @@ import type { Measurements } from '../measurements/measurements.js';
 import type { SizeConflict } from '../sizes.js';
 import type { Cause, Suspicion } from './cause.js';
 import { emptyTree, missingParents, missingParentsOfSome, ofSome, onlyAtFirst } from './parent-clues.js';
-import { blindRouter, routersNumber, sameSize, silentIndex, workingRouter } from './routing-clues.js';
+import { blindRouter, knownNumber, sameSize, silentIndex, workingRouter } from './routing-clues.js';
 import {
   contradictions,
   emptiedStores,
@@ -47,7 +47,7 @@ export const blockSizeMismatch: Cause = {
             ? isSilent
               ? 'Block-size mismatch: KV events arrive and engines reuse prefixes, and the index of the router finds none'
               : (inFiles(measurements) ??
-                `Block-size mismatch${ofSome(measurements)}${routersNumber(measurements)}: stores have parents that the router does not know, and nothing is found`)
+                `Block-size mismatch${ofSome(measurements)}${knownNumber(measurements)}: stores have parents that the router does not know, and nothing is found`)
             : `Block-size mismatch: ${numbers.text}`,
       explanation:
         'Router and engines split prompts into blocks independently of each other. With different sizes no block hash of one is ever a block hash of the other: stores have parents that the router never saw, nothing is ever found, and requests go by load alone. All of them complete, and no message names the block size.',
@@ -59,8 +59,8 @@ export const blockSizeMismatch: Cause = {
         ...inertNumber(measurements, conflicts),
       ],
       explains: ['parents_missing', 'router_blind', 'empty_tree', 'own_number', 'no_stores'],
-      // An engine that set its number itself says which one it is.
-      ...(numbers === undefined ? { yieldsTo: ['hybrid_block_size'] } : {}),
+      // An engine that set its number itself says which one it is, and so does a file beside which a card has another.
+      ...(numbers === undefined ? { yieldsTo: ['hybrid_block_size', 'wrong_model_card'] } : {}),
       fixes:
         impossible === undefined ? fixesFor(measurements, conflicts, numbers) : [laterDynamo(impossible)],
     };

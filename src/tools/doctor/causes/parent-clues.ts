@@ -1,7 +1,9 @@
 import { countOf } from '../../../core/text/lists.js';
+import { NO_BLOCKS } from '../../../engines/dynamo/event-lines.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
+import type { Origin } from '../evidence.js';
 import { blindWorkers } from '../measurements/blind-workers.js';
-import { blindness, engineReuses, noneFound, percent } from '../measurements/cache-hits.js';
+import { blindness, engineReuses, MIN_DECISIONS, noneFound, percent } from '../measurements/cache-hits.js';
 import { courseOf } from '../measurements/log-sums.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { clueAgainst, clueFor, when } from './clues.js';
@@ -9,6 +11,10 @@ import { missingParentsClue, missingShare } from './routing-clues.js';
 
 /** Stores that fail from this share on are no accident. */
 const DOMINATING = 0.25;
+/** Fewer warnings are those of a few conversations. */
+const MANY_WARNINGS = 10;
+/** Part of the stores without a parent that have no blocks either: an engine stores none of that kind. */
+const NEARLY_ALL = 0.95;
 /** Workers that a headline names. */
 const MAX_NAMED = 4;
 
@@ -44,6 +50,14 @@ export function missingParents(measurements: Measurements): readonly ClueFor[] {
         'parents_missing',
       ),
     ),
+    ...when(emptiedStoreWarnings(measurements), ({ emptied, count, first }) =>
+      clueFor(
+        'signature',
+        `${emptied} of ${countOf(count, 'store')} without a parent have no blocks either (${NO_BLOCKS}), as a publisher leaves them whose block size is not that of its engine.`,
+        first,
+        'parents_missing',
+      ),
+    ),
     ...when(
       noneFound(measurements) !== undefined && measurements.signal('block_to_remove_not_found'),
       ({ count, first }) =>
@@ -55,6 +69,19 @@ export function missingParents(measurements: Measurements): readonly ClueFor[] {
         ),
     ),
   ];
+}
+
+/** Stores that lack their parents and have no blocks: lost events and a late router leave them their blocks. */
+export function emptiedStoreWarnings({
+  signal,
+}: Pick<Measurements, 'signal'>):
+  | { readonly emptied: number; readonly count: number; readonly first: Origin }
+  | undefined {
+  const missing = signal('parent_block_not_found');
+  const emptied = missing?.values.get(NO_BLOCKS) ?? 0;
+  return missing === undefined || emptied < Math.max(MANY_WARNINGS, missing.count * NEARLY_ALL)
+    ? undefined
+    : { emptied, count: missing.count, first: missing.first };
 }
 
 /** Of some workers nothing is ever found, of the others much. */
@@ -77,11 +104,15 @@ export function ofSome(measurements: Measurements): string {
   return blind.length === 0 ? '' : ` of worker${blind.length === 1 ? '' : 's'} ${names}`;
 }
 
-/** An index without a block of anybody. */
-export function emptyTree({ decisions }: Measurements): readonly ClueFor[] {
+/**
+ * An index without a block of anybody. Where stores come all the time and none of them leaves a block, not even one that
+ * begins a conversation, they are not those that a late or a forgetful router lacks.
+ */
+export function emptyTree({ decisions, signal }: Measurements): readonly ClueFor[] {
+  const warnings = signal('parent_block_not_found')?.count ?? 0;
   return when(decisions?.largestTreeSize === 0 && decisions, ({ reporting, origin }) =>
     clueFor(
-      'sign',
+      reporting >= MIN_DECISIONS && warnings >= MANY_WARNINGS ? 'signature' : 'sign',
       `"tree size: 0" in all of ${countOf(reporting, 'decision')}: the router holds no block of any worker.`,
       origin,
       'empty_tree',

@@ -10,6 +10,7 @@ import {
   percent,
 } from '../measurements/cache-hits.js';
 import type { StoreCounts } from '../measurements/counters.js';
+import { enginesNumber, routersOwnNumber } from '../measurements/known-sizes.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { isFalse, isTrue } from '../setting-values.js';
 import { clueAgainst, clueFor, when } from './clues.js';
@@ -110,15 +111,11 @@ export function sameSize({ sizes }: Measurements, at: 0 | 1 = 0): readonly ClueA
   );
 }
 
-/** ` (the router uses 16)`, where one number of it was seen. */
-export function routersNumber({ sizes }: Measurements): string {
-  const numbers = sizes.rows
-    .filter(({ side, basis }) => side !== 'worker' && basis === 'in_use')
-    .map(({ tokensPerBlock }) => tokensPerBlock);
-  const [first] = numbers;
-  return first !== undefined && numbers.every((number) => number === first)
-    ? ` (the router uses ${first})`
-    : '';
+/** ` (the router uses 16)`, ` (the engines use 32)`, where one number of a side was seen. */
+export function knownNumber(measurements: Measurements): string {
+  const [router, engines] = [routersOwnNumber(measurements), enginesNumber(measurements)];
+  if (router !== undefined) return ` (the router uses ${router})`;
+  return engines === undefined ? '' : ` (the engines use ${engines})`;
 }
 
 /** Workers that are configured to publish their KV events. */

@@ -2,9 +2,11 @@ import { sizeOf } from '../../../engines/diagnosis/log-fields.js';
 import type { Side } from '../../../engines/diagnosis/sighting-words.js';
 import { FRONTEND_DEFAULT_TOKENS } from '../../../engines/dynamo/default-sizes.js';
 import { isOfAnyListener } from '../measurements/any-listener.js';
+import { enginesNumber } from '../measurements/known-sizes.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { pairOf } from '../size-pairs.js';
 import { ownerOf, type SizeConflict } from '../sizes.js';
+import { emptiedStoreWarnings } from './parent-clues.js';
 
 /** The two numbers of a mismatch. */
 export interface Numbers {
@@ -30,7 +32,12 @@ export function numbersOf(
     conflicts.find(({ isProof }) => isProof) ??
     conflicts[0];
   if (conflict === undefined)
-    return unpublishedNumbers(measurements) ?? inertNumbers(measurements) ?? unsetNumbers(measurements);
+    return (
+      unpublishedNumbers(measurements) ??
+      inertNumbers(measurements) ??
+      unsetNumbers(measurements) ??
+      emptiedNumbers(measurements)
+    );
   const { ours, theirs, between } = conflict;
   return {
     engines: theirs.tokensPerBlock,
@@ -96,6 +103,16 @@ function unsetNumbers(measurements: Measurements): Numbers | undefined {
     isWorkersOwn: false,
     text: `frontend ${FRONTEND_DEFAULT_TOKENS} by default, ${sizeText('worker', worker)}`,
   };
+}
+
+/** A publisher that leaves stores without their blocks registers another number than its engine's, whichever that is. */
+function emptiedNumbers(measurements: Measurements): Numbers | undefined {
+  const engines = enginesNumber(measurements);
+  const isEmptied =
+    (measurements.published?.emptied ?? 0) > 0 || emptiedStoreWarnings(measurements) !== undefined;
+  if (engines === undefined || !isEmptied) return undefined;
+  const text = `the engines use ${engines}, and what their workers publish by is another number`;
+  return { engines, side: 'worker', isWorkersOwn: true, text };
 }
 
 /** Whether the frontend has its number from a card: it runs with it, and its version does not use a variable. */

@@ -1,4 +1,5 @@
 import { capitalised } from '../../../core/text/capitalised.js';
+import type { Finding } from '../../manifests/lint/findings/finding.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { alignFixes } from '../fixes/align-block-size.js';
 import { blindness, noneFound } from '../measurements/cache-hits.js';
@@ -10,8 +11,8 @@ import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, findingClue, when } from './clues.js';
 import {
   hasOwnIndex,
+  knownNumber,
   partOfWorkers,
-  routersNumber,
   sameSize,
   silence,
   workingRouter,
@@ -57,7 +58,9 @@ export const wrongModelCard: Cause = {
         ? finding.message
         : byDefault !== undefined
           ? byDefault.text
-          : `stores are applied, nothing is found, and nothing warns; workers seem to register another block size than their engines use${routersNumber(measurements)}`;
+          : `stores are applied, nothing is found, and nothing warns; workers seem to register another block size than their engines use${knownNumber(measurements)}`;
+    const engines =
+      card?.theirs.tokensPerBlock ?? byDefault?.engines ?? numberInFiles(measurements, findings);
     return {
       headline: `Wrong model card: ${
         card === undefined
@@ -69,11 +72,8 @@ export const wrongModelCard: Cause = {
       cluesFor,
       cluesAgainst: [...workingRouter(measurements), ...otherSigns(measurements)],
       explains: ['router_blind', 'empty_tree'],
-      fixes: alignFixes(measurements, {
-        engines: card?.theirs.tokensPerBlock ?? byDefault?.engines,
-        side: 'worker',
-        isWorkersOwn: true,
-      }),
+      fixes: alignFixes(measurements, { engines, side: 'worker', isWorkersOwn: true }),
+      isVague: engines === undefined,
     };
   },
 };
@@ -106,6 +106,16 @@ function defaultCard(
     text,
     engines: engine.tokensPerBlock,
   };
+}
+
+/** What the files of engines say that `lint` compares with what workers declare, where it is one number. */
+function numberInFiles({ sizes }: Measurements, findings: readonly Finding[]): number | undefined {
+  const places = findings.map(({ file, line, column }) => `${file}:${line}:${column}`);
+  const numbers = sizes.rows
+    .flatMap(({ otherwise, ...row }) => [row, ...otherwise])
+    .filter(({ basis, origin }) => basis === 'configured' && places.includes(origin.place))
+    .map(({ tokensPerBlock }) => tokensPerBlock);
+  return new Set(numbers).size === 1 ? numbers[0] : undefined;
 }
 
 function otherSigns(measurements: Measurements): readonly ClueAgainst[] {

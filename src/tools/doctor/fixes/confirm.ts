@@ -1,4 +1,5 @@
 import type { ProposedFix } from '../diagnosis.js';
+import { enginesNumber, routersOwnNumber } from '../measurements/known-sizes.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Seen } from '../measurements/seen.js';
 
@@ -45,11 +46,12 @@ function askAgain(expected: string): string {
 }
 
 /** Where the two numbers stand, when only one of them was seen or neither. */
-export function findingNumbers({ seen, evidence }: Pick<Measurements, 'seen' | 'evidence'>): ProposedFix {
+export function findingNumbers(measurements: Pick<Measurements, 'seen' | 'evidence' | 'sizes'>): ProposedFix {
+  const { seen, evidence } = measurements;
   const [unseen] = evidence.findings.flatMap(({ unseenFile }) => unseenFile ?? []);
   const config = unseen === undefined ? '' : ` --engine-config ${isPlainPath(unseen) ? unseen : 'FILE'}`;
   return {
-    says: `Run the doctor again with both numbers in reach: add --metrics http://FRONTEND:8000/metrics and --metrics http://ENGINE:PORT/metrics${unseen === undefined ? '' : ", or the engine's own file"}`,
+    says: `${missingPages(measurements)}${unseen === undefined ? '' : ", or the engine's own file"}`,
     why: `${unseen === undefined ? '' : `The engines take their block size from ${unseen}, which was not given. `}The router cannot see what engines have, but not both of the block sizes were seen: with both, the doctor can say which to change. It changes nothing.`,
     disturbs: 'nothing',
     files: [],
@@ -71,6 +73,20 @@ export function findingNumbers({ seen, evidence }: Pick<Measurements, 'seen' | '
       `kv-accord doctor --logs frontend.log --logs worker.log --metrics http://FRONTEND:8000/metrics --metrics http://ENGINE:PORT/metrics${config}    # with both numbers the verdict is certain`,
     ],
   };
+}
+
+/** What to add for the number that is not known yet. */
+function missingPages(measurements: Pick<Measurements, 'sizes'>): string {
+  const [router, engines] = [routersOwnNumber(measurements), enginesNumber(measurements)];
+  const [ofRouter, ofEngines] = [
+    '--metrics http://FRONTEND:8000/metrics',
+    '--metrics http://ENGINE:PORT/metrics',
+  ];
+  if (router === undefined && engines !== undefined)
+    return `Run the doctor again with the router's number in reach: add ${ofRouter}; it has to be the ${engines} of the engines`;
+  if (router !== undefined && engines === undefined)
+    return `Run the doctor again with the engines' number in reach: add ${ofEngines}, or the log of a worker from its start; it has to be the ${router} of the router`;
+  return `Run the doctor again with both numbers in reach: add ${ofRouter} and ${ofEngines}`;
 }
 
 /** By what an engine's page says its block size: of those that were seen, else of all. */

@@ -110,6 +110,8 @@ const LOGS: readonly PublicLog[] = [
   { name: 'sglang-waiting-timeout', first: 'transfers_fail', cure: 'SGLANG_DISAGGREGATION_WAITING_TIMEOUT' },
   { name: 'sglang-bootstrap-connect-timeout', first: 'side_channel_unreachable', cure: 'bootstrap port' },
   { name: 'vllm-ascend-mooncake-timeout', first: 'transfers_fail', cure: 'kubectl logs PREFILL' },
+  { name: 'trtllm-engine-of-another-release', first: 'program_ended', cure: 'trtllm-build' },
+  { name: 'trtllm-engine-loads', first: 'unknown' },
   { name: 'trtllm-transfer-buffer', first: 'transfers_fail', cure: 'max_tokens_in_buffer' },
   { name: 'vllm-nixl-params-dropped', first: 'decode_recomputes', cure: 'kv_transfer_params' },
   { name: 'vllm-mooncake-bootstrap', first: 'side_channel_unreachable', cure: '8998' },

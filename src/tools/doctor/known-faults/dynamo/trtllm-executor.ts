@@ -147,23 +147,6 @@ export const TRTLLM_EXECUTOR: readonly KnownFault[] = [
     disturbs: 'all_workers',
   },
   {
-    id: 'trtllm_engine_of_another_release',
-    cause: 'program_ended',
-    needles: [
-      'Assertion failed: sizeof(T) <= remaining_buffer_size',
-      'Assertion failed: d == a + length',
-      'The engine plan file is not compatible with this version of TensorRT',
-      'Assertion failed: Failed to deserialize cuda engine',
-    ],
-    says: 'TensorRT-LLM does not start: the engine was built by another release than the one that loads it',
-    why: 'Engines keep the form of the plugins that they were built with, and are good for one release and one kind of GPU.',
-    cure: 'Build the engine again (trtllm-build) in the image that serves it, or serve it with the release in "version" of its config.json (a tritonserver image of the same month)',
-    commands: [
-      'grep -m1 \'"version"\' ENGINE_DIR/config.json',
-      'python3 -c "import tensorrt_llm; print(tensorrt_llm.__version__)"    # in the container that serves; has to be the same',
-    ],
-  },
-  {
     id: 'trtllm_connector_scheduler_policy',
     cause: 'settings_refused',
     needles: ['KV connector is only supported with guaranteed no evict scheduler policy'],

@@ -136,6 +136,8 @@ export interface LogFindings {
   takenFor(line: LogLine): RoomFacts['taking'];
   /** The line has the place of a panic of Rust; its message stands in the next one. */
   addPanic(line: LogLine): void;
+  /** The line says that a traceback begins whose exception stands below it. */
+  addTraceback(): void;
   /** What an error says of itself in the line above such a traceback. */
   addReason(line: LogLine, sentence: string): void;
   /** The line says that what a sign was of a worker has passed. */

@@ -1,6 +1,7 @@
 import type { ProposedFix } from '../diagnosis.js';
 import type { ErrorKind } from '../logs/general/error-kinds.js';
 import { heldByOthers, isItsOwn } from '../logs/general/gpu-memory.js';
+import { lastReasonOf } from '../logs/last-words.js';
 import { panicRepair } from './panics.js';
 import { fittingSizes } from './parallel-sizes.js';
 
@@ -148,8 +149,20 @@ function memoryRepair(sentence: string): Repair | undefined {
   };
 }
 
+/** An error with its reasons, the last of which happened first. */
+function repairReason(reason: string): Repair {
+  const isRefused = /onnection refused|os error 111/.test(reason);
+  return {
+    says: `Repair what the last reason of the error says, which happened first: "${reason}"${isRefused ? '; nothing listens at that address: start what it connects to, or correct the address' : ''}`,
+    why: 'The program ended with this error. What stands above the reason only passes it on: what was to be done when it happened.',
+    commands: ['kubectl logs POD --previous | grep -n -m1 -A12 "^Error: "    # the whole of it'],
+  };
+}
+
 /** Of sentences that say themselves what is to change. */
 function particularRepair(kind: ErrorKind | undefined, sentence: string): Repair | undefined {
+  const reason = kind === undefined ? lastReasonOf(sentence) : undefined;
+  if (reason !== undefined) return repairReason(reason);
   if (kind === 'internal') return panicRepair(sentence);
   if (kind === 'gpu_memory') return memoryRepair(sentence);
   return kind === 'parallel_sizes' ? fittingSizes(sentence) : undefined;

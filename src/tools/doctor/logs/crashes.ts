@@ -2,7 +2,12 @@ import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import { crashText } from './crash-text.js';
 import { faultOfTraceback } from './general/traceback-faults.js';
-import { placeOf, type Traceback, TracebackReader } from './traceback-reader.js';
+import { isLastLine, placeOf, type Traceback, TracebackReader } from './traceback-reader.js';
+
+interface Reason {
+  readonly lineNumber: number;
+  readonly sentence: string;
+}
 
 /** Lines between the sentence of an error and the first frame of its traceback that counts. */
 const NEAR_LINES = 24;
@@ -14,7 +19,9 @@ export class CrashTally {
   /** The first that the log does not have to its end: it counts where there is no whole one. */
   #cut: Traceback | undefined;
   #hasWhole = false;
-  #reason: { readonly lineNumber: number; readonly sentence: string } | undefined;
+  #reason: Reason | undefined;
+  /** The last exception by its name. */
+  #exception: Reason | undefined;
 
   constructor(found: LogFindings) {
     this.#found = found;
@@ -38,13 +45,25 @@ export class CrashTally {
     this.#reason = { lineNumber, sentence };
   }
 
+  /** The first line of a traceback whose exception stands in its last one: one above it is of something else. */
+  begin(): void {
+    this.#exception = undefined;
+  }
+
+  /** An error in a line of its own: some programs write the exception above the places that it went through, and not below them. */
+  addError({ lineNumber }: LogLine, text: string): void {
+    const sentence = text.trim();
+    if (isLastLine(sentence)) this.#exception = { lineNumber, sentence };
+  }
+
   finish(): void {
     const open = this.#reader.end();
     if (open !== undefined) this.#add(open, open.first);
     if (this.#cut !== undefined && !this.#hasWhole) this.#addCrash(this.#cut);
   }
 
-  #add(traceback: Traceback, last: LogLine): void {
+  #add(read: Traceback, last: LogLine): void {
+    const traceback = { ...read, sentence: read.sentence ?? (near(this.#exception, read) || undefined) };
     if (this.#found.isKnown(last)) {
       this.#hasWhole = true;
       return;
@@ -63,21 +82,21 @@ export class CrashTally {
       this.#found.addError(last, { sentence, about: sentence.slice(0, 60), isNamed: fault !== undefined });
   }
 
-  #reasonFor({ first }: Traceback): string {
-    const reason = this.#reason;
-    const lines = reason === undefined ? Number.NaN : first.lineNumber - reason.lineNumber;
-    return reason !== undefined && lines >= 0 && lines <= NEAR_LINES ? reason.sentence : '';
-  }
-
   #addCrash(traceback: Traceback): void {
     const frame = placeOf(traceback);
     if (frame === undefined) return;
     const { path, place } = frame;
     this.#found.addSignal('connector_crashed', traceback.first, {
-      value: crashText({ path, place, sentence: sentenceOf(traceback) || this.#reasonFor(traceback) }),
+      value: crashText({ path, place, sentence: sentenceOf(traceback) || near(this.#reason, traceback) }),
       about: 'File "',
     });
   }
+}
+
+/** The sentence of an error right above a traceback; empty where it is of another time. */
+function near(reason: Reason | undefined, { first }: Traceback): string {
+  const lines = reason === undefined ? Number.NaN : first.lineNumber - reason.lineNumber;
+  return reason !== undefined && lines >= 0 && lines <= NEAR_LINES ? reason.sentence : '';
 }
 
 /** The last line; of an assertion without words, what it asserts. */

@@ -24,34 +24,20 @@ import { isHarmlessError } from './general/harmless-errors.js';
 import { refusedConfiguration } from './general/refusals.js';
 import { refusedPart } from './general/refused-keys.js';
 import { KnownFaultTally } from './known-fault-tally.js';
+import { lastWords } from './last-words.js';
 import type { CostTally, LogSummary, SignalTally } from './log-summary.js';
 import { excerptOf } from './masking.js';
 import { PanicReader } from './panics.js';
 import { RateBuckets } from './rate-buckets.js';
 import { RoomTally } from './room-tally.js';
 import { SightingTally } from './sighting-tally.js';
+import { SignalCount, signalTally } from './signal-count.js';
 import { SpreadErrors } from './spread-errors.js';
 import { UnreadErrorTally } from './unread-errors.js';
 
-const MAX_WORKERS = 64;
-const MAX_VALUES = 16;
+const MAX_INDEXERS = 64;
+const MAX_WEIGHTS = 16;
 const MAX_VALUE_CHARS = 200;
-
-class SignalCount {
-  readonly rate = new RateBuckets();
-  readonly byWorker = new BoundedCounts(MAX_WORKERS);
-  readonly values = new BoundedCounts(MAX_VALUES);
-  readonly first: Origin;
-  /** The error right before one of them that no rule knows. */
-  before: Origin | undefined;
-  count = 0;
-  /** The last line that was counted: a second sign of the same kind in it is the same one. */
-  lastLine = 0;
-
-  constructor(first: Origin) {
-    this.first = first;
-  }
-}
 
 /** What rules found so far. All of it is bounded, whatever the log has. */
 export class LogTally implements LogFindings {
@@ -70,7 +56,7 @@ export class LogTally implements LogFindings {
   readonly #signals = new Map<Signal, SignalCount>();
   readonly #decisions = new Decisions();
   readonly #sightings = new SightingTally((line) => this.#whoOf(line));
-  readonly #weights = new BoundedCounts(MAX_VALUES);
+  readonly #weights = new BoundedCounts(MAX_WEIGHTS);
   /** Pods that run a standalone indexer; "" for a log without prefixes. */
   readonly #indexers = new Set<string>();
   #costs: { count: number; withoutCache: number; largestCachedBlocks: number; first: Origin } | undefined;
@@ -95,12 +81,19 @@ export class LogTally implements LogFindings {
   /** A line at error level of which no rule made anything. */
   addUnread(line: LogLine): void {
     if (isHarmlessError(line.text)) return;
+    this.#crashes.addError(line, line.text);
     this.#leaveToRules();
     this.#spread.add(line);
   }
 
   /** An error with its whole message, of which no rule made anything: a setting that is refused, or what is only quoted. */
   #addWholeError(line: LogLine, text: string): void {
+    const last = lastWords(text);
+    if (last !== undefined) {
+      this.addError(line, { sentence: last, about: 'Error: ' });
+      this.addEnd(line, 'Error: ');
+      return;
+    }
     const value = refusedPart(text) ?? refusedConfiguration(text);
     if (value === undefined)
       this.#unread.add(line, text, () => this.#originOf({ lineNumber: line.lineNumber, text }, ''));
@@ -162,6 +155,10 @@ export class LogTally implements LogFindings {
     this.#crashes.addReason(line, sentence);
   }
 
+  addTraceback(): void {
+    this.#crashes.begin();
+  }
+
   /** Whether the next line belongs to a traceback, whatever it is. */
   get isWithinTraceback(): boolean {
     return this.#crashes.isOpen || this.#panics.isOpen || this.#spread.isOpen;
@@ -193,7 +190,7 @@ export class LogTally implements LogFindings {
 
   /** The line is of a standalone indexer. */
   addIndexer({ who }: LogLine): void {
-    if (this.#indexers.size < MAX_WORKERS) this.#indexers.add(who);
+    if (this.#indexers.size < MAX_INDEXERS) this.#indexers.add(who);
   }
 
   /** Whether a standalone indexer writes such lines: sizes in its warnings are its own. */
@@ -261,6 +258,7 @@ export class LogTally implements LogFindings {
   }
 
   addError(line: LogLine, { sentence, about, isNamed = false }: ErrorDetails): void {
+    this.#crashes.addError(line, sentence);
     this.#failures.addError(
       line.lineNumber,
       excerptOf(sentence, '').slice(0, MAX_VALUE_CHARS),
@@ -313,21 +311,6 @@ export class LogTally implements LogFindings {
   #originOf({ lineNumber, text }: Pick<LogLine, 'lineNumber' | 'text'>, about: string): Origin {
     return { place: `${this.#name}:${lineNumber}`, text: excerptOf(text, about) };
   }
-}
-
-function signalTally(
-  signal: Signal,
-  { count, rate, byWorker, values, first, before }: SignalCount,
-): SignalTally {
-  return {
-    signal,
-    count,
-    rate: rate.counts,
-    byWorker: byWorker.counts,
-    first,
-    values: values.counts,
-    ...(before === undefined ? {} : { before }),
-  };
 }
 
 function failureTallies(failure: Failure | undefined): readonly SignalTally[] {

@@ -93,7 +93,7 @@ export class TracebackReader {
     }
     const words = body.trim();
     if (words.includes('Traceback (most recent call last)')) return this.end();
-    if (LAST_LINE.test(words)) return this.end(words);
+    if (isLastLine(words)) return this.end(words);
     const last = open.frames.at(-1);
     const isBelow = last?.source === '' && lineNumber - open.lastLine === 1;
     if (isBelow && words !== '') last.source = words.slice(0, 160);
@@ -107,6 +107,11 @@ export class TracebackReader {
     this.#open = undefined;
     return open === undefined ? undefined : { first: open.first, frames: open.frames, sentence };
   }
+}
+
+/** Whether a line is an exception with its words, as the last line of a traceback is. */
+export function isLastLine(text: string): boolean {
+  return LAST_LINE.test(text);
 }
 
 /** The innermost place within files that move or keep KV blocks. */

@@ -104,6 +104,21 @@ describe('tracebacks through files that move or keep KV blocks', () => {
     ]);
   });
 
+  it('have the exception above them, as some programs write it first', async () => {
+    const [path, place] = [
+      'kvbm/trtllm_integration/connector/kvbm_connector_worker.py',
+      'bind_connector_meta',
+    ];
+    const frames = ['', 'Stack trace:', `  File "/opt/${path}", line 108, in ${place}`, '    ...'];
+    for (const sentence of ['Exception: expected value at line 1 column 1', "KeyError: 'cmpl-1'"])
+      expect((await signsOf([sentence, ...frames]))['connector_crashed']).toEqual([
+        `${path} in ${place}: ${sentence}`,
+      ]);
+    const header = 'Traceback (most recent call last):';
+    const ofOther = ["KeyError: 'of another one'", '', header, ...frames.slice(2)];
+    expect((await signsOf(ofOther))['connector_crashed']).toEqual([`${path} in ${place}`]);
+  });
+
   it('keep no secret and no prompt', async () => {
     const last = 'ValueError: token=hf_abcdefghijkl prompt: tell me';
     const lines = traceback('sglang/srt/mem_cache/radix_cache.py', 'insert', 'a', last);

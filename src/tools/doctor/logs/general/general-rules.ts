@@ -124,6 +124,8 @@ const REFUSED_KEYS = [
   'cannot be handled as a',
   ' denied the request: ',
 ] as const;
+/** What an exception of C++ says, without its name. */
+const WHAT = 'what():  ';
 const OF_CACHES = /kv|block-?size|page-?size|cache|disagg|router|radix|prefix|transfer|tokens-per-block/i;
 
 /** Lines that name a class of fault in whatever words: exceptions, errors of transfer libraries, connections that are refused. */
@@ -182,6 +184,9 @@ export const GENERAL_RULES: readonly LogRule[] = [
   rule('/redis/connection.py"', (line, found) =>
     found.addSignal('offload_failed', line, { value: 'Redis is not reached', about: 'redis/connection.py' }),
   ),
+  // C++, in the line below "terminate called after throwing an instance of 'std::runtime_error'".
+  rule(WHAT, (line, found) => readException(line, found, WHAT)),
+  rule('Traceback (most recent call last)', (_line, found) => found.addTraceback()),
   ...CONNECTOR_FILES.map((needle) =>
     rule(needle, (line, found) => {
       // Without a comma it is where one of many threads stood as another one ended the process.
@@ -310,6 +315,7 @@ function sentenceFrom(text: string, needle: string): string {
   const at = text.lastIndexOf(needle);
   // The bracket in front of it closes the place of the line.
   if (needle.startsWith('] ')) return text.slice(at + 2);
+  if (needle === WHAT) return text.slice(at + needle.length);
   const name = /[\w.]*$/.exec(text.slice(Math.max(0, at - 60), at))?.[0] ?? '';
   return text.slice(at - name.length);
 }

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { repairFor } from '../../../../src/tools/doctor/fixes/program-errors.js';
+import { lastReasonOf, lastWords } from '../../../../src/tools/doctor/logs/last-words.js';
+import { summaryOf } from './summaries.js';
+
+const ERROR = [
+  'Error: Failed to start the KV router',
+  '',
+  'Caused by:',
+  '    0: could not subscribe to kv-events',
+  '    1: Connection refused (os error 111)',
+  '',
+  'Stack backtrace:',
+  '   0: anyhow::error::<impl core::convert::From<E> for anyhow::Error>::from',
+];
+
+describe('the last words of a program in Rust', () => {
+  it('have the reason that happened first', async () => {
+    const { signals } = await summaryOf(ERROR.map((line) => `${line}\n`).join(''));
+    const [sentence = ''] = signals.get('program_ended')?.values.keys() ?? [];
+    expect(sentence).toBe(
+      'Error: Failed to start the KV router (caused by: Connection refused (os error 111))',
+    );
+    expect(lastReasonOf(sentence)).toBe('Connection refused (os error 111)');
+    expect(repairFor(undefined, sentence).says).toContain('start what it connects to');
+  });
+
+  it('are found with one reason without a number', () => {
+    expect(lastWords('Error: it does not start Caused by: no such file')).toBe(
+      'Error: it does not start (caused by: no such file)',
+    );
+  });
+
+  it('are not those of errors that a program goes on after', async () => {
+    expect(lastWords('Error: it does not start')).toBeUndefined();
+    expect(lastWords('2026-03-03 ERROR sending failed Caused by: 0: timeout')).toBeUndefined();
+    expect(lastReasonOf('ValueError: (caused by: x)')).toBeUndefined();
+    const goesOn = ['2026-03-03T10:00:00Z ERROR dynamo_runtime: retry', '', 'Caused by:', '    0: timeout'];
+    const { signals } = await summaryOf(goesOn.map((line) => `${line}\n`).join(''));
+    expect(signals.has('program_ended')).toBe(false);
+  });
+});

@@ -1,6 +1,6 @@
 import { countOf, nameSome } from '../../core/text/lists.js';
 import { defaultSizeText } from '../../engines/descriptor/default-size.js';
-import { comparable, findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
+import { comparable, findsBlocks, MIN_DECISIONS, noneFound, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { guessedHitsOf, indexedBlocksOf } from './measurements/router-lookups.js';
 import { basisRank } from './sizes.js';
@@ -114,6 +114,17 @@ function routerWords(measurements: Measurements): {
   };
 }
 
+/** A router that found nothing where no prompt has a whole block. */
+export function nothingToFind(measurements: Measurements): Unknown | false {
+  const { short } = measurements;
+  if (short === undefined || noneFound(measurements) === undefined) return false;
+  const than = short.tokensPerBlock === undefined ? 'a block' : `a block of ${short.tokensPerBlock} tokens`;
+  return {
+    says: `Whether the router finds blocks: ${short.says}, less than ${than}, and blocks that are not whole are neither stored nor found.`,
+    ask: `Send two equal prompts that are longer than ${than}, one after the other, and run this command again`,
+  };
+}
+
 /** What was not seen, and which source would show it. */
 export function unknownsIn(measurements: Measurements): readonly Unknown[] {
   const { routerHits, engineHits, stores, sizes, dynamo, decisions, evidence, seen } = measurements;
@@ -132,6 +143,7 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
   const indexed = indexedBlocksOf(evidence.metrics);
   const unknowns: (Unknown | false)[] = [
     unread !== undefined && unread,
+    nothingToFind(measurements),
     findsTooLittle(measurements) && {
       says: `Why the router finds less than half of what engines have (${percent(foundPart(measurements))} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may show it.`,
       ask: 'Add the logs and metrics of all workers and frontends to this command: --logs FILE and --metrics URL, one for each',

@@ -4,7 +4,7 @@ import type { Assessment, Diagnosis, RoutingSummary } from './diagnosis.js';
 import type { Spread } from './logs/log-summary.js';
 import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
-import { findsTooLittle, isNobodyServing, namesOf, unknownsIn } from './unknowns.js';
+import { findsTooLittle, isNobodyServing, namesOf, nothingToFind, unknownsIn } from './unknowns.js';
 import { unreadIn } from './unread.js';
 
 /** The verdict with its headline and advice. */
@@ -38,9 +38,11 @@ export function verdictOf(
     verdict: 'unknown',
     headline:
       unreadIn(measurements)?.headline ??
-      (isNobodyServing(measurements)
-        ? `Nothing wrong was seen${measurements.seen.others.length === 0 ? '' : ` in lines of ${namesOf(measurements.seen.others)}`}; no line of an engine or a router was recognised`
-        : 'Nothing wrong was seen, and not enough was seen to call it healthy'),
+      (nothingToFind(measurements) !== false
+        ? `Nothing wrong was seen: prompts are shorter than a block${measurements.short?.tokensPerBlock === undefined ? '' : ` of ${measurements.short.tokensPerBlock} tokens`}, and there is nothing to find`
+        : isNobodyServing(measurements)
+          ? `Nothing wrong was seen${measurements.seen.others.length === 0 ? '' : ` in lines of ${namesOf(measurements.seen.others)}`}; no line of an engine or a router was recognised`
+          : 'Nothing wrong was seen, and not enough was seen to call it healthy'),
     advice: `${unknownsIn(measurements)[0]?.ask ?? 'Run the doctor again on logs and metrics of the frontend, while requests come'}.`,
   };
 }

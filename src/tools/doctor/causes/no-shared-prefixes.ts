@@ -24,7 +24,7 @@ export const noSharedPrefixes: Cause = {
     const { engineHits, stores, sizes } = measurements;
     if (blind === undefined || engineHits === undefined || engineReuses(measurements) !== undefined)
       return undefined;
-    if (blind.count < MANY_REQUESTS) return undefined;
+    if (blind.count < MANY_REQUESTS || measurements.short !== undefined) return undefined;
     const isAgreed = sizes.agreed !== undefined;
     const isApplied = stores !== undefined && stores.applied > 0 && (missingShare(measurements) ?? 0) < 0.01;
     const cluesFor: readonly ClueFor[] = [

@@ -125,10 +125,10 @@ export function publishers(measurements: Measurements): readonly SettingSighting
     .filter(({ side, value }) => side === 'worker' && isTrue(value));
 }
 
-/** Requests were served, and no store ever came; empty when stores came or nothing reports them. */
+/** Requests were served, and no store ever came; empty when stores came, when nothing reports them, or when no prompt has a whole block. */
 export function noStores(measurements: Measurements): readonly ClueFor[] {
-  const { stores, decisions } = measurements;
-  if (isDeaf(measurements)) return [];
+  const { stores, decisions, short } = measurements;
+  if (isDeaf(measurements) || short !== undefined) return [];
   const served = mostDecisions(measurements);
   if (stores !== undefined)
     return when(allStores(stores) === 0 && served >= MIN_DECISIONS, () =>

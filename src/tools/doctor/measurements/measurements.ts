@@ -23,6 +23,7 @@ import { type KnownFaultSum, knownFaultsOf } from './known-faults.js';
 import { type DecisionSum, decisionsOf, type SignalSum, signalOf } from './log-sums.js';
 import type { Measure } from './measure.js';
 import { type Seen, seenIn } from './seen.js';
+import { type ShortPrompts, shortPromptsOf } from './short-prompts.js';
 
 /** The evidence in the quantities that causes ask for. */
 export interface Measurements extends CacheHits {
@@ -34,6 +35,8 @@ export interface Measurements extends CacheHits {
   readonly decisions: DecisionSum | undefined;
   /** A router that used to find blocks and finds none any more. */
   readonly ended: EndedHits | undefined;
+  /** Where prompts are shorter than a block. */
+  readonly short: ShortPrompts | undefined;
   readonly stores: StoreCounts | undefined;
   readonly published: PublishedCounts | undefined;
   /** Gaps in numbered streams, by counters. */
@@ -69,6 +72,7 @@ export function readMeasurements(gathered: Evidence, memory: readonly MemoryArit
     ended,
     routerHits: routerHitsOf(metrics, decisions, ended, routerTokensOf(sizes)),
     engineHits: engineHitsOf(metrics, logs, ended),
+    short: shortPromptsOf(evidence, sizes),
     stores: storesOf(metrics),
     published: publishedOf(metrics),
     gaps: gapsOf(metrics),

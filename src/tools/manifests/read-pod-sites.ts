@@ -1,6 +1,8 @@
 import { type Document, isMap, type YAMLMap } from 'yaml';
 import { findPodSpecs } from './find-pod-specs.js';
-import type { ContainerSite, EnvEntry, PodSite } from './pod-site.js';
+import { listPlaceIn, NO_PLACE } from './list-place.js';
+import type { ObjectIdentity, OpenPodSite, PodSite } from './pod-site.js';
+import { readContainers, readEnv, readVolumes } from './read-containers.js';
 import type { SourceFile } from './source-file.js';
 import { placeOfNode, YamlAccess } from './yaml-access.js';
 
@@ -16,9 +18,21 @@ const TEMPLATE_KINDS: readonly string[] = ['Deployment', 'StatefulSet', 'DaemonS
 /** Kinds that describe other objects, or that hold text: a pod spec in them is none. */
 const WITHOUT_PODS: readonly string[] = ['CustomResourceDefinition', 'ConfigMap', 'Secret', 'Kustomization'];
 
+/** What decides on which nodes pods may be. */
+const PLACING = ['affinity', 'nodeSelector', 'nodeName', 'topologySpreadConstraints'] as const;
+
+const identities = new WeakMap<YAMLMap, ObjectIdentity>();
+
+/** Stands for an object, without its YAML. */
+export function identityOf(access: YamlAccess, object: YAMLMap): ObjectIdentity {
+  const known = identities.get(object) ?? { kind: access.text(object, 'kind')?.value };
+  identities.set(object, known);
+  return known;
+}
+
 /** All pod templates of a file, in the order in which they stand there. */
-export function readPodSites(file: SourceFile): readonly PodSite[] {
-  const sites: PodSite[] = [];
+export function readPodSites(file: SourceFile): readonly OpenPodSite[] {
+  const sites: OpenPodSite[] = [];
   for (const node of readObjects(file)) {
     if (sites.length >= MAX_SITES) {
       break;
@@ -67,7 +81,7 @@ function collect(
 }
 
 /** The pod templates of one object. */
-export function podSitesOf(node: ObjectNode): readonly PodSite[] {
+export function podSitesOf(node: ObjectNode): readonly OpenPodSite[] {
   const { access, object } = node;
   const kind = access.text(object, 'kind')?.value;
   const spec = access.map(object, 'spec');
@@ -100,7 +114,7 @@ export function podSitesOf(node: ObjectNode): readonly PodSite[] {
 }
 
 /** The pod specs inside an object of any other kind. */
-function otherSites(node: ObjectNode, kind: string, root: YAMLMap | undefined): readonly PodSite[] {
+function otherSites(node: ObjectNode, kind: string, root: YAMLMap | undefined): readonly OpenPodSite[] {
   const { access } = node;
   if (root === undefined) {
     return [];
@@ -121,7 +135,7 @@ function templateSite(
   template: YAMLMap,
   part: string | undefined,
   replicas: number | undefined,
-): PodSite {
+): OpenPodSite {
   const { access } = node;
   const spec = access.map(template, 'spec');
   return siteOf(node, {
@@ -136,9 +150,16 @@ function templateSite(
 /** A site of a kind with rules of its own; where `own` says nothing, the object is one workload. */
 function siteOf(
   { access, object, document }: ObjectNode,
-  own: Pick<PodSite, 'kind' | 'spec' | 'labels' | 'part' | 'replicas'> & Partial<PodSite>,
-): PodSite {
-  const { spec, labels, componentEnv = [] } = own;
+  {
+    spec,
+    node = object,
+    ...own
+  }: Pick<PodSite, 'kind' | 'labels' | 'part' | 'replicas'> &
+    Pick<OpenPodSite['open'], 'spec'> &
+    Partial<Pick<OpenPodSite['open'], 'node'>> &
+    Partial<PodSite>,
+): OpenPodSite {
+  const { labels, componentEnv = [] } = own;
   const metadata = access.map(object, 'metadata');
   const name = access.text(metadata, 'name');
   return {
@@ -149,31 +170,40 @@ function siteOf(
     name: name?.value ?? '',
     namespace: access.text(metadata, 'namespace')?.value,
     componentType: undefined,
-    ...podContainers(access, spec, componentEnv),
+    volumes: readVolumes(access, spec),
+    isOnHostNetwork: access.text(spec, 'hostNetwork')?.value === 'true',
+    hasPlacement: PLACING.some((key) => access.get(spec, key) !== undefined),
     componentEnv,
+    envsPlace: NO_PLACE,
+    pickerPlugins: [],
     dynamoNamespace: labels.get('nvidia.com/dynamo-namespace'),
-    document,
-    object,
-    node: object,
+    object: identityOf(access, object),
+    hasScheduler: access.map(object, 'spec', 'router', 'scheduler') !== undefined,
     at: name ?? start(object),
     ...own,
+    ...readContainers(access, spec, componentEnv),
+    open: { spec, node, document, object },
   };
 }
 
 /** The components of a DynamoGraphDeployment: `spec.services` of v1alpha1, `spec.components` of v1beta1. */
-function graphSites(node: ObjectNode): readonly PodSite[] {
+function graphSites(node: ObjectNode): readonly OpenPodSite[] {
   const { access, object } = node;
   const spec = access.map(object, 'spec');
   const shared = [...readEnv(access, spec, 'envs'), ...readEnv(access, spec, 'env')];
   const componentSite = (
     map: YAMLMap,
-    own: Pick<PodSite, 'spec' | 'labels' | 'part' | 'componentType' | 'at'>,
-  ): PodSite =>
+    own: Pick<PodSite, 'labels' | 'part' | 'componentType' | 'at'> & Pick<OpenPodSite['open'], 'spec'>,
+  ): OpenPodSite =>
     siteOf(node, {
       ...own,
       kind: 'DynamoGraphDeployment',
       replicas: access.number(map, 'replicas'),
       componentEnv: [...shared, ...readEnv(access, map, 'envs')],
+      envsPlace: listPlaceIn(access, map, 'envs'),
+      pickerPlugins: access
+        .maps(access.map(map, 'eppConfig', 'config'), 'plugins')
+        .flatMap((plugin) => access.text(plugin, 'type')?.value ?? []),
       dynamoNamespace: access.text(map, 'dynamoNamespace')?.value,
       node: map,
     });
@@ -208,55 +238,6 @@ function readLabels(access: YamlAccess, metadata: YAMLMap | undefined): Readonly
   return new Map(
     access.textEntries(access.map(metadata, 'labels')).map(({ key, value }) => [key.value, value.value]),
   );
-}
-
-/** What a container is called that needs no name. KServe gives its own to the one of a model. */
-const NAMES: Readonly<Partial<Record<ContainerSite['list'], string>>> = {
-  mainContainer: 'main',
-  model: 'kserve-container',
-};
-
-/**
- * The containers of a pod spec. A component's own variables go to its main
- * container: `mainContainer`, or the one called `main` (v1beta1).
- */
-function podContainers(
-  access: YamlAccess,
-  spec: YAMLMap | undefined,
-  componentEnv: readonly EnvEntry[],
-): Pick<PodSite, 'containers' | 'initContainers'> {
-  const main = access.map(spec, 'mainContainer');
-  const model =
-    access.map(spec, 'model', 'modelFormat') === undefined ? undefined : access.map(spec, 'model');
-  const container = (list: ContainerSite['list'], node: YAMLMap): ContainerSite => {
-    const name = access.text(node, 'name')?.value ?? NAMES[list] ?? '';
-    const own = readEnv(access, node, 'env');
-    const isMain = list === 'mainContainer' || (list === 'containers' && name === 'main');
-    return {
-      name,
-      image: access.text(node, 'image'),
-      command: access.texts(node, 'command'),
-      args: access.texts(node, 'args'),
-      env: isMain ? [...componentEnv, ...own] : own,
-      node,
-      list,
-    };
-  };
-  return {
-    initContainers: access.maps(spec, 'initContainers').map((node) => container('initContainers', node)),
-    containers: [
-      ...(main === undefined ? [] : [container('mainContainer', main)]),
-      ...(model === undefined ? [] : [container('model', model)]),
-      ...access.maps(spec, 'containers').map((node) => container('containers', node)),
-    ],
-  };
-}
-
-function readEnv(access: YamlAccess, map: YAMLMap | undefined, key: string): readonly EnvEntry[] {
-  return access.maps(map, key).flatMap((node) => {
-    const name = access.text(node, 'name')?.value;
-    return name === undefined ? [] : [{ name, value: access.text(node, 'value'), node }];
-  });
 }
 
 /** A stand-in for a name that is absent: the place of the mapping that should have it. */

@@ -1,14 +1,4 @@
-import {
-  type Document,
-  isAlias,
-  isMap,
-  isPair,
-  isScalar,
-  isSeq,
-  type Node,
-  type Scalar,
-  type YAMLMap,
-} from 'yaml';
+import { type Document, isAlias, isMap, isPair, isScalar, isSeq, type Node, type YAMLMap } from 'yaml';
 import { aliasTargets } from './aliases.js';
 import type { Placed, PlacedText } from './pod-site.js';
 
@@ -162,7 +152,7 @@ export function placedText(node: unknown): PlacedText | undefined {
     return undefined;
   }
   const value = typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
-  return { value, start: node.range[0], end: node.range[1], node: node as Scalar };
+  return { value, start: node.range[0], end: node.range[1], type: node.type };
 }
 
 /** Where a node stands. */

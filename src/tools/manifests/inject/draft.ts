@@ -1,4 +1,4 @@
-import type { PodSite } from '../pod-site.js';
+import type { OpenPodSite } from '../pod-site.js';
 import type { SourceFile } from '../source-file.js';
 import type { Change } from './change.js';
 import type { Written } from './containers.js';
@@ -25,7 +25,7 @@ export interface FilePlan {
 /** A pod template with what it was found to be. */
 export interface Found {
   readonly file: SourceFile;
-  readonly site: PodSite;
+  readonly site: OpenPodSite;
   readonly role: SiteRole;
 }
 

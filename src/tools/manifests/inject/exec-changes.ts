@@ -1,4 +1,4 @@
-import type { ContainerSite, PodSite } from '../pod-site.js';
+import type { ContainerSite, OpenContainer, OpenPodSite } from '../pod-site.js';
 import { YamlAccess } from '../yaml-access.js';
 import type { Change } from './change.js';
 import { execCommand, execMounts } from './containers.js';
@@ -12,12 +12,12 @@ const STARTUP = { periodSeconds: 10, failureThreshold: 720 } as const;
  * that cannot be done in a text that follows "…: ".
  */
 export function execChanges(
-  site: PodSite,
-  container: ContainerSite,
+  site: OpenPodSite,
+  container: OpenContainer,
   gateArguments: readonly string[],
   options: InjectOptions,
 ): readonly Change[] | string {
-  const { document } = site;
+  const { document } = site.open;
   const map = container.node;
   const command = wrappedCommand(site, container, execCommand(gateArguments));
   if (typeof command === 'string') return command;
@@ -29,8 +29,8 @@ export function execChanges(
 }
 
 /** How long a startup probe that a container has itself gives its program; undefined where it has none. */
-export function startupSecondsOf({ document }: PodSite, { node }: ContainerSite): number | undefined {
-  const access = new YamlAccess(document);
+export function startupSecondsOf({ open }: OpenPodSite, { node }: OpenContainer): number | undefined {
+  const access = new YamlAccess(open.document);
   const probe = access.map(node, 'startupProbe');
   if (probe === undefined) return undefined;
   const field = (name: string, fallback: number): number => access.number(probe, name) ?? fallback;
@@ -43,7 +43,7 @@ type OwnChange =
   | { readonly type: 'pair'; readonly key: string; readonly value: unknown };
 
 function wrappedCommand(
-  site: PodSite,
+  site: OpenPodSite,
   { command, args }: ContainerSite,
   wrapper: readonly string[],
 ): readonly OwnChange[] | string {
@@ -62,15 +62,15 @@ function wrappedCommand(
 }
 
 /** While the gate holds the program back nobody answers liveness probes: a startup probe keeps them away. */
-function startupProbe(site: PodSite, { node }: ContainerSite): readonly Change[] {
-  const access = new YamlAccess(site.document);
+function startupProbe(site: OpenPodSite, { node }: OpenContainer): readonly Change[] {
+  const access = new YamlAccess(site.open.document);
   if (access.map(node, 'startupProbe') !== undefined) return [];
   const liveness = access.map(node, 'livenessProbe');
   const isOperators = site.kind === 'DynamoGraphDeployment';
   if (liveness === undefined && !isOperators) return [];
-  const given = (liveness?.toJS(site.document) ?? {}) as Readonly<Record<string, unknown>>;
+  const given = (liveness?.toJS(site.open.document) ?? {}) as Readonly<Record<string, unknown>>;
   const kind = ['httpGet', 'tcpSocket', 'grpc', 'exec'].find((one) => given[one] !== undefined);
   const handler = kind === undefined ? { httpGet: { path: '/live', port: 'http' } } : { [kind]: given[kind] };
   const value = { ...handler, ...STARTUP };
-  return [{ type: 'pair', document: site.document, map: node, key: 'startupProbe', value }];
+  return [{ type: 'pair', document: site.open.document, map: node, key: 'startupProbe', value }];
 }

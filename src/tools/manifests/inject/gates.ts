@@ -108,7 +108,7 @@ export class Gates {
     const options = this.#options;
     const { site, role } = found;
     const { container } = role;
-    if (container === undefined || site.spec === undefined)
+    if (container === undefined || site.open.spec === undefined)
       return 'it names no container to wrap; write its container with its command into the manifest, or take --gate wait';
     const wrapped = execChanges(site, container, [...fleet, ...gateArguments(options.transport)], options);
     if (typeof wrapped === 'string') return wrapped;
@@ -198,7 +198,7 @@ export class Gates {
   #open(found: Found): void {
     const { site } = found;
     const account =
-      new YamlAccess(site.document).text(site.spec, 'serviceAccountName')?.value ??
+      new YamlAccess(site.open.document).text(site.open.spec, 'serviceAccountName')?.value ??
       `${site.name}-k8s-service-discovery`;
     const known = this.#opened.get(graphKey(site)) ?? { found, accounts: new Set<string>() };
     known.accounts.add(account);

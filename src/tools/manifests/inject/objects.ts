@@ -1,4 +1,4 @@
-import type { PodSite } from '../pod-site.js';
+import type { OpenPodSite, PodSite } from '../pod-site.js';
 import { YamlAccess } from '../yaml-access.js';
 import { GRPC_PORT, type Written } from './containers.js';
 import { customSelector } from './custom-kinds.js';
@@ -38,7 +38,7 @@ export function workersService(site: PodSite, name: string, selector: Written): 
 }
 
 /** The labels by which a workload knows its pods; undefined when it has none. */
-export function selectorOf(site: PodSite): Written | undefined {
+export function selectorOf(site: OpenPodSite): Written | undefined {
   if (site.kind === 'LeaderWorkerSet') {
     // The engine of a group answers at its leader.
     return {
@@ -47,9 +47,9 @@ export function selectorOf(site: PodSite): Written | undefined {
     };
   }
   if (!site.isKnownKind) return customSelector(site);
-  const access = new YamlAccess(site.document);
+  const access = new YamlAccess(site.open.document);
   const labels = access
-    .textEntries(access.map(site.node, 'spec', 'selector', 'matchLabels'))
+    .textEntries(access.map(site.open.node, 'spec', 'selector', 'matchLabels'))
     .map(({ key, value }): [string, string] => [key.value, value.value]);
   const selector = labels.length > 0 ? labels : [...site.labels];
   return selector.length === 0 ? undefined : Object.fromEntries(selector);

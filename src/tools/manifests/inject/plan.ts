@@ -1,7 +1,7 @@
 import type { GivenFile } from '../lint/config/tree-files.js';
 import { readMaterial } from '../lint/facts/material.js';
 import { isSelected } from '../lint/readers/inference-pool.js';
-import type { PodSite } from '../pod-site.js';
+import type { OpenPodSite, PodSite } from '../pod-site.js';
 import { readObjects, readPodSites } from '../read-pod-sites.js';
 import type { SourceFile } from '../source-file.js';
 import { isInjectableKind } from './custom-kinds.js';
@@ -32,7 +32,7 @@ export interface ObjectName {
 /** A pod template and the file that it is in. */
 interface Placed {
   readonly file: SourceFile;
-  readonly site: PodSite;
+  readonly site: OpenPodSite;
 }
 
 /** Finds the workers and the frontends of manifests, and what each of them is to be given. */
@@ -46,7 +46,7 @@ export function planInject(
   const sites: readonly Placed[] = files.flatMap((file) =>
     readPodSites(file).map((site) => ({ file, site })),
   );
-  const withLeader = new Set(sites.flatMap(({ site }) => (site.part === 'leader' ? [site.node] : [])));
+  const withLeader = new Set(sites.flatMap(({ site }) => (site.part === 'leader' ? [site.open.node] : [])));
   const graphs = new Set<string>();
   const workers: Found[] = [];
   const frontends: Found[] = [];
@@ -58,7 +58,7 @@ export function planInject(
     if (worker !== undefined && site.kind === 'DynamoGraphDeployment') graphs.add(graphKey(site));
     const isFollower =
       site.isFollower ||
-      (site.kind === 'LeaderWorkerSet' && site.part === 'worker' && withLeader.has(site.node));
+      (site.kind === 'LeaderWorkerSet' && site.part === 'worker' && withLeader.has(site.open.node));
     const reason = isFollower
       ? 'the engine of a group answers at its leader'
       : (unknownKind(site, options) ?? reasonToLeave(site, roles, options));
@@ -106,7 +106,7 @@ const PLUMBING =
 
 /** Objects of custom kinds that may stand for pods, and show no pod spec. */
 function findPodless(files: readonly SourceFile[], sites: readonly Placed[]): readonly ObjectName[] {
-  const withPods = new Set(sites.map(({ site }) => site.object));
+  const withPods = new Set(sites.map(({ site }) => site.open.object));
   return files.flatMap((file) =>
     readObjects(file).flatMap(({ access, object }) => {
       const [group = '', version] = access.text(object, 'apiVersion')?.value.split('/') ?? [];
@@ -122,14 +122,15 @@ function findPodless(files: readonly SourceFile[], sites: readonly Placed[]): re
 
 /** Why a pod template is not changed, whatever its pods do. */
 function reasonToLeave(
-  site: PodSite,
+  site: OpenPodSite,
   { worker, frontend, own }: SiteRoles,
   { gate }: InjectOptions,
 ): string | undefined {
   if (own !== undefined) return `it has kv-accord already (container ${own.name})`;
   if (site.kind === 'Job' || site.kind === 'Pod')
     return `a ${site.kind} cannot be changed once it runs; add kv-accord to what makes it`;
-  if (site.kind !== 'DynamoGraphDeployment' && site.spec === undefined) return 'its template has no spec';
+  if (site.kind !== 'DynamoGraphDeployment' && site.open.spec === undefined)
+    return 'its template has no spec';
   if (worker === undefined || frontend === undefined || gate === 'none') return undefined;
   if (worker.container === frontend.container)
     return 'worker and frontend share a container, and a gate in front of both would wait for a worker that it holds back; give each a container of its own';

@@ -1,4 +1,4 @@
-import type { PodSite } from '../pod-site.js';
+import type { OpenPodSite } from '../pod-site.js';
 import { YamlAccess } from '../yaml-access.js';
 import type { Change } from './change.js';
 import type { Written } from './containers.js';
@@ -14,8 +14,8 @@ export interface PodAddition {
 }
 
 /** The changes that add to a pod spec, which is made where a component of a graph has none yet. */
-export function podChanges(site: PodSite, additions: readonly PodAddition[]): readonly Change[] {
-  const { document, spec, node } = site;
+export function podChanges(site: OpenPodSite, additions: readonly PodAddition[]): readonly Change[] {
+  const { document, spec, node } = site.open;
   const some = additions.filter(({ items }) => items.length > 0);
   if (spec !== undefined)
     return some.map(({ list, items, at }) => ({ type: 'items', document, map: spec, key: list, items, at }));

@@ -2,13 +2,13 @@ import type { Launch } from '../lint/launches/launch.js';
 import { readLaunches } from '../lint/launches/read-launches.js';
 import type { Library } from '../lint/launches/surroundings.js';
 import type { PoolSite } from '../lint/readers/inference-pool.js';
-import type { ContainerSite, PodSite } from '../pod-site.js';
+import type { ContainerSite, OpenContainer, OpenPodSite, PodSite } from '../pod-site.js';
 import type { SourceFile } from '../source-file.js';
 import type { InjectOptions } from './options.js';
 
 /** What a pod is for, with the container and the program that say so; both are undefined where only a name or a type does. */
 export interface SiteRole {
-  readonly container: ContainerSite | undefined;
+  readonly container: OpenContainer | undefined;
   readonly launch: Launch | undefined;
 }
 
@@ -25,18 +25,19 @@ const WORKER_TYPES: readonly (string | undefined)[] = ['worker', 'prefill', 'dec
 /** What a pod template's pods do: as the operator says, else by what they run, else by the type of the component or by the pool that selects them. */
 export function rolesOf(
   file: SourceFile,
-  site: PodSite,
+  site: OpenPodSite,
   library: Library,
   { workerNames, frontendNames }: InjectOptions,
   pool?: PoolSite,
 ): SiteRoles {
+  const all = [...site.initContainers, ...site.containers];
   const launches = readLaunches(file, site, library).filter(({ branch }) => branch === undefined);
   const own = launches.find(({ role }) => role === 'kv-accord')?.container ?? ownContainer(site);
   const main =
     site.containers.find(({ name, list }) => list === 'mainContainer' || name === 'main') ??
     site.containers[0];
   const roleOf = (launch: Launch | undefined): SiteRole => ({
-    container: launch?.container ?? main,
+    container: all.find((one) => one === launch?.container) ?? main,
     launch,
   });
   const running = launches.find(({ role }) => role === 'worker');

@@ -1,4 +1,4 @@
-import type { PodSite } from '../pod-site.js';
+import type { OpenPodSite, PodSite } from '../pod-site.js';
 import { YamlAccess } from '../yaml-access.js';
 import { GRPC_PORT, sidecarContainer, volumesOf } from './containers.js';
 import type { Draft, Found } from './draft.js';
@@ -95,10 +95,9 @@ function isSizeless({ kind, tokensPerBlock }: Engine): boolean {
 }
 
 /** What a person should look at, because the sidecar alone does not do it. */
-function adviceFor(site: PodSite, engine: Engine): readonly string[] {
-  const access = new YamlAccess(site.document);
-  const nodes = access.number(access.map(site.node, 'multinode'), 'nodeCount') ?? 1;
-  const isOnHostNetwork = access.text(site.spec, 'hostNetwork')?.value === 'true';
+function adviceFor(site: OpenPodSite, engine: Engine): readonly string[] {
+  const access = new YamlAccess(site.open.document);
+  const nodes = access.number(access.map(site.open.node, 'multinode'), 'nodeCount') ?? 1;
   const isDynamo = engine.kind === 'dynamo';
   return [
     isSizeless(engine) ? sizelessAdvice(engine) : '',
@@ -108,7 +107,7 @@ function adviceFor(site: PodSite, engine: Engine): readonly string[] {
     nodes > 1
       ? `it runs on ${nodes} nodes, and its engine answers on the first of them: a gate for all pods of the graph waits for the others in vain; say with --workers and --min-workers which it is to wait for`
       : '',
-    isOnHostNetwork
+    site.isOnHostNetwork
       ? `it is on the network of its node: the ports of the sidecar (${GRPC_PORT}, 9464) must be free there, so one worker a node`
       : '',
   ].filter((text) => text !== '');
@@ -122,10 +121,10 @@ function sizelessAdvice({ program, unseenSize }: Engine): string {
 }
 
 /** How many sidecars a workload will have. */
-function countOf(site: PodSite): number | undefined {
+function countOf(site: OpenPodSite): number | undefined {
   if (site.kind === 'DaemonSet') return undefined;
   if (site.kind !== 'LeaderWorkerSet') return site.replicas ?? 1;
   // One for each group, whichever template its leader has.
-  const access = new YamlAccess(site.document);
-  return access.number(access.map(site.node, 'spec'), 'replicas') ?? 1;
+  const access = new YamlAccess(site.open.document);
+  return access.number(access.map(site.open.node, 'spec'), 'replicas') ?? 1;
 }

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import type { YAMLMap } from 'yaml';
+import type { EnvEntry, EnvSource, Mount, Volume } from '../../pod-site.js';
 import type { YamlAccess } from '../../yaml-access.js';
 import { type InnerText, scalarText } from '../text/scalar-text.js';
 import type { Located, TextSource } from '../text/span.js';
@@ -84,32 +85,25 @@ export class ConfigMaps {
    * those of a Secret: it may hold a whole environment, unless its name says that it holds a token or the like.
    */
   environmentOf(
-    access: YamlAccess,
-    container: YAMLMap,
+    sources: readonly EnvSource[],
     asking: Asking,
   ): { readonly entries: ReadonlyMap<string, Located>; readonly hasUnseen: boolean } {
     const entries = new Map<string, Located>();
     let hasUnseen = false;
-    for (const from of access.maps(container, 'envFrom')) {
-      const name = access.text(access.map(from, 'configMapRef'), 'name')?.value;
-      const secret = access.text(access.map(from, 'secretRef'), 'name')?.value;
+    for (const { configMap, secret, prefix } of sources) {
       hasUnseen ||= secret !== undefined && !OF_CREDENTIALS.test(secret);
-      if (name === undefined) continue;
-      const found = this.find(asking, name);
+      if (configMap === undefined) continue;
+      const found = this.find(asking, configMap);
       hasUnseen ||= found === undefined || found.isPartial;
-      const prefix = access.text(from, 'prefix')?.value ?? '';
       for (const [key, text] of found?.texts ?? []) entries.set(`${prefix}${key}`, locate(text));
     }
     return { entries, hasUnseen };
   }
 
   /** The value of a variable that has it by `valueFrom.configMapKeyRef`. */
-  valueOf(access: YamlAccess, entry: YAMLMap, asking: Asking): Located | undefined {
-    const from = access.map(entry, 'valueFrom', 'configMapKeyRef');
-    const name = access.text(from, 'name')?.value;
-    const key = access.text(from, 'key')?.value;
+  valueOf(wanted: EnvEntry['key'], asking: Asking): Located | undefined {
     const text =
-      name === undefined || key === undefined ? undefined : this.find(asking, name)?.texts.get(key);
+      wanted === undefined ? undefined : this.find(asking, wanted.configMap)?.texts.get(wanted.key);
     return text === undefined ? undefined : locate(text);
   }
 
@@ -118,45 +112,29 @@ export class ConfigMaps {
    * in it alone. `isMounted` says whether there is one: then no file of the image is meant.
    */
   fileOf(
-    access: YamlAccess,
-    pod: YAMLMap | undefined,
-    container: YAMLMap,
+    volumes: readonly Volume[],
+    mounts: readonly Mount[],
     asking: Asking,
     path: string,
   ): { readonly text: InnerText | undefined; readonly isMounted: boolean } {
     const wanted = posix.normalize(path);
-    const [mount] = access
-      .maps(container, 'volumeMounts')
-      .flatMap((node) => {
-        const at = access.text(node, 'mountPath')?.value.replace(/\/+$/, '');
-        const isAbove = at !== undefined && (wanted === at || wanted.startsWith(`${at}/`));
-        return isAbove ? [{ node, at }] : [];
-      })
+    const [mount] = mounts
+      .filter(({ at }) => wanted === at || wanted.startsWith(`${at}/`))
       .sort((a, b) => b.at.length - a.at.length);
     if (mount === undefined) return { text: undefined, isMounted: false };
-    const parts = [access.text(mount.node, 'subPath')?.value ?? '', wanted.slice(mount.at.length + 1)];
-    const inside = parts.filter((part) => part !== '').join('/');
-    const volume = access
-      .maps(pod, 'volumes')
-      .find((one) => access.text(one, 'name')?.value === access.text(mount.node, 'name')?.value);
-    const projected = access.maps(access.map(volume, 'projected'), 'sources');
-    const found = [volume, ...projected].flatMap((source) => this.#keyOf(access, source, asking, inside));
+    const inside = [mount.subPath, wanted.slice(mount.at.length + 1)].filter((part) => part !== '').join('/');
+    const volume = volumes.find(({ name }) => name === mount.volume);
+    const found = (volume?.configMaps ?? []).flatMap((one) => this.#keyOf(one, asking, inside));
     return { text: found.at(-1), isMounted: true };
   }
 
-  /** What one source of a volume has at a path: with `items` those alone. */
+  /** What one ConfigMap of a volume has at a path: with `items` those alone. */
   #keyOf(
-    access: YamlAccess,
-    source: YAMLMap | undefined,
+    { name, items }: Volume['configMaps'][number],
     asking: Asking,
     inside: string,
   ): readonly InnerText[] {
-    const configMap = access.map(source, 'configMap');
-    const name = access.text(configMap, 'name')?.value;
-    if (name === undefined) return [];
-    const items = access.maps(configMap, 'items');
-    const item = items.find((one) => access.text(one, 'path')?.value === inside);
-    const key = items.length === 0 ? inside : access.text(item, 'key')?.value;
+    const key = items.length === 0 ? inside : items.find(({ path }) => path === inside)?.key;
     const found = key === undefined ? undefined : this.find(asking, name)?.texts.get(key);
     return found === undefined ? [] : [found];
   }

@@ -1,7 +1,6 @@
 import { posix } from 'node:path';
-import type { YAMLMap } from 'yaml';
 import { addTo } from '../../../../core/data/group-by.js';
-import type { PodSite } from '../../pod-site.js';
+import type { ObjectIdentity, PodSite } from '../../pod-site.js';
 import type { DynamoVersion } from '../launches/dynamo-version.js';
 import { type Launch, nameOf } from '../launches/launch.js';
 import { readLaunches, readScriptSets } from '../launches/read-launches.js';
@@ -55,7 +54,7 @@ export function readFleets(
   const groups = new Map<string, Launch[]>();
   const overlayOf = new Map<string, string>();
   const outside = new Map<string, Launch[]>();
-  const graphs = new Map<YAMLMap, number>();
+  const graphs = new Map<ObjectIdentity, number>();
   const add = (to: Map<string, Launch[]>, key: string, launches: readonly Launch[]): void => {
     for (const launch of launches) addTo(to, key, launch);
   };
@@ -129,22 +128,20 @@ export function readFleets(
       .flatMap((together) => apartByPools(together, pools))
       .flatMap((together) => {
         const ways = withoutOtherBranches(together);
-        return ways.map((launches) => ({
-          ...toFleet(launches, material.platformVersion),
-          overlay: overlayOf.get(key),
-          isOneWay: ways.length > 1,
-        }));
+        return ways.map((launches) =>
+          toFleet(launches, material.platformVersion, overlayOf.get(key), ways.length > 1),
+        );
       }),
   );
 }
 
 /** Whether what routes in a file is of a chart's values: a manifest has its own workers beside it. */
 function isOfValues({ launches }: { readonly launches: readonly Launch[] }): boolean {
-  return launches.every(({ site, owner }) => site === undefined && owner?.has('kind') !== true);
+  return launches.every(({ site, owner }) => site === undefined && owner?.kind === undefined);
 }
 
 /** By the object and not by its name: examples in one folder are often called the same. */
-function graphOf(site: PodSite, graphs: Map<YAMLMap, number>): string {
+function graphOf(site: PodSite, graphs: Map<ObjectIdentity, number>): string {
   const graph = graphs.get(site.object) ?? graphs.size;
   graphs.set(site.object, graph);
   return `graph ${graph}/${site.dynamoNamespace ?? ''}`;
@@ -167,7 +164,12 @@ function namespaceOf(launch: Launch): string {
   return `${site?.namespace ?? launch.namespace ?? ''}/${graph}`;
 }
 
-function toFleet(given: readonly Launch[], platformVersion: DynamoVersion | undefined): Fleet {
+function toFleet(
+  given: readonly Launch[],
+  platformVersion: DynamoVersion | undefined,
+  overlay: string | undefined,
+  isOneWay: boolean,
+): Fleet {
   const launches = given.map((one) => withVersion(one, platformVersion));
   const of = (role: Launch['role']): readonly Launch[] => launches.filter((one) => one.role === role);
   const workers = of('worker')
@@ -184,6 +186,8 @@ function toFleet(given: readonly Launch[], platformVersion: DynamoVersion | unde
     own: of('kv-accord'),
     gateways: of('gateway'),
     unchecked: of('unchecked'),
+    overlay,
+    isOneWay,
   };
 }
 

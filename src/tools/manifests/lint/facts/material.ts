@@ -1,4 +1,4 @@
-import type { PodSite } from '../../pod-site.js';
+import { closed, type PodSite } from '../../pod-site.js';
 import { readObjects, readPodSites } from '../../read-pod-sites.js';
 import type { SourceFile } from '../../source-file.js';
 import { ConfigMaps } from '../config/config-maps.js';
@@ -92,7 +92,7 @@ export class Material implements Library, ScriptLibrary {
     // A file that has a picker's configuration may start its workers in a way that no rule reads.
     let isRead =
       others.sets.length > 0 || others.beside.some(({ role }) => !/^(?:gateway|unchecked)$/.test(role));
-    for (const site of readPodSites(file)) {
+    for (const site of readPodSites(file).map(closed)) {
       if (others.sets.length > 0 && RELEASES.includes(site.kind)) continue;
       const isLaunching = readLaunches(source, site, this).length > 0;
       if (isNamed || isLaunching) this.#sites.push({ source, site });

@@ -1,4 +1,3 @@
-import { YamlAccess } from '../../yaml-access.js';
 import type { Place } from '../findings/finding.js';
 import type { Launch } from '../launches/launch.js';
 import { NO_RULE } from '../launches/unchecked-programs.js';
@@ -97,8 +96,7 @@ function whyAlone(launch: Launch, fleet: Fleet): string {
 
 /** Whether an LLMInferenceService has a picker: by default, or from another object. */
 function hasScheduler({ site }: Launch): boolean {
-  if (site?.kind.startsWith('LLMInferenceService') !== true) return false;
-  return new YamlAccess(site.document).map(site.object, 'spec', 'router', 'scheduler') !== undefined;
+  return site?.kind.startsWith('LLMInferenceService') === true && site.hasScheduler;
 }
 
 /** Whether a router of others could be compared with workers: one with blocks of its own is named already, and TensorRT-LLM's names its own. */

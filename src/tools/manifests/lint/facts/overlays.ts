@@ -1,4 +1,5 @@
 import { addTo } from '../../../../core/data/group-by.js';
+import { closed } from '../../pod-site.js';
 import { podSitesOf } from '../../read-pod-sites.js';
 import { ConfigMaps } from '../config/config-maps.js';
 import { buildOverlay, type Outside, type Overlay } from '../kustomize/build-overlay.js';
@@ -124,7 +125,7 @@ export function programsOf(
     const isOwn = document.contents === object && isKnown;
     const others = isOwn ? readOthers({ source, documents: [document] }, tree) : undefined;
     let isRead = false;
-    for (const site of podSitesOf(one)) {
+    for (const site of podSitesOf(one).map(closed)) {
       if (others !== undefined && others.sets.length > 0 && RELEASES.includes(site.kind)) continue;
       const launches = readLaunches(source, site, { configMaps, tree });
       isRead ||= launches.length > 0;

@@ -1,5 +1,4 @@
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
-import { YamlAccess } from '../../yaml-access.js';
 import { decidingNumber, isAtLeast } from '../launches/dynamo-version.js';
 import { KV_SCORER } from '../launches/kv-scorer.js';
 import type { Launch } from '../launches/launch.js';
@@ -69,11 +68,7 @@ function overlapOff(launch: Launch): { readonly name: string; readonly span: Spa
 
 /** Whether the endpoint picker of a graph is known to route by KV cache: by a plugin in its `eppConfig`. */
 export function hasKvScorer({ site }: Launch): boolean {
-  if (site === undefined) return false;
-  const access = new YamlAccess(site.document);
-  return access
-    .maps(access.map(site.node, 'eppConfig', 'config'), 'plugins')
-    .some((plugin) => KV_SCORER.test(access.text(plugin, 'type')?.value ?? ''));
+  return site?.pickerPlugins.some((type) => KV_SCORER.test(type)) === true;
 }
 
 /** Where a router is configured to run without events, or to take no account of them. */

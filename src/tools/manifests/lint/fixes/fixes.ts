@@ -1,11 +1,10 @@
-import { isSeq, type YAMLMap } from 'yaml';
+import type { ListPlace } from '../../pod-site.js';
 import type { TextEdit } from '../../text-edit.js';
-import { YamlAccess } from '../../yaml-access.js';
 import type { Fix } from '../findings/finding.js';
 import type { Launch } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { textAt } from '../text/span.js';
-import { addList, appendItems, type ListItem, ownValue } from './yaml-edits.js';
+import { addItems, type ListItem } from './yaml-edits.js';
 
 /** Puts another number where a setting has one; undefined where the text is not the value itself. */
 export function replaceNumber(setting: SettingValue, tokens: number, says: string): Fix | undefined {
@@ -48,45 +47,16 @@ export function addVariable(
     flow: JSON.stringify({ name, value }).replace(/([:,])"/g, '$1 "'),
   };
   const isComponent = site.kind === 'DynamoGraphDeployment';
-  const lists: readonly { readonly map: YAMLMap; readonly key: string }[] = [
-    ...(container === undefined ? [] : [{ map: container.node, key: 'env' }]),
-    ...(isComponent ? [{ map: site.node, key: 'envs' }] : []),
+  const lists: readonly { readonly place: ListPlace; readonly key: string }[] = [
+    ...(container === undefined ? [] : [{ place: container.places.env, key: 'env' }]),
+    ...(isComponent ? [{ place: site.envsPlace, key: 'envs' }] : []),
   ];
-  const holding = lists.find(
-    ({ map, key }) => neighbour !== undefined && listNames(map, key).includes(neighbour),
-  );
-  const existing = lists.find(({ map, key }) => ownValue(map, key).isThere);
-  const chosen = holding ?? existing ?? lists[0];
-  if (chosen === undefined) {
-    return undefined;
-  }
-  const { node, isThere } = ownValue(chosen.map, chosen.key);
-  if (isMerged(launch, chosen.map, chosen.key)) return undefined;
-  const edit = isThere
-    ? isSeq(node)
-      ? appendItems(source.text, node, [item])
-      : undefined
-    : addList(source.text, chosen.map, chosen.key, [item]);
-  return fixOf(launch, says, edit);
-}
-
-/** Whether a mapping has a list by a merge key alone: one of its own would hide all that is in it. */
-function isMerged({ site }: Launch, map: YAMLMap, key: string): boolean {
-  return (
-    site !== undefined &&
-    !ownValue(map, key).isThere &&
-    new YamlAccess(site.document).get(map, key) !== undefined
-  );
-}
-
-function listNames(map: YAMLMap, key: string): readonly string[] {
-  const { node } = ownValue(map, key);
-  return isSeq(node) ? node.items.flatMap((item) => (item === null ? [] : nameIn(item))) : [];
-}
-
-function nameIn(item: unknown): readonly string[] {
-  const name = (item as YAMLMap).get?.('name');
-  return typeof name === 'string' ? [name] : [];
+  const holding = lists.find(({ place }) => neighbour !== undefined && place.names.includes(neighbour));
+  const existing = lists.find(({ place }) => place.isThere);
+  const { place, key } = holding ?? existing ?? lists[0] ?? {};
+  return place?.way === undefined || key === undefined
+    ? undefined
+    : fixOf(launch, says, addItems(source.text, place.way, key, [item]));
 }
 
 /** Gives a process further arguments: items at the end of its list, or words behind the program in a script. */
@@ -105,18 +75,11 @@ export function addArguments(launch: Launch, args: readonly string[], says: stri
   if (container === undefined) {
     return undefined;
   }
-  const key = container.args.length > 0 ? 'args' : 'command';
-  const { node, isThere } = ownValue(container.node, key);
-  if (isMerged(launch, container.node, key)) return undefined;
+  const key = container.args.length > 0 || container.places.args.isThere ? 'args' : 'command';
+  const place = container.places[key];
+  if (place.way === undefined || (!place.isThere && container.command.length > 0)) return undefined;
   const items = args.map((arg): ListItem => ({ lines: [scalarOf(arg)], flow: JSON.stringify(arg) }));
-  const edit = isThere
-    ? isSeq(node)
-      ? appendItems(source.text, node, items)
-      : undefined
-    : container.command.length === 0
-      ? addList(source.text, container.node, 'args', items)
-      : undefined;
-  return fixOf(launch, says, edit);
+  return fixOf(launch, says, addItems(source.text, place.way, place.isThere ? key : 'args', items));
 }
 
 /** A text as a YAML scalar that stays a text. */

@@ -1,19 +1,6 @@
-import { isAlias, isMap, isScalar, isSeq, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
 import { lineStart } from '../../lines.js';
+import type { ListWay } from '../../pod-site.js';
 import type { TextEdit } from '../../text-edit.js';
-import { keyOf } from '../../yaml-access.js';
-
-/** A value under a key as it stands there; undefined for one that other places share by an anchor. */
-export function ownValue(
-  map: YAMLMap,
-  key: string,
-): { readonly node: Node | undefined; readonly isThere: boolean } {
-  const pair = map.items.find((item) => keyOf(item) === key);
-  const value = pair?.value;
-  const isShared = isAlias(value) || ((isSeq(value) || isMap(value)) && value.anchor !== undefined);
-  const node = isShared || !(isSeq(value) || isMap(value) || isScalar(value)) ? undefined : value;
-  return { node, isThere: pair !== undefined };
-}
 
 /** An item of a list, in both styles of YAML. */
 export interface ListItem {
@@ -23,68 +10,38 @@ export interface ListItem {
   readonly flow: string;
 }
 
-/** Appends items to a list, in its style and indentation. */
-export function appendItems(text: string, list: YAMLSeq, items: readonly ListItem[]): TextEdit | undefined {
-  const last = list.items.at(-1) as Node | undefined;
-  const start = list.range?.[0];
-  const end = last?.range?.[1];
-  if (start === undefined) {
-    return undefined;
-  }
-  const flow = items.map((item) => item.flow).join(', ');
-  if (list.flow || text.charAt(start) === '[') {
-    const at = end ?? start + 1;
-    return { start: at, end: at, text: end === undefined ? flow : `, ${flow}` };
-  }
-  if (end === undefined) {
-    return undefined;
-  }
-  const column = start - lineStart(text, start);
-  return insertLines(text, end, blockLines(items, ' '.repeat(column)));
-}
-
-/** Adds a list under a new key of a mapping, behind its first entry that is on one line. */
-export function addList(
+/** Adds items to the list under a key, or a list of them, in the style and indentation of what is there. */
+export function addItems(
   text: string,
-  map: YAMLMap,
+  { how, start, end }: ListWay,
   key: string,
   items: readonly ListItem[],
 ): TextEdit | undefined {
-  const flow = `${JSON.stringify(key)}: [${items.map((item) => item.flow).join(', ')}]`;
-  const start = map.range?.[0];
-  if (start === undefined) {
-    return undefined;
+  const flow = items.map((item) => item.flow).join(', ');
+  switch (how) {
+    case 'in-brackets': {
+      const at = end ?? start + 1;
+      return { start: at, end: at, text: end === undefined ? flow : `, ${flow}` };
+    }
+    case 'behind-items':
+      return end === undefined
+        ? undefined
+        : insertLines(text, end, blockLines(items, ' '.repeat(start - lineStart(text, start))));
+    case 'in-braces': {
+      const rest = end === undefined ? '' : ', ';
+      return { start: start + 1, end: start + 1, text: `${JSON.stringify(key)}: [${flow}]${rest}` };
+    }
+    case 'behind-entry': {
+      const indent = ' '.repeat(start - lineStart(text, start));
+      return insertLines(text, end ?? start, [`${indent}${key}:`, ...blockLines(items, `${indent}  `)]);
+    }
+    case 'in-front':
+      return addInFront(text, start, [`${key}:`, ...blockLines(items, '  ')]);
   }
-  if (map.flow || text.charAt(start) === '{') {
-    const rest = map.items.length === 0 ? '' : ', ';
-    return { start: start + 1, end: start + 1, text: `${flow}${rest}` };
-  }
-  const pair = map.items.find(
-    ({ key: name, value }) =>
-      isScalar(name) &&
-      isScalar(value) &&
-      name.range &&
-      value.range &&
-      value.type !== 'BLOCK_FOLDED' &&
-      value.type !== 'BLOCK_LITERAL',
-  );
-  const name = pair?.key;
-  const value = pair?.value;
-  if (!isScalar(name) || !isScalar(value) || !name.range || !value.range) {
-    return addInFront(text, map, [`${key}:`, ...blockLines(items, '  ')]);
-  }
-  const column = name.range[0] - lineStart(text, name.range[0]);
-  const indent = ' '.repeat(column);
-  return insertLines(text, value.range[1], [`${indent}${key}:`, ...blockLines(items, `${indent}  `)]);
 }
 
 /** Lines in front of the first key of a mapping, where every value takes lines of its own. */
-function addInFront(text: string, map: YAMLMap, lines: readonly string[]): TextEdit | undefined {
-  const name = map.items[0]?.key;
-  if (!isScalar(name) || !name.range) {
-    return undefined;
-  }
-  const [at] = name.range;
+function addInFront(text: string, at: number, lines: readonly string[]): TextEdit | undefined {
   const begin = lineStart(text, at);
   // An anchor or a tag in front of the key would go to the new one.
   if (!/^[ -]*$/.test(text.slice(begin, at))) {

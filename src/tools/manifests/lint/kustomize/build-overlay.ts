@@ -17,7 +17,7 @@ import { parsePart } from './parse-part.js';
 import { applyPatch, type ReadPatch, readPatches } from './patches.js';
 import { isBelow, type Refusal, repeated } from './refusal.js';
 import { replaceFields } from './replacements.js';
-import { setValue } from './yaml-nodes.js';
+import { scalarOf, setValue } from './yaml-nodes.js';
 
 /** Kustomizations that build on each other: more than this is a circle. */
 const MAX_DEPTH = 16;
@@ -215,7 +215,7 @@ function rename(objects: readonly BuiltObject[], { root, access }: OpenKustomiza
   for (const { object, access: own, names, namespaces } of objects) {
     if (namespace !== undefined) {
       const metadata = own.map(object, 'metadata');
-      if (metadata !== undefined) setValue(metadata, 'namespace', namespace.node);
+      if (metadata !== undefined) setValue(metadata, 'namespace', scalarOf(namespace));
       namespaces.add(namespace.value);
     }
     if (prefix + suffix !== '') for (const name of [...names]) names.add(`${prefix}${name}${suffix}`);
@@ -238,7 +238,7 @@ function addLabels({ object, access: own }: BuiltObject, { root, access }: OpenK
       .map((one) => access.map(one, 'pairs')),
   ];
   for (const { key, value } of given.flatMap((labels) => access.textEntries(labels)))
-    setValue(mapUnder(mapUnder(template, 'metadata'), 'labels'), key.value, value.node);
+    setValue(mapUnder(mapUnder(template, 'metadata'), 'labels'), key.value, scalarOf(value));
 }
 
 function mapUnder(map: YAMLMap, key: string): YAMLMap {

@@ -6,7 +6,7 @@ import type { TreeFiles } from '../config/tree-files.js';
 import { scalarText } from '../text/scalar-text.js';
 import type { BuiltObject } from './built-object.js';
 import type { JoinedSource } from './joined-source.js';
-import { scalarAt, setValue } from './yaml-nodes.js';
+import { scalarOf, setValue } from './yaml-nodes.js';
 
 /** Values of one ConfigMap, and lines of one file of variables, that are read. */
 const MAX_VALUES = 1_000;
@@ -81,11 +81,11 @@ function objectOf(
 ): Omit<BuiltObject, 'part' | 'isUnknown'> {
   const object = new YAMLMap();
   const metadata = new YAMLMap();
-  for (const map of [object, metadata]) map.range = name.node.range ?? null;
-  setValue(metadata, 'name', name.node);
-  if (namespace !== undefined) setValue(metadata, 'namespace', namespace.node);
-  setValue(object, 'apiVersion', scalarAt('v1', name.node));
-  setValue(object, 'kind', scalarAt('ConfigMap', name.node));
+  for (const map of [object, metadata]) map.range = [name.start, name.end, name.end];
+  setValue(metadata, 'name', scalarOf(name));
+  if (namespace !== undefined) setValue(metadata, 'namespace', scalarOf(namespace));
+  setValue(object, 'apiVersion', scalarOf({ ...name, value: 'v1' }));
+  setValue(object, 'kind', scalarOf({ ...name, value: 'ConfigMap' }));
   setValue(object, 'metadata', metadata);
   setValue(object, 'data', data);
   const document = new Document() as Document.Parsed;

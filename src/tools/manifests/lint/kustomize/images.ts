@@ -1,6 +1,6 @@
 import { isMap, isScalar, isSeq, visit, type YAMLMap } from 'yaml';
 import type { YamlAccess } from '../../yaml-access.js';
-import { scalarAt, setValue } from './yaml-nodes.js';
+import { scalarOf, setValue } from './yaml-nodes.js';
 
 /** Puts another name, tag or digest into the images of an object's containers: `images` of a kustomization. */
 export function setImages(object: YAMLMap, images: readonly YAMLMap[], access: YamlAccess): void {
@@ -24,8 +24,11 @@ function setImage(container: YAMLMap, entry: YAMLMap, access: YamlAccess): void 
   const digest = access.text(entry, 'digest');
   const given = digest ?? newTag;
   const tail = digest === undefined ? (newTag === undefined ? rest : `:${newTag.value}`) : `@${digest.value}`;
-  const { node } = given ?? newName ?? name;
-  setValue(container, 'image', scalarAt(`${newName?.value ?? path}${tail}`, node));
+  setValue(
+    container,
+    'image',
+    scalarOf({ ...(given ?? newName ?? name), value: `${newName?.value ?? path}${tail}` }),
+  );
 }
 
 /** An image without its tag and digest, and these. */

@@ -45,6 +45,7 @@ function writeOutAliases(document: Document.Parsed): boolean {
     if (isMap(actual)) {
       const map = new YAMLMap();
       map.range = actual.range ?? null;
+      if (actual.flow) map.flow = true;
       const own = actual.items.filter((pair) => keyOf(pair) !== '<<');
       const names = new Set(own.map((pair) => keyOf(pair)));
       map.items = own.map(({ key, value }) => new Pair(key, copy(value)));
@@ -59,6 +60,7 @@ function writeOutAliases(document: Document.Parsed): boolean {
     if (isSeq(actual)) {
       const list = new YAMLSeq();
       list.range = actual.range ?? null;
+      if (actual.flow) list.flow = true;
       list.items = actual.items.map((item) => copy(item));
       return list;
     }

@@ -9,7 +9,7 @@ import type { OpenKustomization } from './open-kustomization.js';
 import { parsePart } from './parse-part.js';
 import { isSelected, type Selected } from './selector.js';
 import { directiveOf, strategicMerge } from './strategic-merge.js';
-import { setValue } from './yaml-nodes.js';
+import { scalarOf, setValue } from './yaml-nodes.js';
 
 /** One patch of a kustomization. */
 export interface ReadPatch {
@@ -98,10 +98,10 @@ function applyTo(object: BuiltObject, content: unknown, access: YamlAccess): boo
     object.object.items = [];
     return true;
   }
-  const name = object.access.text(object.access.map(object.object, 'metadata'), 'name')?.node;
+  const name = object.access.text(object.access.map(object.object, 'metadata'), 'name');
   strategicMerge(object.object, content as YAMLMap, hasKnownSchema(object));
   const metadata = object.access.map(object.object, 'metadata');
-  if (name !== undefined && metadata !== undefined) setValue(metadata, 'name', name);
+  if (name !== undefined && metadata !== undefined) setValue(metadata, 'name', scalarOf(name));
   return true;
 }
 

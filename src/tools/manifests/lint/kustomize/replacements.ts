@@ -4,7 +4,7 @@ import { placedText, type YamlAccess } from '../../yaml-access.js';
 import type { BuiltObject } from './built-object.js';
 import { placesAt } from './field-path.js';
 import { isSelected } from './selector.js';
-import { scalarAt } from './yaml-nodes.js';
+import { scalarOf } from './yaml-nodes.js';
 
 /** Targets of one replacement, and paths of one target. */
 const MAX_TARGETS = 100;
@@ -49,7 +49,7 @@ function put(
       delimiter === undefined
         ? value.value
         : withPart(old, value.value, delimiter, access.number(options, 'index') ?? 0);
-    place.put(scalarAt(text, value.node));
+    place.put(scalarOf({ ...value, value: text }));
   }
 }
 

@@ -1,5 +1,4 @@
-import type { YAMLMap } from 'yaml';
-import type { ContainerSite, PodSite } from '../../pod-site.js';
+import type { ContainerSite, EnvEntry, PodSite } from '../../pod-site.js';
 import type { Word } from '../shell/words.js';
 import type { TextSource } from '../text/span.js';
 import { dynamoVersionOf } from './dynamo-version.js';
@@ -27,8 +26,9 @@ export function componentDefault(
     return [];
   }
   const env = new Map(containerEnv);
-  for (const { name, value, node } of container === undefined ? site.componentEnv : []) {
-    env.set(name, variableWord(source, node, value && wordOf(source, value, new Map())));
+  for (const entry of container === undefined ? site.componentEnv : []) {
+    const { name, value } = entry;
+    env.set(name, variableWord(source, entry, value && wordOf(source, value, new Map())));
   }
   const { start, end } = site.at;
   return [
@@ -53,10 +53,9 @@ export function componentDefault(
 /** A variable of a container; its value is undefined where the manifest does not have it. */
 export function variableWord(
   source: TextSource,
-  { range }: YAMLMap,
+  { start, end }: Pick<EnvEntry, 'start' | 'end'>,
   located: Pick<Word, 'value' | 'span'> | undefined,
 ): Word {
-  const [start = 0, end = 0] = range ?? [];
-  const unseen = { value: undefined, span: { source, start, end, isExact: false } };
-  return { ...(located ?? unseen), mayBeMore: false };
+  const { value, span } = located ?? { value: undefined, span: { source, start, end, isExact: false } };
+  return { value, span, mayBeMore: false };
 }

@@ -1,7 +1,6 @@
-import type { YAMLMap } from 'yaml';
 import type { EngineWord } from '../../../../core/contract/engine-kinds.js';
 import type { Release } from '../../../../engines/descriptor/default-size.js';
-import type { ContainerSite, PodSite } from '../../pod-site.js';
+import type { ContainerSite, ObjectIdentity, PodSite } from '../../pod-site.js';
 import type { Word } from '../shell/words.js';
 import type { InnerText } from '../text/scalar-text.js';
 import type { Span, TextSource } from '../text/span.js';
@@ -79,7 +78,7 @@ export interface Launch {
   /** The branches of a script in which it stands, from the outermost; absent for what runs in any case. */
   readonly branch?: readonly string[];
   /** The object that configures a router beside its own workers, such as an LLMInferenceService. */
-  readonly owner?: YAMLMap | undefined;
+  readonly owner?: ObjectIdentity | undefined;
   /** The container or the node that a command of a script starts it in, which has a network of its own: the same object for what shares it. */
   readonly network?: object | undefined;
   /** The Kubernetes namespace of a program that no pod spec shows. */

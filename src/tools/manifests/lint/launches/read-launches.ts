@@ -1,5 +1,4 @@
 import type { ContainerSite, PodSite } from '../../pod-site.js';
-import { YamlAccess } from '../../yaml-access.js';
 import type { ShellCommand } from '../shell/shell-command.js';
 import { readShellCommands } from '../shell/shell-commands.js';
 import { textOfWord, UNKNOWN, type Word, wordOfText } from '../shell/words.js';
@@ -122,19 +121,18 @@ function containerLaunches(
   const asking = { file: file.file, namespace: site.namespace };
   const env = new Map<string, Word>();
   const known = new Map<string, Located | undefined>();
-  const access = new YamlAccess(site.document);
-  const given = configMaps.environmentOf(access, container.node, asking);
+  const given = configMaps.environmentOf(container.envFrom, asking);
   for (const [name, located] of given.entries) {
     env.set(name, wordOfText(located.value, located.span, false));
     known.set(name, located.value.includes(UNKNOWN) ? undefined : located);
   }
   // Of two with one name the last counts, and what a value names has to stand in front of it.
-  for (const { name, value, node } of container.env) {
-    const located =
-      value === undefined ? configMaps.valueOf(access, node, asking) : locateScalar(file, value);
+  for (const entry of container.env) {
+    const { name, value } = entry;
+    const located = value === undefined ? configMaps.valueOf(entry.key, asking) : locateScalar(file, value);
     const expanded = located && expand(located.value, known);
     known.set(name, located && expanded !== undefined ? { value: expanded, span: located.span } : undefined);
-    env.set(name, variableWord(file, node, located && { value: expanded, span: located.span }));
+    env.set(name, variableWord(file, entry, located && { value: expanded, span: located.span }));
   }
   // A container without an image is one part of a patch, and its variables are merged with those of the whole.
   const isPatch = container.image === undefined && site.kind !== 'DynamoGraphDeployment';
@@ -146,12 +144,10 @@ function containerLaunches(
     hasUnseenEnv: given.hasUnseen || isPatch,
     image: container.image?.value,
     scriptAt: ({ value }) =>
-      value === undefined
-        ? undefined
-        : configMaps.fileOf(access, site.spec, container.node, asking, value).text,
+      value === undefined ? undefined : configMaps.fileOf(site.volumes, container.mounts, asking, value).text,
     fileAt: (path) => {
       if (path.value === undefined) return treeFileAt(tree, file.file, false)(path);
-      const { text, isMounted } = configMaps.fileOf(access, site.spec, container.node, asking, path.value);
+      const { text, isMounted } = configMaps.fileOf(site.volumes, container.mounts, asking, path.value);
       return text ?? (isMounted ? tree.givenFor(path.value) : treeFileAt(tree, file.file, false)(path));
     },
   };
@@ -322,8 +318,13 @@ function commandLaunches(
   if (first === undefined || last === undefined) {
     return [];
   }
+  const { role, backend, isDynamo } = program;
+  // Written out: objects that are spread into one share no shape, and there are thousands of these.
   const launch: Launch = {
-    ...program,
+    role,
+    program: program.program,
+    backend,
+    isDynamo,
     args,
     env: new Map([...(inFront.isCleared ? [] : surroundings.env), ...inFront.env]),
     hasUnseenArgs: args.some((word, at) => mayHideArgs(word, args[at - 1], argsAre)),

@@ -1,5 +1,6 @@
 import { isMap, isScalar, visit, type YAMLMap } from 'yaml';
 import type { PlacedText } from '../../pod-site.js';
+import { identityOf } from '../../read-pod-sites.js';
 import { readSourceFile } from '../../source-file.js';
 import { placedText, placeOfNode, YamlAccess } from '../../yaml-access.js';
 import { bareLaunch } from '../launches/bare-launch.js';
@@ -67,9 +68,9 @@ export function readEndpointPickers({ source, documents }: OpenFile): readonly L
     const access = new YamlAccess(document);
     const root = isMap(document.contents) ? (document.contents as YAMLMap) : undefined;
     const namespace = access.text(access.map(root, 'metadata'), 'namespace')?.value;
+    const owner = root && identityOf(access, root);
     const add = (found: Launch | undefined): void => {
-      if (found !== undefined && launches.length < MAX_CONFIGS)
-        launches.push({ ...found, namespace, owner: root });
+      if (found !== undefined && launches.length < MAX_CONFIGS) launches.push({ ...found, namespace, owner });
     };
     const versionAt = (around: readonly Surrounding[]): PickerVersion | undefined =>
       pickerVersionOf(source.text, access, around);

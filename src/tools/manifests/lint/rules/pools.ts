@@ -1,6 +1,5 @@
 import { ENGINES } from '../../../../engines/catalogue/engines.js';
 import type { PodSite } from '../../pod-site.js';
-import { YamlAccess } from '../../yaml-access.js';
 import type { Fleet } from '../facts/fleet.js';
 import type { PlacedSite } from '../facts/material.js';
 import type { PoolFacts } from '../facts/pools.js';
@@ -118,10 +117,7 @@ function declaredWithout(
   // The operator adds ports to the pods of a graph.
   if (site.kind === 'DynamoGraphDeployment') return undefined;
   const containers = [...site.initContainers, ...site.containers];
-  const access = new YamlAccess(site.document);
-  const declared = containers.flatMap(({ node }) =>
-    access.maps(node, 'ports').flatMap((one) => access.text(one, 'containerPort')?.value ?? []),
-  );
+  const declared = containers.flatMap(({ ports }) => ports);
   if (declared.length === 0 || declared.includes(port)) return undefined;
   // What is written anywhere in the pod may be where it listens.
   const mentions = new RegExp(`(?<!\\d)${port}(?!\\d)`);

@@ -1,4 +1,3 @@
-import { YamlAccess } from '../../yaml-access.js';
 import type { Fleet } from '../facts/fleet.js';
 import { type PairFacts, readPairFacts } from '../facts/pair-facts.js';
 import { listenerOf, type SideChannelListener } from '../facts/side-channel-listener.js';
@@ -59,15 +58,8 @@ function mayShareHost({ facts, port }: SideChannelListener): boolean {
   const { site, container } = facts.worker.launch;
   if (site === undefined || container === undefined) return false;
   if (!isOnHostNetwork(facts.worker.launch)) return false;
-  const access = new YamlAccess(site.document);
   // What keeps pods apart is not weighed.
-  if (
-    ['affinity', 'nodeSelector', 'nodeName', 'topologySpreadConstraints'].some((key) =>
-      access.get(site.spec, key),
-    )
-  )
-    return false;
-  return !access.maps(container.node, 'ports').some((one) => access.number(one, 'containerPort') === port);
+  return !site.hasPlacement && !container.ports.includes(String(port));
 }
 
 function overlap(a: SideChannelListener, b: SideChannelListener): boolean {
@@ -124,7 +116,7 @@ export const sideChannelHost: LintRule = {
 };
 
 function isOnHostNetwork({ site }: Launch): boolean {
-  return site !== undefined && new YamlAccess(site.document).text(site.spec, 'hostNetwork')?.value === 'true';
+  return site?.isOnHostNetwork === true;
 }
 
 /**

@@ -1,5 +1,4 @@
-import { isScalar, type YAMLMap } from 'yaml';
-import { placedText, YamlAccess } from '../../yaml-access.js';
+import type { ContainerSite } from '../../pod-site.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { type Launch, nameOf } from '../launches/launch.js';
@@ -29,8 +28,7 @@ function checkLaunch(launch: Launch): readonly Finding[] {
   if (site === undefined || container?.list !== 'initContainers') {
     return [];
   }
-  const access = new YamlAccess(site.document);
-  const isNative = access.text(container.node, 'restartPolicy')?.value === 'Always';
+  const isNative = container.restartsAlways;
   if (launch.program === 'kv-accord wait' && !isNative) {
     return waitsForItself(launch);
   }
@@ -46,18 +44,14 @@ function checkLaunch(launch: Launch): readonly Finding[] {
       }),
     ];
   }
-  return launch.program === 'kv-accord sidecar' ? checkProbe(launch, access, container.node) : [];
+  return launch.program === 'kv-accord sidecar' ? checkProbe(launch, container) : [];
 }
 
-function checkProbe(launch: Launch, access: YamlAccess, container: YAMLMap): readonly Finding[] {
-  const probe = access.map(container, 'startupProbe');
-  const grpc = access.get(access.map(probe, 'grpc'), 'service');
-  const path = access.get(access.map(probe, 'httpGet'), 'path');
-  const asksEngine =
-    (isScalar(grpc) && grpc.value === 'engine') ||
-    (isScalar(path) && typeof path.value === 'string' && !OWN_PATHS.test(path.value));
-  const placed = placedText(isScalar(grpc) && grpc.value === 'engine' ? grpc : path);
-  if (!asksEngine || placed === undefined) {
+function checkProbe(launch: Launch, { startupProbe }: ContainerSite): readonly Finding[] {
+  const { service, path } = startupProbe ?? {};
+  const placed =
+    service?.value === 'engine' ? service : path && !OWN_PATHS.test(path.value) ? path : undefined;
+  if (placed === undefined) {
     return [];
   }
   const span: Span = locateScalar(launch.source, placed).span;
@@ -79,9 +73,7 @@ function waitsForItself(launch: Launch): readonly Finding[] {
     return [];
   }
   const isNativeInFront = launch.site?.initContainers.some(
-    ({ node }) =>
-      node !== launch.container?.node &&
-      new YamlAccess(launch.site?.document as never).text(node, 'restartPolicy')?.value === 'Always',
+    (one) => one !== launch.container && one.restartsAlways,
   );
   return isNativeInFront
     ? []

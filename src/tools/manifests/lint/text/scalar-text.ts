@@ -88,11 +88,11 @@ export function locateScalar(source: TextSource, placed: PlacedText): Located {
 }
 
 /** The offset in the file of each character of a scalar's value; undefined when they cannot be matched. */
-function mapOffsets(text: string, { value, start, end, node }: PlacedText): readonly number[] | undefined {
+function mapOffsets(text: string, { value, start, end, type }: PlacedText): readonly number[] | undefined {
   if (value.length > MAX_MATCHED_LENGTH) {
     return undefined;
   }
-  switch (node.type) {
+  switch (type) {
     case Scalar.QUOTE_DOUBLE:
       return align(value, doubleQuoted(text, start + 1, end - 1));
     case Scalar.QUOTE_SINGLE:

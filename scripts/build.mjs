@@ -8,6 +8,7 @@ import { chmod } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'rolldown';
 import { buildPage } from './parts/build-page.mjs';
+import { knownFaultSigns } from './parts/known-fault-signs.mjs';
 import { splitEnumerations } from './parts/split-enumerations.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -20,7 +21,7 @@ await build({
   logLevel: 'warn',
   tsconfig: 'tsconfig.json',
   external: [/^[a-z@]/],
-  plugins: [splitEnumerations()],
+  plugins: [knownFaultSigns(), splitEnumerations()],
   output: {
     dir: 'dist',
     cleanDir: true,

@@ -1,4 +1,4 @@
-import type { CauseId, ProposedFix } from '../diagnosis.js';
+import type { CauseId, Disturbance } from '../cause-ids.js';
 
 /**
  * A sentence of a program that names a fault by itself, with the cure that the program's source, or its documentation, has
@@ -31,7 +31,7 @@ export interface KnownFault {
   /** What to run for it; placeholders in capitals. */
   readonly commands?: readonly string[];
   /** Default `one_worker_at_a_time`. */
-  readonly disturbs?: ProposedFix['disturbs'];
+  readonly disturbs?: Disturbance;
 }
 
 /** Fills `$1` … of a text. */

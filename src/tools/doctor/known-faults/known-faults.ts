@@ -1,32 +1,18 @@
-import { CACHES_FAULTS } from './caches/caches-faults.js';
-import { DYNAMO_FAULTS } from './dynamo/dynamo-faults.js';
-import { ENGINE_STARTS } from './engine-starts.js';
 import type { KnownFault } from './known-fault.js';
-import { PICKERS_FAULTS } from './pickers/pickers-faults.js';
-import { ROUTERS_FAULTS } from './routers/routers-faults.js';
-import { SERVERS_FAULTS } from './servers/servers-faults.js';
-import { SGLANG_FAULTS } from './sglang/sglang-faults.js';
-import { TRANSFER_LIBRARIES_FAULTS } from './transfer-libraries/transfer-libraries-faults.js';
-import { UNIX_SOCKETS } from './unix-sockets.js';
-import { VLLM_FAULTS } from './vllm/vllm-faults.js';
 
-/** All rows: each file of these has those of one part of a program. */
-export const KNOWN_FAULTS: readonly KnownFault[] = [
-  ...VLLM_FAULTS,
-  ...SGLANG_FAULTS,
-  ...DYNAMO_FAULTS,
-  ...CACHES_FAULTS,
-  ...TRANSFER_LIBRARIES_FAULTS,
-  ...PICKERS_FAULTS,
-  ...ROUTERS_FAULTS,
-  ...SERVERS_FAULTS,
-  ...ENGINE_STARTS,
-  ...UNIX_SOCKETS,
+/**
+ * All rows, in parts that are loaded together, each with a file for a part of a program. Their texts are a megabyte, of
+ * which a log needs a few: nothing loads them at the start.
+ */
+export const KNOWN_FAULTS: readonly (() => Promise<readonly KnownFault[]>)[] = [
+  async () => (await import('./vllm/vllm-faults.js')).VLLM_FAULTS,
+  async () => (await import('./sglang/sglang-faults.js')).SGLANG_FAULTS,
+  async () => (await import('./dynamo/dynamo-faults.js')).DYNAMO_FAULTS,
+  async () => (await import('./caches/caches-faults.js')).CACHES_FAULTS,
+  async () => (await import('./transfer-libraries/transfer-libraries-faults.js')).TRANSFER_LIBRARIES_FAULTS,
+  async () => (await import('./pickers/pickers-faults.js')).PICKERS_FAULTS,
+  async () => (await import('./routers/routers-faults.js')).ROUTERS_FAULTS,
+  async () => (await import('./servers/servers-faults.js')).SERVERS_FAULTS,
+  async () => (await import('./engine-starts.js')).ENGINE_STARTS,
+  async () => (await import('./unix-sockets.js')).UNIX_SOCKETS,
 ];
-
-const BY_ID: ReadonlyMap<string, KnownFault> = new Map(KNOWN_FAULTS.map((fault) => [fault.id, fault]));
-
-/** Undefined for an id that no row has. */
-export function knownFault(id: string): KnownFault | undefined {
-  return BY_ID.get(id);
-}

@@ -1,7 +1,6 @@
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../engines/diagnosis/log-rule.js';
-import type { KnownFault } from '../known-faults/known-fault.js';
-import { KNOWN_FAULTS } from '../known-faults/known-faults.js';
+import { KNOWN_FAULT_SIGNS, type KnownFaultSign } from '../known-faults/known-fault-signs.js';
 
 /** Fields of a record that have the error which its message is about. */
 const ERROR_FIELDS = ['error', 'err', 'exception'] as const;
@@ -11,13 +10,15 @@ const BEFORE_CHARS = 1_000;
 const FROM_CHARS = 2_500;
 
 /** A rule for each sentence of a known fault. */
-export const KNOWN_FAULT_RULES: readonly LogRule[] = KNOWN_FAULTS.flatMap((fault) =>
-  fault.needles.map((needle) => ({ ...rule(needle, readAs(fault, needle)), comesFirst: true })),
+export const KNOWN_FAULT_RULES: readonly LogRule[] = KNOWN_FAULT_SIGNS.flatMap((sign) =>
+  sign.needles.map((needle) => ({ ...rule(needle, readAs(sign, needle)), comesFirst: true })),
 );
 
-function readAs({ id, pattern }: KnownFault, needle: string): LogRule['read'] {
+function readAs({ id, pattern }: KnownFaultSign, needle: string): LogRule['read'] {
+  let compiled: RegExp | undefined;
   return (line, found) => {
-    const match = pattern === undefined ? [] : pattern.exec(around(needle, messageOf(line)));
+    if (pattern !== undefined) compiled ??= new RegExp(...pattern);
+    const match = compiled === undefined ? [] : compiled.exec(around(needle, messageOf(line)));
     if (match !== null) found.addKnownFault(id, line, { values: match.slice(1), about: needle });
   };
 }

@@ -1,4 +1,5 @@
 import type { KnownFaultDetails } from '../../../engines/diagnosis/log-findings.js';
+import { findKnownFaults } from '../known-faults/find-known-faults.js';
 import type { Origin } from '../sightings.js';
 import type { KnownFaultSighting } from './log-summary.js';
 import { excerptOf } from './masking.js';
@@ -38,14 +39,12 @@ export class KnownFaultTally {
     count.count += 1;
   }
 
-  finish(): readonly KnownFaultSighting[] {
-    return [...this.#counts].map(([id, { count, first, firstLine, values, about }]) => ({
-      id,
-      count,
-      first,
-      firstLine,
-      values,
-      about,
-    }));
+  /** In the order of their first lines, with their rows, whose texts nothing else loads. */
+  async finish(): Promise<readonly KnownFaultSighting[]> {
+    const rows = await findKnownFaults(this.#counts.keys());
+    return [...this.#counts].flatMap(([id, { count, first, firstLine, values, about }]) => {
+      const fault = rows.get(id);
+      return fault === undefined ? [] : [{ fault, count, first, firstLine, values, about }];
+    });
   }
 }

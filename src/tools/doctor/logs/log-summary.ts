@@ -1,5 +1,6 @@
 import type { EngineWord } from '../../../core/contract/engine-kinds.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
+import type { KnownFault } from '../known-faults/known-fault.js';
 import type { Origin, SettingSighting, SizeSighting } from '../sightings.js';
 import type { ProgramWord } from './known-programs.js';
 
@@ -122,8 +123,7 @@ export interface UnreadErrors {
 
 /** A sentence that names a fault by itself. */
 export interface KnownFaultSighting {
-  /** Of its row. */
-  readonly id: string;
+  readonly fault: KnownFault;
   readonly count: number;
   readonly first: Origin;
   readonly firstLine: number;

@@ -276,9 +276,11 @@ export class LogTally implements LogFindings {
     this.#failures.addStop(lineNumber);
   }
 
-  finish(): Pick<
-    LogSummary,
-    'signals' | 'knownFaults' | 'unreadErrors' | 'decisions' | 'costs' | 'engine' | 'sizes' | 'settings'
+  async finish(): Promise<
+    Pick<
+      LogSummary,
+      'signals' | 'knownFaults' | 'unreadErrors' | 'decisions' | 'costs' | 'engine' | 'sizes' | 'settings'
+    >
   > {
     const originOf = (line: LogLine, about = ''): Origin => this.#originOf(line, about);
     this.#crashes.finish();
@@ -287,7 +289,7 @@ export class LogTally implements LogFindings {
     this.#spread.finish();
     this.#room.finish();
     const unreadErrors = this.#unread.finish();
-    const knownFaults = this.#knownFaults.finish();
+    const knownFaults = await this.#knownFaults.finish();
     return {
       signals: new Map(
         [

@@ -92,6 +92,6 @@ export async function readLog(
     programs,
     firstMs,
     lastMs,
-    ...tally.finish(),
+    ...(await tally.finish()),
   };
 }

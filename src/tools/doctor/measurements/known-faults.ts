@@ -1,7 +1,6 @@
 import type { CauseId } from '../diagnosis.js';
 import type { Origin } from '../evidence.js';
 import type { KnownFault } from '../known-faults/known-fault.js';
-import { knownFault } from '../known-faults/known-faults.js';
 import type { KnownFaultSighting, LogSummary } from '../logs/log-summary.js';
 
 /** Lines between two of one event: other threads and a traceback write in between. */
@@ -24,11 +23,11 @@ export interface KnownFaultSum {
 export function knownFaultsOf(logs: readonly LogSummary[], cause?: CauseId): readonly KnownFaultSum[] {
   const sums = new Map<string, KnownFaultSum & { readonly firstLine: number }>();
   for (const { knownFaults = [] } of logs) {
-    for (const { id, ...one } of knownFaults.filter((seen) => !isSaidNear(seen, knownFaults))) {
-      const fault = knownFault(id);
-      if (fault === undefined || (cause !== undefined && fault.cause !== cause)) continue;
+    for (const one of knownFaults.filter((seen) => !isSaidNear(seen, knownFaults))) {
+      const { id } = one.fault;
+      if (cause !== undefined && one.fault.cause !== cause) continue;
       const sum = sums.get(id);
-      sums.set(id, sum === undefined ? { ...one, fault } : { ...sum, count: sum.count + one.count });
+      sums.set(id, sum === undefined ? one : { ...sum, count: sum.count + one.count });
     }
   }
   return [...sums.values()]
@@ -43,11 +42,14 @@ export function knownFaultsOf(logs: readonly LogSummary[], cause?: CauseId): rea
 }
 
 /** Whether a row that has its reason, or says it more exactly, is of a line near by. */
-function isSaidNear({ id, firstLine }: KnownFaultSighting, beside: readonly KnownFaultSighting[]): boolean {
-  const { follows } = knownFault(id) ?? {};
+function isSaidNear(
+  { fault, firstLine }: KnownFaultSighting,
+  beside: readonly KnownFaultSighting[],
+): boolean {
+  const { follows } = fault;
   if (follows === undefined) return false;
   return beside.some(
-    (other) => follows.includes(other.id) && Math.abs(other.firstLine - firstLine) <= NEAR_LINES,
+    (other) => follows.includes(other.fault.id) && Math.abs(other.firstLine - firstLine) <= NEAR_LINES,
   );
 }
 

@@ -1,6 +1,7 @@
 import type { SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
-import type { Confidence, Diagnosis, ProposedFix } from '../diagnosis.js';
+import type { Disturbance } from '../cause-ids.js';
+import type { Confidence, Diagnosis } from '../diagnosis.js';
 import type { SourceOutcome } from '../evidence.js';
 
 /** The first words of an answer. */
@@ -17,7 +18,7 @@ export const CONFIDENCES: Readonly<Record<Confidence, string>> = {
   possible: 'possible, one sign of it was seen',
 };
 
-export const DISTURBANCES: Readonly<Record<ProposedFix['disturbs'], string>> = {
+export const DISTURBANCES: Readonly<Record<Disturbance, string>> = {
   nothing: 'restarts nothing',
   frontend: 'restarts the frontend',
   one_worker_at_a_time: 'restarts one worker at a time',

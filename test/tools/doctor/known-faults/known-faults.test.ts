@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../../../src/tools/doctor/diagnose.js';
 import type { Diagnosis } from '../../../../src/tools/doctor/diagnosis.js';
-import { KNOWN_FAULTS, knownFault } from '../../../../src/tools/doctor/known-faults/known-faults.js';
 import { summaryOf } from '../logs/summaries.js';
 import { joined } from '../support/evidence.js';
+import { KNOWN_FAULTS, knownFault } from '../support/known-faults.js';
 
 const FOLDER = new URL('../../../fixtures/doctor-sentences/', import.meta.url);
 

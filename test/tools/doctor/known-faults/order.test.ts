@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { CAUSES } from '../../../../src/tools/doctor/diagnosis.js';
-import { KNOWN_FAULTS } from '../../../../src/tools/doctor/known-faults/known-faults.js';
 import { knownFaultsOf } from '../../../../src/tools/doctor/measurements/known-faults.js';
 import { summaryOf } from '../logs/summaries.js';
+import { KNOWN_FAULTS } from '../support/known-faults.js';
 
 /** Two rows of one cause, without patterns, of which the second has the longer words. */
 const PLAIN = KNOWN_FAULTS.filter(

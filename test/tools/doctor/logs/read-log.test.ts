@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { KNOWN_FAULTS } from '../../../../src/tools/doctor/known-faults/known-faults.js';
 import { loadLogKnowledge } from '../../../../src/tools/doctor/logs/log-knowledge.js';
 import { readLog } from '../../../../src/tools/doctor/logs/read-log.js';
 import { FakeClock } from '../../../support/fake-clock.js';
+import { KNOWN_FAULTS } from '../support/known-faults.js';
 import { inPieces, recordedLog, signalsOf, sizesOf, summaryOf } from './summaries.js';
 
 const PARENT =

@@ -28,7 +28,7 @@ describe('lines of Shepherd Model Gateway', () => {
     const { knownFaults } = await summaryOf(
       '2026-05-22 10:02:41  WARN smg::worker: src/a.rs:1: Failed to subscribe to KV events, retrying worker_url=grpc://worker-1:50051 error=refused delay_ms=100\n',
     );
-    expect(knownFaults?.map(({ id }) => id)).toEqual(['smg_events_not_reached']);
+    expect(knownFaults?.map(({ fault }) => fault.id)).toEqual(['smg_events_not_reached']);
   });
 
   it('say which program they are of', async () => {

@@ -49,7 +49,9 @@ function commandCase(command: CompletionCommand): string {
   const words = [...command.operands, ...command.flags.map(({ flag }) => flag)];
   const values = command.flags.flatMap(valueCase);
   const cases = values.length === 0 ? '' : `      case $prev in\n${values.join('\n')}\n      esac\n`;
-  return `    ${command.name})\n${cases}      _kv_accord_words '${words.join(' ')}'\n      ;;`;
+  // An empty answer makes bash offer paths.
+  const isPath = command.takesFiles ? '      if [[ $cur != -* ]]; then return; fi\n' : '';
+  return `    ${command.name})\n${cases}${isPath}      _kv_accord_words '${words.join(' ')}'\n      ;;`;
 }
 
 function valueCase({ flag, value }: CompletionFlag): string[] {

@@ -30,6 +30,7 @@ function commandLines(command: CompletionCommand): string[] {
   if (command.operands.length > 0) {
     lines.push(`complete -c kv-accord -n ${condition} -a ${quote(command.operands.join(' '))}`);
   }
+  if (command.takesFiles) lines.push(`complete -c kv-accord -n ${condition} -F`);
   return [...lines, ...command.flags.map((flag) => flagLine(condition, flag))];
 }
 

@@ -30,6 +30,8 @@ export interface CompletionCommand {
   readonly flags: readonly CompletionFlag[];
   /** Words that can stand beside the flags. */
   readonly operands: readonly string[];
+  /** Whether files and folders can stand beside the flags. */
+  readonly takesFiles: boolean;
   /** True when what follows `--` is another program with its arguments. */
   readonly passesThrough: boolean;
 }
@@ -56,6 +58,7 @@ export function completionModel(commands: readonly Command[]): CompletionCommand
         HELP_FLAG,
       ],
       operands: [],
+      takesFiles: description.operands?.syntax.includes('FILE') === true,
       passesThrough: description.operands?.passesThrough === true,
     };
   });
@@ -66,6 +69,7 @@ export function completionModel(commands: readonly Command[]): CompletionCommand
       summary: 'Print the completion script of a shell',
       flags: [HELP_FLAG],
       operands: COMPLETION_SHELLS,
+      takesFiles: false,
       passesThrough: false,
     },
     {
@@ -73,6 +77,7 @@ export function completionModel(commands: readonly Command[]): CompletionCommand
       summary: 'Print the help of a command',
       flags: [],
       operands: listed.map(({ name }) => name),
+      takesFiles: false,
       passesThrough: false,
     },
   ];

@@ -43,6 +43,7 @@ fi
 function commandCase(command: CompletionCommand): string {
   const specs = command.flags.map(flagSpec);
   if (command.operands.length > 0) specs.push(shellQuoted(`1: :(${command.operands.join(' ')})`));
+  if (command.takesFiles) specs.push(shellQuoted('*:file:_files'));
   if (command.passesThrough)
     specs.push(shellQuoted('(-)1:program: _command_names -e'), shellQuoted('*::arguments: _normal'));
   return `    ${command.name})\n      _arguments -S ${specs.map((spec) => `\\\n        ${spec}`).join(' ')}\n      ;;`;

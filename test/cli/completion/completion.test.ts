@@ -126,6 +126,18 @@ describe.each(SHELLS)('%s', (shell) => {
       if (shell !== 'bash') expect(offered(shell, 'kv-accord sidecar --listen cert')).toEqual([]);
     });
 
+    test('files and folders as operands of commands that read files, and flags behind a dash', () => {
+      for (const line of [
+        'kv-accord lint cert',
+        'kv-accord inject --insecure cert',
+        'kv-accord lint certs.pem cert',
+      ])
+        expect(offered(shell, line).map(withoutSlash).sort()).toEqual(['certs', 'certs.pem']);
+      expect(offered(shell, 'kv-accord lint --fi')).toEqual(['--fix']);
+      expect(offered(shell, 'kv-accord lint --format sar')).toEqual(['sarif']);
+      if (shell !== 'bash') expect(offered(shell, 'kv-accord status cert')).toEqual([]);
+    });
+
     test('shells, and commands to get help on', () => {
       expect(offered(shell, 'kv-accord completion z')).toEqual(['zsh']);
       expect(offered(shell, 'kv-accord help exe')).toEqual(['exec']);

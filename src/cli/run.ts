@@ -127,9 +127,10 @@ async function runCommand(
   }
   checkTls(settings, typed.reject);
   checkListens(resolved.entries, resolved.reject);
+  // A command without its operands is a question of what it is for, before one of how.
+  if (!settings.printConfig) checkOperands(command, operands);
   description.check?.(settings, typed.reject, new Set(flags.keys()));
   if (settings.printConfig) return EXIT_OK;
-  checkOperands(command, operands);
   if (description.isServer === true) modules.onServer?.();
 
   const isTerminal = modules.stderr.isTerminal;
@@ -208,7 +209,7 @@ function checkOperands(command: Command, operands: readonly string[]): void {
   const { syntax, passesThrough } = command.description.operands ?? {};
   if (syntax?.startsWith('<') && operands.length === 0) {
     throw new SettingError(
-      `${syntax.replace(/[<>]/g, '')} (on the command line): must be given${passesThrough === true ? ', after --' : ''}`,
+      `${syntax.replace(/[<>]/g, '')} (on the command line): must be given${passesThrough === true ? ', after --' : `; see kv-accord ${command.description.name} --help`}`,
     );
   }
   const most = syntax === undefined ? 0 : syntax.includes('...') ? Number.POSITIVE_INFINITY : 1;

@@ -1,4 +1,4 @@
-import { formatValue } from './format-value.js';
+import { formatUnits, formatValue } from './format-value.js';
 import type { ResolvedEntry } from './resolve.js';
 import { variablesOf } from './setting.js';
 import { describeOrigin } from './wrong-value.js';
@@ -63,24 +63,3 @@ function quoteYaml(entry: ResolvedEntry): string {
   const text = formatValue(value);
   return /^(?:[\w./][\w./:@+=,-]*)?$/.test(text) && !text.endsWith(':') ? text : JSON.stringify(text);
 }
-
-/** A number of milliseconds or bytes in the largest unit that leaves it whole. */
-function formatUnits(kind: 'duration' | 'size', value: number): string {
-  const units = kind === 'duration' ? DURATION_UNITS : SIZE_UNITS;
-  if (value === 0) return '0';
-  for (const [unit, factor] of units) if (value % factor === 0) return `${value / factor}${unit}`;
-  const [unit, factor] = units.at(-1) ?? ['', 1];
-  return `${value / factor}${unit}`;
-}
-
-const DURATION_UNITS: readonly (readonly [string, number])[] = [
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
-  ['ms', 1],
-];
-const SIZE_UNITS: readonly (readonly [string, number])[] = [
-  ['GiB', 2 ** 30],
-  ['MiB', 2 ** 20],
-  ['KiB', 2 ** 10],
-];

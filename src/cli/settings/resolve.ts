@@ -1,6 +1,7 @@
 import { SettingError } from '../../app/setting-error.js';
 import type { Environment } from '../../edge/platform/processes/environment.js';
 import type { ConfigEntry, ConfigFile } from './config-file.js';
+import { formatUnits } from './format-value.js';
 import { type FindPathProblem, parseValue } from './parse-value.js';
 import type { SettingValue } from './parsed-value.js';
 import { propertyName, type Setting, type SettingsOf, type SettingsTable, variablesOf } from './setting.js';
@@ -67,7 +68,7 @@ export function resolve<Table extends SettingsTable>(
     entries,
     reject: (name, allowed, value) => {
       const entry = entries.find((candidate) => candidate.name === name);
-      const text = value ?? formatGiven(entry?.value);
+      const text = value ?? formatGiven(entry);
       return wrongValue(name, text, entry?.origin ?? { type: 'default' }, allowed);
     },
   };
@@ -134,7 +135,9 @@ function defaultOf(setting: Setting): SettingValue {
   return parsed.value;
 }
 
-function formatGiven(value: SettingValue): string {
+function formatGiven({ value, setting }: Partial<ResolvedEntry> = {}): string {
+  if (typeof value === 'number' && (setting?.kind === 'duration' || setting?.kind === 'size'))
+    return formatUnits(setting.kind, value);
   if (value === undefined) return '';
   if (typeof value === 'object') return 'text' in value ? value.text : value.join(',');
   return String(value);

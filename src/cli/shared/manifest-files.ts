@@ -14,6 +14,15 @@ export const STANDARD_INPUT = '-';
 
 const MANIFEST_EXTENSIONS = ['.yaml', '.yml', '.json'];
 
+/** Manifests, and the scripts that start or apply what stands in none. */
+export const MANIFESTS_AND_SCRIPTS: readonly string[] = [
+  ...MANIFEST_EXTENSIONS,
+  '.sh',
+  '.bash',
+  '.sbatch',
+  '.slurm',
+];
+
 /** A large repository of manifests has a few thousand. */
 const MAX_FILES = 10_000;
 
@@ -142,6 +151,8 @@ async function filesOf(
   { extensions, others, firstLine }: Wanted,
   onChart: (chart: string) => void,
 ): Promise<readonly string[]> {
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(operand))
+    throw wrong(operand, 'a file, a folder or -, as no address is fetched: curl -fsS URL | kv-accord … -');
   const kind = await orWrong(operand, 'a file or a folder', () => kindOfPath(operand));
   if (kind !== 'folder') return [operand];
   const found = await orWrong(operand, 'a folder that can be searched', () =>

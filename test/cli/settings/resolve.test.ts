@@ -344,6 +344,9 @@ describe('a wrong value is reported in one line, with field, value, source and w
     expect(reject('workers', 'HOST:PORT', 'k8s://x').message).toBe(
       '--workers "k8s://x" (from kv.yaml:1): must be HOST:PORT',
     );
+    expect(resolveGiven({ flags: { timeout: ['90s'] } }).reject('timeout', 'left out').message).toBe(
+      '--timeout "90s" (on the command line): must be left out',
+    );
     expect(reject('peer', 'given').message).toBe('--peer (not set): must be given');
   });
 

@@ -3,7 +3,7 @@ import type { EvidencePart } from '../../../tools/doctor/evidence.js';
 import { manifestsPart } from '../../../tools/doctor/gather/manifests.js';
 import { notRead } from '../../../tools/doctor/gather/outcomes.js';
 import { readFilesBeside } from '../../shared/files-beside.js';
-import { type ManifestFile, readManifestFiles } from '../../shared/manifest-files.js';
+import { MANIFESTS_AND_SCRIPTS, type ManifestFile, readManifestFiles } from '../../shared/manifest-files.js';
 
 /** What manifests say, those that were named and those of a namespace's objects. */
 export async function gatherManifests(
@@ -27,8 +27,8 @@ async function readManifests(
   const failed: EvidencePart[] = [];
   for (const place of places) {
     try {
-      const extensions = ['.yaml', '.yml', '.json', '.sh', '.bash'];
-      for (const one of await readManifestFiles([place], {}, { extensions })) files.set(one.file, one);
+      const found = await readManifestFiles([place], {}, { extensions: MANIFESTS_AND_SCRIPTS });
+      for (const one of found) files.set(one.file, one);
     } catch (error) {
       if (!(error instanceof SettingError)) throw error;
       failed.push(notRead('manifests', place, error.message.replace(/^.*\(on the command line\): /, '')));

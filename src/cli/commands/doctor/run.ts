@@ -14,6 +14,7 @@ import { renderReport } from '../../../tools/doctor/report/render-report.js';
 import type { CommandBody } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT, EXIT_UNKNOWN } from '../../exit-codes.js';
 import { quote } from '../../settings/wrong-value.js';
+import type { DoctorSettings } from './context.js';
 import type { doctorSettings } from './settings.js';
 import { gatherEvidence } from './sources.js';
 
@@ -34,7 +35,7 @@ export const runDoctor: CommandBody<typeof doctorSettings> = async (settings, co
   const parts = await gatherEvidence(settings, context);
   signal.throwIfAborted();
   if (parts.every(({ source }) => source.status === 'not_read')) {
-    for (const part of parts) stderr.write(`kv-accord doctor: ${explain(part)}\n`);
+    for (const part of parts) stderr.write(`kv-accord doctor: ${explain(part, settings)}\n`);
     stderr.write(
       'kv-accord doctor: nothing could be read. Name what there is: logs (--logs), manifests (--manifests), metrics (--metrics), a cluster (--kube), or the address of an aggregator, a sidecar or an engine.\n',
     );
@@ -51,24 +52,37 @@ export const runDoctor: CommandBody<typeof doctorSettings> = async (settings, co
     generatedAtMs: clock.wallMs(),
   });
   if (output === undefined) stdout.write(report);
-  else await orWrong(output, () => writeTextFile(output, report));
+  else await orWrong('output', output, () => writeTextFile(output, report));
   if (writePlan !== undefined) {
     const { writePlan: planOf } = await import('../../../tools/doctor/report/write-plan.js');
     const files = new Map(planOf(diagnosis).map(({ path, text }) => [path, text]));
-    await orWrong(writePlan, () => writeNewFiles(writePlan, files));
+    await orWrong('write-plan', writePlan, () => writeNewFiles(writePlan, files));
     stderr.write(`Wrote ${files.size} files into ${withoutControls(writePlan)}; nothing was applied.\n`);
   }
   return EXIT_CODES[diagnosis.verdict];
 };
 
-function explain({ source }: EvidencePart): string {
-  return withoutControls(`${source.name}: ${source.detail}`);
+/** A source that was not read, with the flag that named it; an address as operand has none. */
+function explain({ source: { kind, name, detail } }: EvidencePart, settings: DoctorSettings): string {
+  const { logs, manifests, metrics, engineConfig, modelConfig, gpuMemory } = settings;
+  const named: Readonly<Partial<Record<typeof kind, readonly [flag: string, names: readonly unknown[]]>>> = {
+    log: ['logs', logs],
+    manifests: ['manifests', manifests],
+    metrics: ['metrics', metrics],
+    engine: ['engine-config', engineConfig],
+    model: ['model-config', [modelConfig]],
+    gpu: ['gpu-memory', [gpuMemory]],
+  };
+  const [flag, names = []] = named[kind] ?? [];
+  return withoutControls(`${names.includes(name) ? `--${flag} ` : ''}${name}: ${detail}`);
 }
 
-async function orWrong(path: string, write: () => Promise<void>): Promise<void> {
+async function orWrong(name: string, path: string, write: () => Promise<void>): Promise<void> {
   try {
     await write();
   } catch (error) {
-    throw new SettingError(`${quote(path)} cannot be written: it ${explainWriteError(error)}`);
+    throw new SettingError(
+      `--${name} ${quote(path)} must be a place that can be written, and it ${explainWriteError(error)}`,
+    );
   }
 }

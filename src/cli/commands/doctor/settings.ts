@@ -1,6 +1,7 @@
 import type { CommandDescription } from '../../command.js';
 import { OF_SERVERS } from '../../settings/common-settings.js';
 import { kubeSettings } from '../../settings/kube-settings.js';
+import { checkOneFormat } from '../../shared/one-format.js';
 
 const ownSettings = {
   logs: {
@@ -141,7 +142,8 @@ export const doctorDescription: CommandDescription<typeof doctorSettings> = {
       line: 'kv-accord doctor --kube inference --format html --output report.html --write-plan plan/',
     },
   ],
-  check({ logs, manifests, kube, kubeconfig, kubeContext }, reject) {
+  check({ logs, manifests, kube, kubeconfig, kubeContext, json, format }, reject, flags) {
+    checkOneFormat({ json, format }, reject, flags);
     const fromStandardInput = [...logs, ...manifests].filter((one) => one === '-').length;
     if (fromStandardInput > 1)
       throw reject(
@@ -152,5 +154,8 @@ export const doctorDescription: CommandDescription<typeof doctorSettings> = {
     if (kube === undefined && kubeconfig !== undefined) throw reject('kubeconfig', 'left out without --kube');
     if (kube === undefined && kubeContext !== undefined)
       throw reject('kube-context', 'left out without --kube');
+    for (const name of ['since', 'log-tail'] as const)
+      if (kube === undefined && flags.has(name))
+        throw reject(name, 'left out without --kube: a log that --logs names is read as a whole');
   },
 };

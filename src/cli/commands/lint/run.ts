@@ -13,14 +13,18 @@ import type { SettingsOf } from '../../settings/setting.js';
 import { quote } from '../../settings/wrong-value.js';
 import { readFilesBeside } from '../../shared/files-beside.js';
 import { readGivenFiles } from '../../shared/given-files.js';
-import { readManifestFiles, STANDARD_INPUT, writeManifestFile } from '../../shared/manifest-files.js';
+import {
+  MANIFESTS_AND_SCRIPTS,
+  readManifestFiles,
+  STANDARD_INPUT,
+  writeManifestFile,
+} from '../../shared/manifest-files.js';
 import { renderFindings } from './output.js';
 import type { lintSettings } from './settings.js';
 
 /** From the least. */
 const SEVERITIES: readonly Severity[] = ['note', 'warning', 'error'];
 
-const MANIFESTS = ['.yaml', '.yml', '.json', '.sh', '.bash', '.sbatch', '.slurm'];
 const DOCUMENTATION = ['.md', '.markdown', '.mdx'];
 
 type Context = CommandContext<typeof lintSettings>;
@@ -121,7 +125,7 @@ async function readFiles(docs: boolean, { operands, stderr }: Context): Promise<
     stderr.write(
       `kv-accord lint: left out: templates of the chart ${withoutControls(chart)}; check the manifests that they make: helm template ${withoutControls(chart)} | kv-accord lint -\n`,
     );
-  return readManifestFiles(
+  const files = await readManifestFiles(
     operands,
     {
       onChart,
@@ -129,11 +133,15 @@ async function readFiles(docs: boolean, { operands, stderr }: Context): Promise<
         stderr.write(`kv-accord lint: left out: ${withoutControls(file)}: ${withoutControls(why)}\n`),
     },
     {
-      extensions: docs ? [...MANIFESTS, ...DOCUMENTATION] : MANIFESTS,
+      extensions: docs ? [...MANIFESTS_AND_SCRIPTS, ...DOCUMENTATION] : MANIFESTS_AND_SCRIPTS,
       others: UNREAD_EXTENSIONS,
       firstLine: SHELL_LINE,
     },
   );
+  // What was to make the manifests has failed, and a pipe hides its exit code.
+  if (files.some(({ file, text }) => file === STANDARD_INPUT && text.trim() === ''))
+    throw new SettingError('"-" (on the command line): must be manifests or a script, and it is empty');
+  return files;
 }
 
 async function readCluster(settings: Settings, context: Context): Promise<readonly NamedText[]> {

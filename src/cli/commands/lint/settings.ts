@@ -1,6 +1,7 @@
 import type { CommandDescription } from '../../command.js';
 import { OF_PEERS } from '../../settings/common-settings.js';
 import { kubeSettings } from '../../settings/kube-settings.js';
+import { checkOneFormat } from '../../shared/one-format.js';
 import { withSettings } from '../../shared/with-settings.js';
 
 const ownSettings = {
@@ -72,7 +73,8 @@ export const lintDescription: CommandDescription<typeof lintSettings> = {
     { says: 'Documentation', line: 'kv-accord lint --docs docs/' },
     { says: 'A running cluster', line: 'kv-accord lint --cluster --namespace inference' },
   ],
-  check({ cluster, fix, docs, namespace, kubeconfig, kubeContext }, reject) {
+  check({ cluster, fix, docs, namespace, kubeconfig, kubeContext, json, format }, reject, flags) {
+    checkOneFormat({ json, format }, reject, flags);
     if (cluster && fix) throw reject('fix', 'left out with --cluster, which changes nothing', 'true');
     if (cluster && docs) throw reject('docs', 'left out with --cluster', 'true');
     if (!cluster && namespace !== undefined) throw reject('namespace', 'left out without --cluster');

@@ -33,18 +33,43 @@ export async function gatherLog(place: string, modules: LogModules): Promise<Evi
   try {
     const source = place === STANDARD_INPUT ? standardInputSource() : await openByteSource(place);
     const name = place === STANDARD_INPUT ? 'standard input' : place;
-    const { isPage, pieces } = await peeked(untilStopped(source.pieces, modules.signal));
+    const { isPage, packedBy, pieces } = await peeked(untilStopped(source.pieces, modules.signal));
+    if (packedBy !== undefined)
+      return notRead(
+        'log',
+        name,
+        `is packed by ${packedBy}: ${packedBy} -dc FILE | kv-accord doctor --logs -`,
+      );
     if (isPage) return await pagePart(name, pieces);
     return await logPart(name, { ...source, pieces }, '', modules);
   } catch (error) {
-    return notRead('log', place, error);
+    return notRead('log', place, whyNotOpened(place, error));
   }
 }
 
+/** Names that people give and that no file has, with what to give in their place; else the system's error. */
+function whyNotOpened(place: string, error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'EISDIR') return 'is a folder: name each log in it with a --logs of its own';
+  if (code === 'ENOENT' && /^[a-z][a-z0-9+.-]*:\/\//i.test(place))
+    return 'is an address, and none is fetched: curl -fsS URL | kv-accord doctor --logs -';
+  return error;
+}
+
+/** How files begin that other programs than gzip have packed, which are not unpacked here. */
+const PACKERS: readonly (readonly [start: RegExp, program: string])[] = [
+  [/^\x28\xb5\x2f\xfd/, 'zstd'],
+  [/^\xfd7zXZ\0/, 'xz'],
+  [/^BZh[1-9]1AY&SY/, 'bzip2'],
+];
+
 /** Looks at the first piece of a source without taking it away. */
-async function peeked(
-  source: AsyncIterable<Uint8Array>,
-): Promise<{ readonly isPage: boolean; readonly pieces: AsyncIterable<Uint8Array> }> {
+async function peeked(source: AsyncIterable<Uint8Array>): Promise<{
+  readonly isPage: boolean;
+  /** The program that packed it, where that is one whose form is not unpacked here; it is closed then. */
+  readonly packedBy: string | undefined;
+  readonly pieces: AsyncIterable<Uint8Array>;
+}> {
   const iterator = source[Symbol.asyncIterator]();
   const first = await iterator.next();
   const rest = async function* (): AsyncGenerator<Uint8Array> {
@@ -54,9 +79,10 @@ async function peeked(
       await iterator.return?.();
     }
   };
-  const isPage =
-    first.done !== true && isMetricsText(Buffer.from(first.value).toString('latin1', 0, PEEKED_BYTES));
-  return { isPage, pieces: rest() };
+  const start = first.done === true ? '' : Buffer.from(first.value).toString('latin1', 0, PEEKED_BYTES);
+  const packedBy = PACKERS.find(([magic]) => magic.test(start))?.[1];
+  if (packedBy !== undefined) await iterator.return?.();
+  return { isPage: isMetricsText(start), packedBy, pieces: rest() };
 }
 
 /** A page of metrics that was given as a log, read as what it is. */

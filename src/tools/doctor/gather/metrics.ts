@@ -30,7 +30,8 @@ export async function gatherMetrics(place: string, modules: PageModules): Promis
       );
     return metricsPart(url, body);
   } catch (error) {
-    return notRead('metrics', place, error);
+    const isAddress = /^[\w.-]+:\d+(?:\/|$)/.test(place);
+    return notRead('metrics', place, isAddress ? `is no file; as an address: http://${place}` : error);
   }
 }
 

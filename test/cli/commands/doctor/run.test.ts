@@ -159,8 +159,10 @@ describe('exit codes', () => {
     const none = join(folder(), 'none.log');
     const { code, stdout, stderr } = await run(['--logs', none, '--metrics', 'http://127.0.0.1:1']);
     expect({ code, stdout }).toEqual({ code: 5, stdout: '' });
-    expect(stderr).toContain(`${none}: does not exist\n`);
-    expect(stderr).toContain('http://127.0.0.1:1: GET http://127.0.0.1:1/metrics: connect ECONNREFUSED');
+    expect(stderr).toContain(`--logs ${none}: does not exist\n`);
+    expect(stderr).toContain(
+      '--metrics http://127.0.0.1:1: GET http://127.0.0.1:1/metrics: connect ECONNREFUSED',
+    );
     expect(stderr).toContain('nothing could be read. Name what there is');
   });
 
@@ -179,6 +181,15 @@ describe('exit codes', () => {
     [['--logs', '-', '--manifests', '-'], /there is one standard input/],
     [['--kubeconfig', CASE], /kubeconfig/],
     [['--format', 'pdf'], /--format "pdf"/],
+    [
+      ['--json', '--format', 'html'],
+      /--format "html" \(on the command line\): must be json, or left out, beside --json/,
+    ],
+    [['--since', '5m', '--logs', 'x'], /--since "5m" .*must be left out without --kube/],
+    [
+      ['--logs', join(CASE, 'frontend.log'), '--output', '/none/x'],
+      /--output "\/none\/x" \(on the command line\): must be a place that can be written, and it is in a folder that does not exist/,
+    ],
     [
       ['--write-plan', CASE],
       /--write-plan .*must be a folder that is new or empty, and it has something in it/,
@@ -202,6 +213,30 @@ describe('sources', () => {
     const { code, stdout, stderr } = await run([...HEALTHY, '192.0.2.1:50060', '--verbose']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^192\.0\.2\.1:50060 +fleet +not read +plaintext beyond this machine/m);
+  });
+
+  it('that cannot be what was named are refused with what to give', async () => {
+    const { code, stderr } = await run([
+      ...['--logs', folder(), '--logs', 'https://example.com/a.log'],
+      ...['--metrics', '127.0.0.1:1', '--manifests', 'https://example.com/a.yaml'],
+    ]);
+    expect(code).toBe(5);
+    expect(stderr).toContain('is a folder: name each log in it with a --logs of its own');
+    expect(stderr).toContain(
+      'https://example.com/a.log: is an address, and none is fetched: curl -fsS URL |',
+    );
+    expect(stderr).toContain('--metrics 127.0.0.1:1: is no file; as an address: http://127.0.0.1:1\n');
+    expect(stderr).toContain('--manifests https://example.com/a.yaml: must be a file, a folder or -');
+  });
+
+  it('may be a folder with batch scripts of Slurm', async () => {
+    const jobs = folder();
+    writeFileSync(
+      join(jobs, 'job.sbatch'),
+      '#!/bin/bash\npython3 -m dynamo.frontend --router-mode kv\npython3 -m dynamo.vllm --model m --block-size 64\n',
+    );
+    const { stdout } = await run(['--manifests', jobs, '--verbose']);
+    expect(stdout).toContain('job.sbatch:3');
   });
 
   it('that nothing listens at are named once', async () => {
@@ -304,7 +339,7 @@ describe('the report', () => {
     const output = join(folder(), 'no/such/folder/report.txt');
     const { code, stderr } = await run([...HEALTHY, '--output', output]);
     expect(code).toBe(2);
-    expect(stderr).toContain('cannot be written: it is in a folder that does not exist');
+    expect(stderr).toContain('must be a place that can be written, and it is in a folder that does not exist');
     expect(existsSync(output)).toBe(false);
   });
 

@@ -124,7 +124,11 @@ describe('inject', () => {
       ['x.yaml'],
       'kv-accord inject: --tls-secret (not set): must be the Secret with the certificates of sidecars and gates, unless there is --insecure for plaintext between pods\n',
     ],
-    [['--insecure'], 'kv-accord inject: FILE... (on the command line): must be given\n'],
+    [[], 'kv-accord inject: FILE... (on the command line): must be given; see kv-accord inject --help\n'],
+    [
+      ['--insecure'],
+      'kv-accord inject: FILE... (on the command line): must be given; see kv-accord inject --help\n',
+    ],
     [
       ['--insecure', '--image', 'a b', 'x'],
       'kv-accord inject: --image "a b" (on the command line): must be a reference to an image, such as registry.example/kv-accord:0.1.0\n',

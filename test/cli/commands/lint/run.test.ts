@@ -144,6 +144,7 @@ describe('kv-accord lint', () => {
     ] as const) {
       const wrong = await lint('--with', given, faulty);
       expect(wrong.code).toBe(2);
+      expect(wrong.stderr).toMatch(/^kv-accord lint: --with ".*" \(on the command line\): must be /);
       expect(wrong.stderr).toContain(words);
     }
   });
@@ -164,6 +165,11 @@ describe('kv-accord lint', () => {
       '"/nothing/there.yaml" (on the command line): must be a file or a folder, and it does not exist',
     ],
     [['--cluster', 'x.yaml'], '"x.yaml" (on the command line): must be left out with --cluster'],
+    [['https://example.com/a.yaml'], 'must be a file, a folder or -, as no address is fetched'],
+    [
+      ['--json', '--format', 'sarif', 'x.yaml'],
+      '--format "sarif" (on the command line): must be json, or left out',
+    ],
     [['--cluster', '--fix'], '--fix'],
     [['--namespace', 'a', 'x.yaml'], '--namespace'],
     [['--cluster', '--namespace', 'a/b'], '--namespace "a/b" (on the command line): must be a name of'],

@@ -20,3 +20,18 @@ it('reads every byte of a log behind the piece that it looked at', async () => {
   const part = await gatherLog(folder.write('a.log', `${lines.join('\n')}\n`), modules);
   expect(part.logs?.[0]).toMatchObject({ lines: 30_000, isWhole: true });
 });
+
+it.each([
+  ['zstd', Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x24, 0x00])],
+  ['xz', Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, 0x00])],
+  ['bzip2', Buffer.from('BZh91AY&SY')],
+])('names the program for a log that is packed by %s', async (program, bytes) => {
+  const { source } = await gatherLog(folder.write('a.log', bytes), modules);
+  expect(source).toMatchObject({ status: 'not_read' });
+  expect(source.detail).toBe(`is packed by ${program}: ${program} -dc FILE | kv-accord doctor --logs -`);
+});
+
+it('reads a text that begins with the letters of a packer', async () => {
+  const part = await gatherLog(folder.write('a.log', 'BZh is no header of bzip2\n'), modules);
+  expect(part.source).toMatchObject({ status: 'read' });
+});

@@ -18,6 +18,8 @@ export interface KnownFaultDetails {
   readonly values: readonly (string | undefined)[];
   /** What of the line is to be seen in the origin. */
   readonly about: string;
+  /** It holds where one of these marks stands a few lines above, or in the line itself. */
+  readonly below?: readonly string[] | undefined;
 }
 
 /** A block size in a line; nothing is kept when `tokensPerBlock` is undefined. */
@@ -126,6 +128,8 @@ export interface LogFindings {
   addSignal(signal: Signal, line: LogLine, details: SignalDetails): void;
   /** A sentence that names a fault by itself, by the id of its row. Signs of the same line are not counted then. */
   addKnownFault(id: string, line: LogLine, details: KnownFaultDetails): void;
+  /** A line that known faults of lines below it depend on: the head of a traceback, a place that it goes through. */
+  addMark(mark: string, line: LogLine): void;
   /** Whether a known fault has this line. */
   isKnown(line: LogLine): boolean;
   /** A line of a traceback, of a file that moves or keeps KV blocks: what follows is read to its last line. */

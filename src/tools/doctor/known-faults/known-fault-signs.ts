@@ -8,6 +8,7 @@ export interface KnownFaultSign {
   readonly needles: readonly string[];
   /** The source of its pattern, which is compiled for the first line that has a needle, and its flags. */
   readonly pattern?: readonly [source: string, flags: string];
+  readonly below?: readonly string[];
 }
 
 /** Of all rows, in their order. The build writes what this comes to in place of this file: `scripts/parts/known-fault-signs.mjs`. */
@@ -16,11 +17,12 @@ export const KNOWN_FAULT_SIGNS: readonly KnownFaultSign[] = await signsOfAll();
 async function signsOfAll(): Promise<readonly KnownFaultSign[]> {
   const parts = await Promise.all(KNOWN_FAULTS.map((load) => load()));
   return parts.flatMap((rows, part) =>
-    rows.map(({ id, needles, pattern }) => ({
+    rows.map(({ id, needles, pattern, below }) => ({
       id,
       part,
       needles,
       ...(pattern === undefined ? {} : { pattern: [pattern.source, pattern.flags] as const }),
+      ...(below === undefined ? {} : { below }),
     })),
   );
 }

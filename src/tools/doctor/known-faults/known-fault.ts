@@ -13,6 +13,8 @@ export interface KnownFault {
   readonly needles: readonly string[];
   /** What the message with its `error` has to fit besides. Its groups are `$1`, `$2` … of the texts. */
   readonly pattern?: RegExp;
+  /** Parts of lines above it, a traceback away at most: it is a fault of this row only where one of them is there. As rare as needles. */
+  readonly below?: readonly string[];
   /** How often it has to come to be a fault: waits and retries heal. Default 1. */
   readonly atLeast?: number;
   /** True where it may heal or be harmless: it is `possible` then, and not `likely`. */

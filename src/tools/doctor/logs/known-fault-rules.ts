@@ -9,17 +9,23 @@ const ERROR_FIELDS = ['error', 'err', 'exception'] as const;
 const BEFORE_CHARS = 1_000;
 const FROM_CHARS = 2_500;
 
-/** A rule for each sentence of a known fault. */
-export const KNOWN_FAULT_RULES: readonly LogRule[] = KNOWN_FAULT_SIGNS.flatMap((sign) =>
-  sign.needles.map((needle) => ({ ...rule(needle, readAs(sign, needle)), comesFirst: true })),
-);
+/** What stands above sentences of known faults that depend on it. */
+const MARKS: readonly string[] = [...new Set(KNOWN_FAULT_SIGNS.flatMap(({ below = [] }) => below))];
 
-function readAs({ id, pattern }: KnownFaultSign, needle: string): LogRule['read'] {
+/** A rule for each sentence of a known fault, and before them one for each mark that some depend on. */
+export const KNOWN_FAULT_RULES: readonly LogRule[] = [
+  ...MARKS.map((mark) => ({ ...rule(mark, (line, found) => found.addMark(mark, line)), comesFirst: true })),
+  ...KNOWN_FAULT_SIGNS.flatMap((sign) =>
+    sign.needles.map((needle) => ({ ...rule(needle, readAs(sign, needle)), comesFirst: true })),
+  ),
+];
+
+function readAs({ id, pattern, below }: KnownFaultSign, needle: string): LogRule['read'] {
   let compiled: RegExp | undefined;
   return (line, found) => {
     if (pattern !== undefined) compiled ??= new RegExp(...pattern);
     const match = compiled === undefined ? [] : compiled.exec(around(needle, messageOf(line)));
-    if (match !== null) found.addKnownFault(id, line, { values: match.slice(1), about: needle });
+    if (match !== null) found.addKnownFault(id, line, { values: match.slice(1), about: needle, below });
   };
 }
 

@@ -107,8 +107,13 @@ export class LogTally implements LogFindings {
   }
 
   addKnownFault(id: string, line: LogLine, details: KnownFaultDetails): void {
+    if (!this.#knownFaults.isBelow(details.below, line.lineNumber)) return;
     this.found += 1;
     this.#knownFaults.add(id, line.lineNumber, details, () => this.#originOf(line, details.about));
+  }
+
+  addMark(mark: string, { lineNumber }: LogLine): void {
+    this.#knownFaults.addMark(mark, lineNumber);
   }
 
   isKnown({ lineNumber }: LogLine): boolean {

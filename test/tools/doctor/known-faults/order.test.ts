@@ -55,6 +55,17 @@ describe('known faults of lines near by', () => {
     expect(knownFaultsOf(logs).map(({ fault }) => fault.id)).toEqual([behind?.id, reason?.id]);
   });
 
+  it('count only behind a mark that they depend on, and near it', async () => {
+    const marked = KNOWN_FAULTS.find(({ id }) => id === 'nixl_listens_on_foreign_address');
+    const [mark = ''] = marked?.below ?? [];
+    const line = "zmq.error.ZMQError: Cannot assign requested address (addr='tcp://10.0.0.5:5600')";
+    const idOf = async (log: string): Promise<string | undefined> =>
+      knownFaultsOf([await summaryOf(log)])[0]?.fault.id;
+    expect(await idOf(`Exception in thread ${mark}:\n${line}\n`)).toBe(marked?.id);
+    expect(await idOf(`Exception in thread ${mark}:\n${'INFO\n'.repeat(100)}${line}\n`)).not.toBe(marked?.id);
+    expect(await idOf(`${line}\n`)).toBe('vllm_foreign_address');
+  });
+
   it('follow rows and causes that there are', () => {
     const ids: readonly string[] = [...KNOWN_FAULTS.map(({ id }) => id), ...CAUSES];
     expect(KNOWN_FAULTS.flatMap(({ follows = [] }) => follows).filter((id) => !ids.includes(id))).toEqual([]);

@@ -1,4 +1,5 @@
 import type { KnownFault } from '../known-fault.js';
+import { VLLM_ADDRESSES } from './vllm-addresses.js';
 import { VLLM_ASCEND_POOL } from './vllm-ascend-pool.js';
 import { VLLM_ASCEND_TRANSFERS } from './vllm-ascend-transfers.js';
 import { VLLM_ATTENTION } from './vllm-attention.js';
@@ -21,6 +22,7 @@ export const VLLM_FAULTS: readonly KnownFault[] = [
   ...VLLM_CONNECTOR_CONFIG,
   ...VLLM_NIXL_PAIRS,
   ...VLLM_NIXL,
+  ...VLLM_ADDRESSES,
   ...VLLM_P2P_NCCL,
   ...VLLM_MOONCAKE,
   ...VLLM_MOONCAKE_STORE,

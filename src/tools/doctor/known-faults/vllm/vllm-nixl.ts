@@ -124,16 +124,4 @@ export const VLLM_NIXL: readonly KnownFault[] = [
     cure: 'Have the router send both halves of a request under one request id with the kv_transfer_params of the prefill answer, and where prefill engines are only slow, raise push_registration_timeout in kv_connector_extra_config of decode engines',
     commands: ['kubectl logs PREFILL --since=15m | grep -m5 -nE "PUSH_REG|push|ERROR"'],
   },
-  {
-    id: 'nixl_listens_on_foreign_address',
-    cause: 'side_channel_dead',
-    needles: ["Cannot assign requested address (addr='tcp://"],
-    pattern: /Cannot assign requested address \(addr='tcp:\/\/(\S{1,80}):(\d{1,5})'\)/,
-    says: 'A rank is to listen on $1, which is no address of its host',
-    why: 'VLLM_NIXL_SIDE_CHANNEL_HOST (VLLM_HOST_IP) was set once, to the address of the first node, for ranks of several nodes. The rank on the other node has no side channel, and nothing is fetched from it.',
-    cure: 'Set VLLM_NIXL_SIDE_CHANNEL_HOST and VLLM_HOST_IP on each node to an address of that node (status.podIP of each pod), and not to $1 on all',
-    commands: [
-      'kubectl exec POD -- sh -c "hostname -I; env | grep -E \'SIDE_CHANNEL|HOST_IP\'"    # of each pod',
-    ],
-  },
 ];

@@ -270,6 +270,8 @@ const LOGS: readonly PublicLog[] = [
   { name: 'sglang-pair-unified-memory', first: 'pair_incompatible', cure: '--tensor-parallel-size' },
   { name: 'sglang-kvcache-not-sent', first: 'transfer_path_broken', cure: 'prefill' },
   { name: 'trtllm-block-left-reuse-tree', first: 'connector_crashed', cure: 'later version' },
+  { name: 'mooncake-get-closed-by-holder', first: 'transfer_path_broken', cure: 'get_all_segments' },
+  { name: 'mooncake-get-misses', first: 'unknown' },
   { name: 'mooncake-store-times-out', first: 'offload_failed', cure: 'reach each other' },
   { name: 'mooncake-master-not-reached', first: 'offload_failed', cure: 'kubectl get svc' },
   { name: 'mooncake-no-gid', first: 'transfer_path_broken', cure: 'RDMA device' },

@@ -1,6 +1,8 @@
 import { capitalised } from '../../../core/text/capitalised.js';
 import { countOf } from '../../../core/text/lists.js';
 import { repairCache } from '../fixes/caches.js';
+import { readPathFault } from '../logs/general/seen-path-faults.js';
+import { CLIENTS_DO_NOT_MOVE } from '../logs/general/store-faults.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -31,7 +33,10 @@ export const offloadFailed: Cause = {
   suspect(measurements: Measurements): Suspicion | undefined {
     const failed = measurements.signal('offload_failed');
     if (failed === undefined) return undefined;
-    const faults = namedOf([...failed.values.keys()].sort());
+    const said = [...failed.values.keys()].sort();
+    const isExplained = said.every((fault) => fault === CLIENTS_DO_NOT_MOVE) && namesPath(measurements);
+    if (isExplained) return undefined;
+    const faults = namedOf(said);
     if (failed.count < LASTING && faults.every((fault) => WAITS.test(fault))) return undefined;
     const isStated = faults.some((fault) => STATED.test(fault));
     const isPassing = failed.count < LASTING && faults.every((fault) => PASSING.test(fault));
@@ -53,6 +58,12 @@ export const offloadFailed: Cause = {
     };
   },
 };
+
+/** Whether a line below the store says what kept two of its clients from moving blocks. */
+function namesPath(measurements: Measurements): boolean {
+  const values = measurements.signal('transfer_path_broken')?.values.keys() ?? [];
+  return [...values].some((value) => !readPathFault(value).isPlain);
+}
 
 function followsOf(faults: readonly string[]): string {
   const [, follows = 'prompts that it should have are computed again, or fail'] =

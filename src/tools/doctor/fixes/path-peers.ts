@@ -24,7 +24,7 @@ export const RESTART_STUCK: PathCure = {
 };
 
 /** Mooncake's store beside NPUs: their memory has addresses that TCP does not read. */
-export const ASCEND_PROTOCOL: PathCure = {
+const ASCEND_PROTOCOL: PathCure = {
   says: 'Write "protocol": "ascend" into the file of MOONCAKE_CONFIG_PATH on all engines and clients of the store (with use_ascend_direct where its release has that), and run a Mooncake that was built for Ascend; where the protocol is tcp on purpose, the blocks have to lie in memory of the host',
   why: 'The keys are those of vLLM Ascend, whose blocks lie in the memory of NPUs. The TCP transport hands their addresses to a socket, which cannot read them: the connection ends before its first byte, and the put is revoked.',
   commands: [
@@ -33,8 +33,28 @@ export const ASCEND_PROTOCOL: PathCure = {
   ],
 };
 
+/** Mooncake's store whose keys a line has, where one is used: its blocks lie with clients, in memory of a host or of NPUs. */
+export type SeenStore = 'of_npus' | 'of_clients';
+
+/** A get from the store: the client that holds the blocks closes the connection. */
+const OWN_ADDRESS: PathCure = {
+  says: "Give each client of Mooncake's store an address of its own (local_hostname HOST:PORT, MOONCAKE_LOCAL_HOSTNAME, two clients of a host with two ports), and restart the client that holds the key where it has ended: the master lists all segments",
+  why: 'The master says which client holds a key, and the reader asks at the address that this client registered. Two clients with one address, as both have where local_hostname has no port, or a client that ended without its segment being unmounted, lead to a process that does not have these blocks: it closes the connection, and the get fails with the whole key.',
+  commands: [
+    'curl -s http://MASTER:9003/get_all_segments    # each HOST:PORT once, and each with a client that runs',
+    'kubectl exec POD -- sh -c "env | grep MOONCAKE; cat $MOONCAKE_CONFIG_PATH"    # local_hostname of each client',
+    'kubectl get pods -o wide    # restarts of the clients',
+  ],
+};
+
+/** Repairs connections that the other side of a transfer by Mooncake over TCP closes. */
+export function closedBy(store: SeenStore | undefined, isSglang: boolean): PathCure {
+  if (store === 'of_npus') return ASCEND_PROTOCOL;
+  return store === 'of_clients' ? OWN_ADDRESS : closedByPeer(isSglang);
+}
+
 /** Mooncake over TCP between GPUs. */
-export function closedByPeer(isSglang: boolean): PathCure {
+function closedByPeer(isSglang: boolean): PathCure {
   return {
     says: `Compare the age of both pods (kubectl get pods): an engine or a store that ended closes its connections. Where both live, the blocks lie in GPU memory that a Mooncake without CUDA cannot send: move them over RDMA (${isSglang ? '--disaggregation-ib-device mlx5_0' : '"protocol": "rdma" and device_name in its configuration'}), or run a Mooncake that was built with CUDA`,
     why: 'The other side accepted the connection and closed it before the blocks had passed. Its process ended, or it could not read or write the address that was asked of it; its own log has the line beside this one.',

@@ -3,18 +3,18 @@ import type { TransferLibrary } from '../logs/general/transfer-libraries.js';
 import { environmentOf } from './lines.js';
 import { cardsOf, isOfMooncake, isOfUcx, type PathCure } from './path-machine.js';
 import {
-  ASCEND_PROTOCOL,
-  closedByPeer,
+  closedBy,
   deeperQueue,
   RESTART_STUCK,
   SAME_AGENTS,
+  type SeenStore,
   startBackend,
 } from './path-peers.js';
 
 const RESTARTS = 'kubectl get pods -o wide    # restarts, and the nodes of both';
 
 /** Repairs of what lies between two engines, by the library that moves their blocks. */
-export function reachPeer(fault: SeenPathFault, isSglang: boolean, isOfNpus = false): readonly PathCure[] {
+export function reachPeer(fault: SeenPathFault, isSglang: boolean, store?: SeenStore): readonly PathCure[] {
   const { id, library } = fault;
   switch (id) {
     case 'backends_differ':
@@ -39,7 +39,7 @@ export function reachPeer(fault: SeenPathFault, isSglang: boolean, isOfNpus = fa
     case 'agent_refused':
       return [SAME_AGENTS];
     case 'tcp_closed':
-      return [isOfNpus ? ASCEND_PROTOCOL : closedByPeer(isSglang)];
+      return [closedBy(store, isSglang)];
     case 'backend_unready':
       return [startBackend(library)];
     case 'peer_gone':

@@ -1,8 +1,10 @@
 import type { ProposedFix } from '../diagnosis.js';
 import type { PathFaultId } from '../logs/general/path-faults.js';
 import type { SeenPathFault } from '../logs/general/seen-path-faults.js';
+import { CLIENTS_DO_NOT_MOVE } from '../logs/general/store-faults.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { repairMachine } from './path-machine.js';
+import type { SeenStore } from './path-peers.js';
 import { reachPeer } from './path-reach.js';
 
 /** What lines of a fault have and others have not, for `grep -E`. */
@@ -179,14 +181,20 @@ export function repairPath(
   line: string,
 ): readonly ProposedFix[] {
   const isSglang = seen.engines.some(({ word }) => word === 'sglang');
-  const cures =
-    repairMachine(fault, isSglang) ?? reachPeer(fault, isSglang, signal('ascend_store_keys') !== undefined);
+  const cures = repairMachine(fault, isSglang) ?? reachPeer(fault, isSglang, storeOf(signal));
   return cures.map((cure) => ({
     ...cure,
     disturbs: 'one_worker_at_a_time',
     files: [],
     verify: [verifyOf(fault.id, line)],
   }));
+}
+
+/** The store whose keys were to be moved: its errors stand beside those of the transfer. */
+function storeOf(signal: Measurements['signal']): SeenStore | undefined {
+  if (signal('ascend_store_keys') !== undefined) return 'of_npus';
+  const isRead = signal('offload_failed')?.values.has(CLIENTS_DO_NOT_MOVE) === true;
+  return isRead ? 'of_clients' : undefined;
 }
 
 /** Counts lines such as the one that was seen: another word of the fault can stand in lines of health. */

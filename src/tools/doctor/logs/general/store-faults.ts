@@ -1,6 +1,9 @@
 /** A kind of sentence of Mooncake's store: the first that fits names the fault. */
 type StoreFault = readonly [fault: string, pattern: RegExp];
 
+/** What is said of a get or a put that fails between two clients. */
+export const CLIENTS_DO_NOT_MOVE = "Mooncake's clients do not move blocks to each other";
+
 /** Errors by their level that come while nothing is wrong: a key that nobody has stored, one that is there, one that is not yet complete. */
 const USUAL =
   /object_not_found|OBJECT_(?:NOT_FOUND|ALREADY_EXISTS|HAS_LEASE)|REPLICA_IS_NOT_READY|replica_is_not_ready|BatchQuerySlices failed with error: INVALID_REPLICA|Object not found for key/;
@@ -71,7 +74,7 @@ const FAULTS: readonly StoreFault[] = [
     /rpc error|mount segment|mount_segment|connect|unreachable|RPC_FAIL|create client|open segment|ping master|Client not available|client_not_ready/i,
   ],
   [
-    "Mooncake's clients do not move blocks to each other",
+    CLIENTS_DO_NOT_MOVE,
     /TRANSFER_FAIL|transfer_incomplete|Transfer (?:failed|submission failed)|Failed to complete transfers|Failed to submit (?:batch )?(?:transfer|range)|transfer_read(?:_range)?_failed/,
   ],
   [

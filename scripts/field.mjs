@@ -17,7 +17,7 @@
 //
 // A judgement is one line of JSON: {"id":"…","is":"right","why":"…"}; `is` is right or wrong. The id is in the sample.
 // It follows from repository, file, rule and line, so that judgements stay good while a rule's words change.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { readDoctor } from './field/doctor-tree.mjs';
 import { tryInject } from './field/inject-tree.mjs';
@@ -29,21 +29,29 @@ import { sampleOf } from './field/sample.mjs';
 import { treesBelow } from './field/trees.mjs';
 
 const STEPS = ['lint', 'inject', 'doctor'];
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    only: { type: 'string', default: STEPS.join(',') },
-    docs: { type: 'boolean', default: false },
-    sample: { type: 'string', default: '40' },
-    seed: { type: 'string', default: '1' },
-    context: { type: 'string', default: '4' },
-    judged: { type: 'string' },
-    timeout: { type: 'string', default: '300' },
-    'heap-mb': { type: 'string' },
-    'max-logs': { type: 'string', default: '50' },
-    json: { type: 'boolean', default: false },
-  },
-});
+const { values, positionals } = orFail(() =>
+  parseArgs({
+    allowPositionals: true,
+    options: {
+      help: { type: 'boolean', short: 'h', default: false },
+      only: { type: 'string', default: STEPS.join(',') },
+      docs: { type: 'boolean', default: false },
+      sample: { type: 'string', default: '40' },
+      seed: { type: 'string', default: '1' },
+      context: { type: 'string', default: '4' },
+      judged: { type: 'string' },
+      timeout: { type: 'string', default: '300' },
+      'heap-mb': { type: 'string' },
+      'max-logs': { type: 'string', default: '50' },
+      json: { type: 'boolean', default: false },
+    },
+  }),
+);
+if (values.help) {
+  const [usage] = readFileSync(new URL(import.meta.url), 'utf8').split('\nimport ');
+  process.stdout.write(`${usage.replaceAll(/^\/\/ ?/gm, '')}\n`);
+  process.exit(0);
+}
 const wholeNumber = (name) => {
   const value = Number(values[name]);
   if (!Number.isSafeInteger(value) || value < 0)
@@ -54,6 +62,8 @@ const steps = values.only.split(',');
 const unknown = steps.find((step) => !STEPS.includes(step));
 if (unknown !== undefined) fail(`--only must name some of ${STEPS.join(', ')}, not ${unknown}`);
 if (positionals.length === 0) fail('name a repository, or a folder of repositories');
+const missing = positionals.find((folder) => !statSync(folder, { throwIfNoEntry: false })?.isDirectory());
+if (missing !== undefined) fail(`${missing} must be a folder, and there is none of that name`);
 if (!existsSync(PROGRAM)) fail('there is no built program: run npm run build first');
 
 const limits = {
@@ -61,7 +71,12 @@ const limits = {
   heapMb: values['heap-mb'] === undefined ? undefined : wholeNumber('heap-mb'),
   maxLogs: wholeNumber('max-logs'),
 };
-const judgements = values.judged === undefined ? new Map() : readJudgements(values.judged);
+const shown = {
+  seed: wholeNumber('seed'),
+  count: wholeNumber('sample'),
+  contextLines: wholeNumber('context'),
+};
+const judgements = values.judged === undefined ? new Map() : orFail(() => readJudgements(values.judged));
 const repositories = [];
 for (const { name, folder } of treesBelow(positionals)) {
   process.stderr.write(`${name}\n`);
@@ -75,14 +90,18 @@ const findings = repositories.flatMap(({ lint }) => lint?.findings ?? []);
 const report = {
   repositories,
   precision: precisionOf(findings, judgements),
-  sample: sampleOf(findings, {
-    seed: wholeNumber('seed'),
-    count: wholeNumber('sample'),
-    contextLines: wholeNumber('context'),
-    isKnown: ({ id }) => judgements.has(id),
-  }),
+  sample: sampleOf(findings, { ...shown, isKnown: ({ id }) => judgements.has(id) }),
 };
 process.stdout.write(values.json ? `${JSON.stringify(report, undefined, 2)}\n` : textReport(report));
+
+/** What is wrong with a word of the command line, in one line in place of a stack. */
+function orFail(read) {
+  try {
+    return read();
+  } catch (error) {
+    return fail(error.message);
+  }
+}
 
 function fail(message) {
   process.stderr.write(`field: ${message}\n`);

@@ -88,6 +88,16 @@ it('says what is wrong with what it is given', () => {
     'field: --only must name some of lint, inject, doctor, not guess\n',
   );
   expect(field('--sample', '-1', folder).status).not.toBe(0);
+  // Before the repositories are read, and in one line.
+  expect(field('--sample', 'x', folder)).toMatchObject({
+    status: 2,
+    stderr: 'field: --sample must be a whole number, not x\n',
+  });
+  const none = join(folder, 'none');
+  expect(field(none).stderr).toBe(`field: ${none} must be a folder, and there is none of that name\n`);
+  expect(field('--sampel', '3', folder).stderr).toMatch(/^field: Unknown option '--sampel'.*\n$/);
+  expect(field('--judged', none, folder).stderr).toMatch(/^field: ENOENT.*\n$/);
+  expect(field('--help')).toMatchObject({ status: 0, stderr: '' });
   expect(field('--judged', join(folder, '.judged'), folder).stderr).toContain(
     'must be {"id":"…","is":"right"',
   );

@@ -1,12 +1,10 @@
 import type { LayerGroup } from '../evidence.js';
 import { type ConfigFields, fieldOf, isCount } from './config-fields.js';
+import { indexBytesOf } from './indexers.js';
 import { type LayerKind, type LayerKinds, missingField } from './layer-kinds.js';
 
 /** Models that vLLM runs with multi-head latent attention though their `model_type` has no DeepSeek in it; MiniCPM 3 has a `kv_lora_rank` and caches keys and values. */
 const NOT_LATENT = /^minicpm3/;
-/** Bytes that DeepSeek's sparse attention keeps of each token beside: an FP8 value each, and a scale for every 128. */
-const INDEX_SCALE_BYTES = 4;
-const INDEX_SCALE_VALUES = 128;
 
 /** What the layers of each kind keep of a token; a text names the field that is missing. */
 export function layerGroupsOf(
@@ -125,11 +123,4 @@ function sizesOf(
     headSize: global,
     valueSize: /^mimo_v2/.test(config.text('model_type')) ? (config.count('v_head_dim') ?? global) : global,
   };
-}
-
-/** DeepSeek-V3.2 and GLM-5: the keys of the indexer, of layers that have one. */
-function indexBytesOf(config: ConfigFields, at: number): number {
-  const values = config.count('index_head_dim');
-  if (values === undefined || config.list('indexer_types')?.[at] === 'shared') return 0;
-  return values + Math.ceil(values / INDEX_SCALE_VALUES) * INDEX_SCALE_BYTES;
 }

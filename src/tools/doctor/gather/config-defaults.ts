@@ -30,9 +30,14 @@ const DEFAULTS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   qwen3: sizes(4096, 32, 32, { num_key_value_heads: 32, head_dim: 128 }),
   qwen3_moe: sizes(2048, 24, 32, { num_key_value_heads: 4 }),
   qwen3_vl_text: sizes(4096, 32, 32, { num_key_value_heads: 32, head_dim: 128 }),
-  qwen3_next: sizes(2048, 48, 16, { num_key_value_heads: 2, head_dim: 256 }),
-  qwen3_5_text: sizes(4096, 32, 16, { num_key_value_heads: 4, head_dim: 256 }),
-  qwen3_5_moe_text: sizes(2048, 40, 16, { num_key_value_heads: 2, head_dim: 256 }),
+  qwen3_next: sizes(2048, 48, 16, { num_key_value_heads: 2, head_dim: 256, full_attention_interval: 4 }),
+  qwen3_5_text: sizes(4096, 32, 16, { num_key_value_heads: 4, head_dim: 256, full_attention_interval: 4 }),
+  qwen3_5_moe_text: sizes(2048, 40, 16, {
+    num_key_value_heads: 2,
+    head_dim: 256,
+    full_attention_interval: 4,
+  }),
+  qwen4_exp_text: sizes(2048, 40, 16, { num_key_value_heads: 2, head_dim: 256, full_attention_interval: 4 }),
   gpt_oss: sizes(2880, 36, 64, { num_key_value_heads: 8, head_dim: 64, sliding_window: 128 }),
   afmoe: { head_dim: 128 },
   cohere2_moe: { head_dim: 128 },
@@ -63,6 +68,7 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   num_attention_heads: ['n_head', 'n_heads', 'num_heads'],
   num_key_value_heads: ['n_head_kv', 'num_kv_heads', 'n_kv_heads', 'num_key_value_heads_per_layer'],
   sliding_window_pattern: ['_sliding_window_pattern', 'layer_types'],
+  full_attention_interval: ['layer_types'],
 };
 
 /** A configuration with the defaults of its `model_type`, and which of them it takes: `head_dim 256`. */

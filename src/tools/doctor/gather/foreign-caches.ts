@@ -4,6 +4,20 @@ import type { ConfigFields } from './config-fields.js';
 const ENCODER_DECODERS =
   /^(?:m?t5|umt5|longt5|t5gemma2?|switch_transformers|bart|mbart|plbart|led|bigbird_pegasus|pegasus(?:_x)?|marian|m2m_100|nllb[-_]moe|blenderbot(?:-small)?|fsmt|prophetnet|whisper|moonshine|speech_to_text|florence2|bert-generation|encoder-decoder|vision-encoder-decoder|speech-encoder-decoder)$/;
 
+/**
+ * Models that read a whole text and write none, by `model_type`: engines run them without a KV cache. Models for embeddings
+ * that were made of one that writes (Qwen3-Embedding) keep theirs.
+ */
+const ENCODERS: ReadonlySet<string> = new Set(
+  `albert bert big_bird camembert clip clip_text_model convbert deberta deberta-v2 distilbert electra ernie esm eurobert gte ibert
+  jina_embeddings_v3 layoutlm layoutlmv2 layoutlmv3 longformer luke markuplm megatron-bert mobilebert modernbert modernvbert mpnet
+  neobert new nomic_bert rembert roberta roberta-prelayernorm roformer siglip siglip2 siglip_text_model vit xlm-roberta
+  xlm-roberta-xl xmod hubert wav2vec2 wav2vec2-bert wavlm`.split(/\s+/),
+);
+
+/** Fields of attention whose keys are compressed before they are cached. */
+const COMPRESSED = /^(?:compress_(?:ratios?|rates?)|attn_compress\w*|kv_compress\w*|nsa_\w+|moba_\w+)$/;
+
 /** Fields of layers that use the keys and values of others. */
 const SHARED_KEYS =
   /^(?:use_cla|cla_share_factor|mb_per_layer|use_yoco|yoco\w*|kv_reuse\w*|\w*kv_shar(?:e|ed|ing)(?:_\w+)?|cross_layer_attention\w*)$/;
@@ -21,6 +35,10 @@ const STATES =
 export function foreignCacheOf(config: ConfigFields): string | undefined {
   if (isEncoderDecoder(config))
     return 'is of an encoder-decoder, whose cache of what the encoder made is not counted here';
+  if (isEncoder(config)) return 'is of an encoder, which engines run without a KV cache';
+  const compressed = keysOf(config).find((key) => COMPRESSED.test(key) && isUsed(config, key));
+  if (compressed !== undefined)
+    return `has attention with compressed keys (${compressed}), whose cache is not counted here`;
   const shared = keysOf(config).find(
     (key) => SHARED_KEYS.test(key) && key !== KNOWN_SHARING && isUsed(config, key),
   );
@@ -44,6 +62,15 @@ function isEncoderDecoder(config: ConfigFields): boolean {
     (config.count('encoder_layers') !== undefined &&
       config.count('decoder_layers', 'num_layers') !== undefined) ||
     config.count('num_decoder_layers') !== undefined
+  );
+}
+
+/** Also a model that was made to look both ways (`is_causal`: Llama's and Qwen's; `use_bidirectional_attention`: EmbeddingGemma). */
+function isEncoder(config: ConfigFields): boolean {
+  return (
+    (ENCODERS.has(config.text('model_type')) && config.value('is_decoder') !== true) ||
+    config.value('is_causal') === false ||
+    (/^gemma3_text$/.test(config.text('model_type')) && config.value('use_bidirectional_attention') === true)
   );
 }
 

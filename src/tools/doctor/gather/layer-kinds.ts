@@ -22,7 +22,7 @@ export interface LayerKinds {
 const MAX_LAYERS = 10_000;
 
 /** Models without attention, by `model_type`. */
-const WITHOUT_ATTENTION = /^(?:mamba2?|falcon_mamba|rwkv\w*)$/;
+const WITHOUT_ATTENTION = /^(?:mamba2?|falcon_mamba|rwkv\w*|xlstm)$/;
 
 /**
  * The kinds of all layers; a text says why they cannot be known. The fields are
@@ -30,14 +30,13 @@ const WITHOUT_ATTENTION = /^(?:mamba2?|falcon_mamba|rwkv\w*)$/;
  * Face's code of that model does with it.
  */
 export function layerKindsOf(config: ConfigFields): LayerKinds | string {
-  if (config.value('compress_ratios') !== undefined)
-    return 'has attention with compressed keys (compress_ratios), whose cache is not counted here';
   if (WITHOUT_ATTENTION.test(config.text('model_type')))
     return 'is of a model without attention, which has no KV cache';
   const foreign = foreignCacheOf(config);
   if (foreign !== undefined) return foreign;
-  const given = config.count('num_hidden_layers', 'n_layer', 'n_layers', 'num_layers');
+  const given = cachedLayersOf(config);
   const named = namedKinds(config, given);
+  if (typeof named === 'string') return named;
   const layers = given ?? named?.kinds.length;
   if (layers === undefined) return missingField('num_hidden_layers', config);
   if (layers > MAX_LAYERS) return `has num_hidden_layers ${layers}, more than any model has`;
@@ -54,6 +53,14 @@ export function layerKindsOf(config: ConfigFields): LayerKinds | string {
     windowTokens: own.includes('window') ? windowTokens : undefined,
     besideStates: hasBoth ? own.length : 0,
   };
+}
+
+/** Layers that cache. Those of LongCat-Flash attend twice, and `num_layers` is their number. */
+function cachedLayersOf(config: ConfigFields): number | undefined {
+  const layers = config.count('num_hidden_layers', 'n_layer', 'n_layers', 'num_layers');
+  if (!/^longcat_flash/.test(config.text('model_type'))) return layers;
+  const pairs = config.count('num_layers');
+  return pairs === undefined ? layers : 2 * pairs;
 }
 
 type Named = Pick<LayerKinds, 'kinds' | 'saidBy'> & {
@@ -76,8 +83,8 @@ function seesAll(kind: LayerKind): LayerKind {
   return kind === 'window' ? 'full' : kind;
 }
 
-/** By the first field that names the kinds of layers. */
-function namedKinds(config: ConfigFields, layers: number | undefined): Named | undefined {
+/** By the first field that names the kinds of layers; a text where it has a kind that is not known. */
+function namedKinds(config: ConfigFields, layers: number | undefined): Named | string | undefined {
   return (
     byWords(config, layers) ??
     byPattern(config) ??
@@ -92,23 +99,33 @@ function namedKinds(config: ConfigFields, layers: number | undefined): Named | u
 }
 
 /** A list with a word for each layer: Qwen3-Next, gpt-oss, Gemma 3, Granite 4, Nemotron 3, Zamba 2, RecurrentGemma. */
-function byWords(config: ConfigFields, layers: number | undefined): Named | undefined {
+function byWords(config: ConfigFields, layers: number | undefined): Named | string | undefined {
   for (const name of ['layer_types', 'layers_block_type', 'block_types', '_block_types']) {
     const words = config.list(name);
     if (words === undefined || words.length > MAX_LAYERS) continue;
     const count = layers ?? words.length;
     // RecurrentGemma has one period of them; Step 3.5 has some for its MTP layers behind.
     if (words.length < count && name.startsWith('layer')) continue;
-    const kinds = Array.from({ length: count }, (_, at) => kindOfWord(String(words[at % words.length])));
+    const kinds: LayerKind[] = [];
+    for (let at = 0; at < count; at++) {
+      const word = String(words[at % words.length]);
+      const kind = kindOfWord(word);
+      if (kind === undefined)
+        return `has layers of a kind whose cache is not known here (${name}: ${word.slice(0, 40)})`;
+      kinds.push(kind);
+    }
     return { kinds, saidBy: name };
   }
   return undefined;
 }
 
-function kindOfWord(word: string): LayerKind {
+/** Undefined for a word that nobody here knows, and for compressed keys (DeepSeek-V4 in the form of transformers). */
+function kindOfWord(word: string): LayerKind | undefined {
+  if (/compress/i.test(word)) return undefined;
   if (/linear|mamba|recurrent|conv|ssm|delta|lightning|kda|rwkv/i.test(word)) return 'state';
   if (/sliding|local|window|chunked/i.test(word)) return 'window';
-  return /attention|full|global|hybrid|sparse/i.test(word) ? 'full' : 'none';
+  if (/attention|full|global|hybrid|sparse/i.test(word)) return 'full';
+  return /mlp|moe|ffn|dense|none|identity|no_?op/i.test(word) ? 'none' : undefined;
 }
 
 /** Nemotron-H: `*` attends, `M` is Mamba, `-` and `E` are plain and expert layers. */
@@ -127,7 +144,7 @@ function byBlockConfigs(config: ConfigFields, layers: number): Named | undefined
   if (blocks?.length !== layers) return undefined;
   const kinds = blocks.map((block): LayerKind => {
     const type = fieldOf(block, 'block_type');
-    if (typeof type === 'string') return kindOfWord(type);
+    if (typeof type === 'string') return kindOfWord(type) ?? 'none';
     const attention = fieldOf(block, 'attention');
     return fieldOf(attention, 'no_op') === true || fieldOf(attention, 'replace_with_linear') === true
       ? 'none'

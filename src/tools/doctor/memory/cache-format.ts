@@ -75,6 +75,7 @@ export function isFloat32(dtype: string | undefined): boolean {
   return /^(?:torch\.)?(?:float32|float)$/.test(dtype ?? '');
 }
 
-function hasIndexer({ groups }: ModelShape): boolean {
-  return groups.some(({ indexBytes }) => indexBytes > 0);
+/** Of latent vectors: others keep their keys as they keep them without one. */
+function hasIndexer({ groups, latentSize }: ModelShape): boolean {
+  return latentSize !== undefined && groups.some(({ indexBytes }) => indexBytes > 0);
 }

@@ -38,6 +38,11 @@ const EXPECTED: readonly (readonly [model: string, full: number, windowed?: numb
   ['moonshotai/Kimi-K3', 24 * 576 * 2],
   ['moonshotai/Kimi-Linear-48B-A3B-Instruct', 7 * 576 * 2],
   ['openbmb/MiniCPM3-4B', 62 * 40 * 2 * 96 * 2],
+  // An indexer of blocks with whole keys (57 of 60 layers), one that has a key for 16 tokens, and two latent vectors a layer.
+  ['MiniMaxAI/MiniMax-M3', 60 * 4 * 2 * 128 * 2 + 57 * 128 * 2],
+  ['zai-org/GLM-5.3-Flash', 11 * (512 * 2 + 132 / 16)],
+  ['Qwen/Qwen3.8-Flash-Next', 12 * (2 * 2 * 256 * 2 + (128 * 2) / 4)],
+  ['meituan-longcat/LongCat-Flash-Chat', 2 * 28 * 576 * 2],
   // Windows: every second layer, all but every sixth, fourth, or as a list says, also with other heads.
   ['openai/gpt-oss-20b', 12 * 8 * 2 * 64 * 2, 12 * 8 * 2 * 64 * 2],
   ['openai/gpt-oss-120b', 18 * 8 * 2 * 64 * 2, 18 * 8 * 2 * 64 * 2],
@@ -72,8 +77,8 @@ describe('what a token of a public model takes', () => {
       headBytes: 0,
       latentBytes: undefined,
     });
-    expect({ full: token.everywhere, windowed: token.windowed }).toEqual({ full, windowed });
-    expect(token.steps.reduce((sum, { value }) => sum + value, 0)).toBe(full + windowed);
+    expect({ full: token.everywhere, windowed: token.windowed }).toEqual({ full: Math.ceil(full), windowed });
+    expect(token.steps.reduce((sum, { value }) => sum + value, 0)).toBe(Math.ceil(full) + windowed);
   });
 
   it('is not counted where the cache is of another making, or there is none', () => {
@@ -198,6 +203,26 @@ describe('what a token of a public model takes', () => {
       { model_type: 'ouro', total_ut_steps: 4 },
     ],
     [
+      'has attention with compressed keys (compress_rates), whose cache is not counted here',
+      { model_type: 'deepseek_v4', compress_rates: { compressed_sparse_attention: 4 } },
+    ],
+    [
+      'has layers of a kind whose cache is not known here (layer_types: heavily_compressed_attention)',
+      { model_type: 'another', layer_types: Array(32).fill('heavily_compressed_attention') },
+    ],
+    [
+      'has layers of a kind whose cache is not known here (layer_types: hopfield)',
+      { model_type: 'another', layer_types: Array(32).fill('hopfield') },
+    ],
+    ['is of a model without attention, which has no KV cache', { model_type: 'xlstm' }],
+    ['is of an encoder, which engines run without a KV cache', { model_type: 'xlm-roberta' }],
+    ['is of an encoder, which engines run without a KV cache', { model_type: 'modernbert' }],
+    ['is of an encoder, which engines run without a KV cache', { model_type: 'llama', is_causal: false }],
+    [
+      'is of an encoder, which engines run without a KV cache',
+      { model_type: 'gemma3_text', use_bidirectional_attention: true },
+    ],
+    [
       'is of an encoder-decoder, whose cache of what the encoder made is not counted here',
       { model_type: 't5', d_model: 1024, d_kv: 128, num_heads: 128, num_layers: 24 },
     ],
@@ -223,12 +248,41 @@ describe('what a token of a public model takes', () => {
     ],
     ['marks of layers that all attend', { attn_type_list: Array(32).fill(1), linear_attn_beta: 1 }],
     ['no encoder', { is_encoder_decoder: false }],
+    ['attention that looks back alone', { is_causal: true }],
+    ['a prefix that is read both ways', { model_type: 'gemma', use_bidirectional_attention: true }],
+    ['a BERT that writes', { model_type: 'bert', is_decoder: true }],
+    [
+      'an embedding model that was made of one that writes',
+      { model_type: 'qwen2', architectures: ['Qwen2Model'] },
+    ],
     ['a convolution of another part', { conv_bias: true, vision_config: { mamba_step: 2 } }],
   ])('is counted with %s', (_, fields) => {
     expect(shapeOf({ model_type: 'another', ...PLAIN, ...fields })).toMatchObject({
       layers: 32,
       kvHeads: 20,
     });
+  });
+
+  it.each([
+    ['none of them shares', {}, 61],
+    [
+      'a list',
+      { indexer_types: Array.from({ length: 61 }, (_, at) => (at % 4 === 0 ? 'full' : 'shared')) },
+      16,
+    ],
+    ['letters', { index_topk_pattern: `${'FS'.repeat(30)}F` }, 31],
+    ['the first two, and every fourth from there', { index_topk_freq: 4 }, 16],
+    ['every fourth', { index_topk_freq: 4, index_skip_topk_offset: 0 }, 15],
+  ])('counts the indexers of layers that have one of their own: %s', (_, fields, layers) => {
+    const shape = shapeOf({ ...CONFIGS['deepseek-ai/DeepSeek-V3.2'], ...fields });
+    const indexed = shape.groups.filter(({ indexBytes }) => indexBytes === 132);
+    expect(indexed.reduce((sum, group) => sum + group.layers, 0)).toBe(layers);
+  });
+
+  it('knows every how many layers attend where a configuration leaves it to its class', () => {
+    const text_config = { model_type: 'qwen3_5_moe_text', hidden_size: 2048, num_hidden_layers: 40 };
+    const config = { model_type: 'qwen3_5_moe', text_config: { ...text_config, linear_num_value_heads: 32 } };
+    expect(shapeOf(config)).toMatchObject({ layers: 10, stateLayers: 30, kvHeads: 2, headSize: 256 });
   });
 
   it('leaves out the last layers that use the keys of earlier ones', () => {

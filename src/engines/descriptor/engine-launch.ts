@@ -50,8 +50,18 @@ export interface EngineLaunch {
   readonly takesFourBits?: true;
   /** What applies when nothing is set, where that is the same on every device. */
   readonly defaultSettings?: Readonly<Partial<Record<SettingName, string>>>;
+  /** The share of a whole GPU that it takes for weights and cache when nothing is set, the oldest first; absent where more than the release decides. */
+  readonly defaultMemoryShares?: readonly MemoryShare[];
+  /** Why bytes are no number of tokens where it divides them between kinds of layers, and what has the tokens; absent where they share them. */
+  readonly poolsApart?: { readonly windows: string; readonly states: string };
   /** Settings that the doctor proposes. */
   readonly tuning: EngineTuning;
+}
+
+/** A share that applied until a release; the last one has none. */
+export interface MemoryShare {
+  readonly share: number;
+  readonly until?: Release;
 }
 
 /** A command that starts an engine: `vllm serve`. */

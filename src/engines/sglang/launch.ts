@@ -46,6 +46,12 @@ export const SGLANG_LAUNCH: EngineLaunch = {
     enable_hierarchical_cache: { name: 'host_cache' },
   },
   attentionGroups: 'data_parallel_size',
+  poolsApart: {
+    windows:
+      'SGLang gives layers with a window a pool of their own, of swa_full_tokens_ratio (0.8 by default) of the tokens of the others, or of some models all: the line "max_total_num_tokens" of its log has the tokens',
+    states:
+      'SGLang divides its memory between a pool of states and the KV cache (mamba_full_memory_ratio, max_mamba_cache_size): the line "max_total_num_tokens" of its log has the tokens',
+  },
   tuning: {
     maxSequencesFlag: '--max-running-requests',
     admission: {

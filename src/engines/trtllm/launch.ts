@@ -46,6 +46,12 @@ export const TRTLLM_LAUNCH: EngineLaunch = {
   },
   defaultSettings: { prefix_caching: 'true', free_gpu_memory_fraction: '0.9', tensor_parallel_size: '1' },
   attentionGroups: 'tensor_parallel_size',
+  poolsApart: {
+    windows:
+      'TensorRT-LLM keeps of layers with a window what max_attention_window says, in pools of their own: the lines "primary blocks=" and "for max tokens in paged KV cache" of its log have blocks and tokens',
+    states:
+      'TensorRT-LLM keeps the states of sequences beside its KV cache (max_batch_size): the line "for max tokens in paged KV cache" of its log has the tokens',
+  },
   takesFourBits: true,
   tuning: {
     maxSequencesFlag: '--max-batch-size',

@@ -47,6 +47,8 @@ export const VLLM_LAUNCH: EngineLaunch = {
     lora_modules: { name: 'lora_adapters' },
     enable_lora: { name: 'lora_adapters' },
   },
+  // CacheConfig.gpu_memory_utilization: 0.9 in 0.19.1, 0.92 in 0.20.0.
+  defaultMemoryShares: [{ share: 0.9, until: { major: 0, minor: 20 } }, { share: 0.92 }],
   tuning: {
     maxSequencesFlag: '--max-num-seqs',
     memory: {

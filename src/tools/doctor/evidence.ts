@@ -92,8 +92,12 @@ export interface ModelShape {
   readonly latentSize: number | undefined;
   /** Tokens that a windowed layer keeps, and how many layers are windowed; undefined without a window. */
   readonly slidingWindow: { readonly tokens: number; readonly layers: number } | undefined;
+  /** Whether its windows are chunks (Llama 4), of which vLLM keeps all tokens unless it is set otherwise. */
+  readonly hasChunks: boolean;
   /** The layers by what they keep of a token; at least one. */
   readonly groups: readonly LayerGroup[];
+  /** Layers of multi-token prediction, which engines load and cache for where they draft tokens with them; undefined without any. */
+  readonly nextTokenLayers: LayerGroup | undefined;
   /** Layers that keep a state of one size for each sequence (Mamba, linear attention), which is not counted. */
   readonly stateLayers: number;
   /** Bytes of all weights as engines load them, by an index of their files, or counted from the shape of a dense model that is not quantised. */

@@ -16,6 +16,16 @@ export async function kindOfPath(path: string): Promise<'file' | 'folder' | 'oth
   return found.isDirectory() ? 'folder' : found.isFile() ? 'file' : 'other';
 }
 
+/** The bytes of a file, or of what a link leads to; undefined where there is none. */
+export async function sizeOfFile(path: string): Promise<number | undefined> {
+  try {
+    const found = await stat(path);
+    return found.isFile() ? found.size : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The path with no symbolic link in it: the same for every way to one file. */
 export function truePath(path: string): Promise<string> {
   return realpath(path);

@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import { parseJson } from '../../../edge/platform/data/bounded-json.js';
+import { sizeOfFile } from '../../../edge/platform/files/find-files.js';
 import type { Origin } from '../evidence.js';
 import { type ConfigFields, fieldOf } from './config-fields.js';
 import { readText } from './read-text.js';
@@ -15,13 +16,18 @@ const INDEX_BOUNDS = {
 };
 const WEIGHT_INDEXES = ['model.safetensors.index.json', 'pytorch_model.bin.index.json'];
 
+/** A small model, with a header of some kilobytes. */
+const ONE_FILE = 'model.safetensors';
+/** Less is a pointer of Git LFS. */
+const LEAST_WEIGHTS = 64 * 1024;
+
 /** The size of a model's weights. */
 export interface Weights {
   readonly bytes: number;
   readonly origin: Origin;
 }
 
-/** What the index beside a `config.json` says of all weights; undefined where there is none that can be read. */
+/** What the index beside a `config.json` says of all weights, or the size of their one file; undefined where there is neither. */
 export async function readWeights(configFile: string): Promise<Weights | undefined> {
   for (const name of WEIGHT_INDEXES) {
     const file = join(dirname(configFile), name);
@@ -34,7 +40,9 @@ export async function readWeights(configFile: string): Promise<Weights | undefin
       // A model in one file has no index, and what is not there is not reported.
     }
   }
-  return undefined;
+  const file = join(dirname(configFile), ONE_FILE);
+  const bytes = (await sizeOfFile(file)) ?? 0;
+  return bytes < LEAST_WEIGHTS ? undefined : { bytes, origin: { place: file, text: `${bytes} bytes` } };
 }
 
 /** Models whose weights follow from their shape: attention, a gated MLP, and embeddings. */

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { DEFAULT_JSON_BOUNDS, parseJson } from '../../../edge/platform/data/bounded-json.js';
+import { JsonBoundsError, parseJson } from '../../../edge/platform/data/bounded-json.js';
 import { explainSystemError } from '../../../edge/platform/files/file.js';
 import { kindOfPath } from '../../../edge/platform/files/find-files.js';
 import type { EvidencePart, LayerGroup, ModelShape } from '../evidence.js';
@@ -10,11 +10,19 @@ import { ConfigFields } from './config-fields.js';
 import { foreignCacheOf } from './foreign-caches.js';
 import { layerKindsOf } from './layer-kinds.js';
 import { denseWeights, readWeights, type Weights } from './model-weights.js';
+import { nextTokenLayersOf } from './next-token-layers.js';
 import { notRead, outcome } from './outcomes.js';
 import { readText } from './read-text.js';
 
 /** A `config.json` with a large vocabulary of quantisation exceptions. */
 const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
+/** Some name every layer and expert that is not quantised: MiniMax-M3 in NVFP4 has 46,000 of them in 3 MiB. */
+const CONFIG_BOUNDS = {
+  maxBytes: MAX_CONFIG_BYTES,
+  maxDepth: 64,
+  maxValues: 1_000_000,
+  maxMemoryBytes: 128 * 1024 * 1024,
+};
 
 /** ModelOpt's file beside the configuration, which engines read with it. */
 const QUANT_FILE = 'hf_quant_config.json';
@@ -88,10 +96,9 @@ const TEXT_PARTS = ['text_config', 'llm_config', 'language_config', 'thinker_con
 export function readModelShape(file: string, json: string, quantText?: string): ModelShape | string {
   let whole: ConfigFields;
   try {
-    whole = new ConfigFields(
-      parseJson(withoutInfinity(json), { ...DEFAULT_JSON_BOUNDS, maxBytes: MAX_CONFIG_BYTES }),
-    );
-  } catch {
+    whole = new ConfigFields(parseJson(withoutInfinity(json), CONFIG_BOUNDS));
+  } catch (error) {
+    if (error instanceof JsonBoundsError) return error.message;
     return 'is no JSON; give the config.json of the model, or its folder';
   }
   const part = textPartOf(whole);
@@ -133,7 +140,9 @@ export function readModelShape(file: string, json: string, quantText?: string): 
       kinds.windowTokens === undefined || windowed.length === 0
         ? undefined
         : { tokens: kinds.windowTokens, layers: layersOf(windowed) },
+    hasChunks: windowed.length > 0 && config.count('attention_chunk_size') !== undefined,
     groups,
+    nextTokenLayers: nextTokenLayersOf(config, kinds.kinds.length, groups),
     stateLayers,
     weightBytes: weights?.bytes,
     weightOrigin: weights?.origin,
@@ -178,7 +187,7 @@ const EXPERTS = ['num_experts', 'n_routed_experts', 'num_local_experts', 'moe_nu
 function quantFileOf(text: string | undefined): ConfigFields {
   if (text === undefined) return new ConfigFields(undefined);
   try {
-    return new ConfigFields(parseJson(text, { ...DEFAULT_JSON_BOUNDS, maxBytes: MAX_CONFIG_BYTES }));
+    return new ConfigFields(parseJson(text, CONFIG_BOUNDS));
   } catch {
     return new ConfigFields(undefined);
   }

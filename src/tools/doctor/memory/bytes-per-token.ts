@@ -18,15 +18,24 @@ export interface TokenBytes {
  * keep keys and values. Tensor parallelism divides the heads, of which every
  * GPU keeps at least one; pipeline parallelism divides the layers. A latent
  * vector is whole on every GPU, and so is what an indexer keeps. Decode context
- * parallelism divides the tokens among GPUs, in place of heads.
+ * parallelism divides the tokens among GPUs, in place of heads. `draft` is what speculative decoding adds.
  */
-export function bytesPerToken(model: ModelShape, division: Division, format: CacheFormat): TokenBytes {
-  const parts = model.groups.map((group) => partOf(group, division, format));
+export function bytesPerToken(
+  model: ModelShape,
+  division: Division,
+  format: CacheFormat,
+  draft?: LayerGroup,
+): TokenBytes {
+  const groups = draft === undefined ? model.groups : [...model.groups, draft];
+  const parts = groups.map((group) => partOf(group, division, format));
   const full = parts.filter(({ group }) => group.windowTokens === undefined);
   const windowed = parts.filter(({ group }) => group.windowTokens !== undefined);
   const sum = (list: typeof parts): number => list.reduce((total, { bytes }) => total + bytes, 0);
   const steps: Step[] = parts.map(({ group, expression, bytes }, at) => ({
-    says: sayingOf(group, division, { isFirst: at === 0, isOnly: windowed.length === 0 }),
+    says:
+      group === draft
+        ? 'and in the layers that draft tokens'
+        : sayingOf(group, division, { isFirst: at === 0, isOnly: windowed.length === 0 }),
     expression,
     value: bytes,
     unit: 'bytes',

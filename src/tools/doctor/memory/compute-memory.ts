@@ -1,8 +1,12 @@
-import type { Evidence, ModelShape, Origin } from '../evidence.js';
+import { engineOfWord } from '../../../engines/catalogue/engines.js';
+import type { Evidence, ModelShape } from '../evidence.js';
 import { bytesPerToken, type TokenBytes } from './bytes-per-token.js';
-import { cacheFormatOf, isFloat32 } from './cache-format.js';
+import { cacheFormatOf } from './cache-format.js';
 import { divisionOf, type WorkerDivision } from './division.js';
-import type { MemoryArithmetic, Step } from './memory-arithmetic.js';
+import { draftLayersOf } from './draft-layers.js';
+import { leftOfGpu } from './left-of-gpu.js';
+import type { MemoryArithmetic } from './memory-arithmetic.js';
+import { StepList } from './step-list.js';
 import { type Traffic, trafficOf } from './traffic.js';
 import { type KnownInput, WorkerInputs, workersOf } from './worker-inputs.js';
 
@@ -31,11 +35,8 @@ function joined(known: string, who: string): string {
 
 const MAX_WHO_CHARS = 300;
 
-/** Lines with which engines say what they loaded. */
-const LOADED_LINES = 'the line "Model loading took" (vLLM) or "Load weight end" (SGLang)';
-
 class Arithmetic {
-  readonly #steps: Step[] = [];
+  readonly #list = new StepList();
   readonly #model: ModelShape;
   readonly #worker: WorkerInputs;
   readonly #traffic: Traffic;
@@ -59,13 +60,15 @@ class Arithmetic {
       },
       this.#model,
     );
-    const token = typeof format === 'string' ? undefined : bytesPerToken(this.#model, division, format);
-    this.#steps.push(...(token?.steps ?? []));
+    const draft = draftLayersOf(worker.text('speculation')?.value, this.#model);
+    const token =
+      typeof format === 'string' ? undefined : bytesPerToken(this.#model, division, format, draft.group);
+    this.#list.add(...(token?.steps ?? []));
     const perToken = token === undefined ? undefined : token.everywhere + token.windowed;
     const block = worker.tokensPerBlock();
     const bytesPerBlock = block === undefined || perToken === undefined ? undefined : perToken * block.value;
     if (block !== undefined && bytesPerBlock !== undefined)
-      this.#step(
+      this.#list.step(
         'One block takes',
         `${block.value} tokens x ${perToken} bytes`,
         bytesPerBlock,
@@ -75,13 +78,20 @@ class Arithmetic {
 
     const budgetBytes = this.#budget(bytesPerBlock, perToken, division);
     const sequence = this.#sequenceTokens();
-    const capacityTokens = this.#capacity(budgetBytes, token, block, sequence, division.context);
+    const capacityTokens = this.#capacity(
+      budgetBytes,
+      token,
+      block,
+      sequence,
+      division.context,
+      draft.isUnknown,
+    );
     const demandTokens = this.#demand(sequence);
     const retentionSeconds = this.#retention(capacityTokens);
     const largestBatch = this.#largestBatch(capacityTokens, sequence);
     const used = worker.usedBytes();
     if (used !== undefined)
-      this.#step(
+      this.#list.step(
         'In use on the fullest GPU, by all that runs there',
         `${used.value} of ${used.totalBytes} bytes`,
         used.value,
@@ -100,7 +110,7 @@ class Arithmetic {
       largestBatch,
       isOverAllGpus: !division.isKnown,
       capacityUnknown: capacityTokens === undefined ? this.#unknown : undefined,
-      steps: this.#steps,
+      steps: this.#list.steps,
     };
   }
 
@@ -114,7 +124,7 @@ class Arithmetic {
     const { gpus } = division;
     const given = worker.count('kv_cache_bytes');
     if (given !== undefined)
-      return this.#step(
+      return this.#list.step(
         'The engine has for its KV cache',
         `${given.value} bytes, as it says`,
         given.value,
@@ -127,7 +137,7 @@ class Arithmetic {
     if (blocks !== undefined && bytesPerBlock !== undefined && isAlike && division.context === 1) {
       const value = blocks.value * bytesPerBlock;
       const expression = `${blocks.value} blocks x ${bytesPerBlock} bytes`;
-      return this.#step(
+      return this.#list.step(
         "The engine's own number of blocks takes, on each GPU",
         expression,
         value,
@@ -139,7 +149,7 @@ class Arithmetic {
     if (tokens !== undefined && perToken !== undefined && isAlike) {
       const value = tokens.value * perToken;
       const expression = `${tokens.value} tokens x ${perToken} bytes`;
-      return this.#step(
+      return this.#list.step(
         "The engine's own number of tokens takes, on each GPU",
         expression,
         value,
@@ -162,60 +172,9 @@ class Arithmetic {
   }
 
   #leftOfGpu(division: WorkerDivision): number | undefined {
-    const gpu = this.#worker.gpuBytes();
-    if (gpu === undefined) return undefined;
-    const weights = this.#weights(division);
-    if (weights === undefined) return undefined;
-    const { gpus = 1 } = division;
-    const free = this.#worker.fraction('free_gpu_memory_fraction');
-    const all = this.#worker.fraction('gpu_memory_utilization');
-    const says = 'For KV blocks is left on each GPU, before activations and graphs';
-    if (free !== undefined) {
-      const value = Math.floor((gpu.value - weights) * free.value);
-      if (value <= 0) return this.#tooLarge(gpus);
-      const expression = `(${gpu.value} - ${weights} bytes) x ${free.value}`;
-      return this.#step(says, expression, value, 'bytes', gpu, free);
-    }
-    if (all === undefined) {
-      this.#unknown =
-        "which share of the GPU the engine takes was not seen (gpu_memory_utilization, free_gpu_memory_fraction), and defaults differ by release and GPU (vLLM takes 0.92 from 0.20 on, 0.9 before): give the engine's log, its manifests or its configuration (--engine-config)";
-      return undefined;
-    }
-    const value = Math.floor(gpu.value * all.value) - weights;
-    if (value <= 0) return this.#tooLarge(gpus);
-    return this.#step(says, `${gpu.value} bytes x ${all.value} - ${weights} bytes`, value, 'bytes', gpu, all);
-  }
-
-  /** Bytes of the weights on each GPU: what the engine says that it loaded, else its share of what was published. */
-  #weights(division: WorkerDivision): number | undefined {
-    const says = 'Weights take, on each GPU';
-    const loaded = this.#worker.count('weight_bytes');
-    if (loaded !== undefined)
-      return this.#step(says, `${loaded.value} bytes, as the engine says`, loaded.value, 'bytes', loaded);
-    const { weightOrigin, origin, isQuantised, isInFloat32 } = this.#model;
-    const halves = isInFloat32 && isFloat32(this.#worker.text('dtype')?.value) ? 2 : 1;
-    const weightBytes = this.#model.weightBytes === undefined ? undefined : this.#model.weightBytes * halves;
-    const { gpus } = division;
-    const quantisation = this.#worker.text('quantization');
-    this.#unknown =
-      gpus === undefined
-        ? "over how many GPUs the model is divided was not seen (tensor_parallel_size): give the engine's log, its address (--engine) or its configuration (--engine-config)"
-        : weightBytes === undefined
-          ? `the size of the weights is not known: give the folder of the model with model.safetensors.index.json, or the engine's log from its start, which has ${LOADED_LINES}`
-          : division.isUneven
-            ? `attention or experts are divided over data parallel ranks, so that the weights of a GPU are no even share: give the engine's log from its start, which has ${LOADED_LINES}`
-            : quantisation !== undefined && !isQuantised
-              ? `the engine quantises the weights as it loads them (quantization ${quantisation.value.slice(0, 40)}), and what is left of their size is not known here: give its log from its start, which has ${LOADED_LINES}`
-              : undefined;
-    if (this.#unknown !== undefined || gpus === undefined || weightBytes === undefined) return undefined;
-    const share = Math.ceil(weightBytes / gpus);
-    const from = { origin: weightOrigin ?? origin };
-    return this.#step(says, `${weightBytes} bytes / ${gpus} GPUs`, share, 'bytes', from);
-  }
-
-  /** A worker that runs has room: one of the numbers belongs to another model or worker. */
-  #tooLarge(gpus: number): undefined {
-    this.#unknown = `these weights do not fit on ${gpus === 1 ? 'this GPU' : `${gpus} of these GPUs`}: the number of GPUs, their memory or the model is not that of this worker`;
+    const left = leftOfGpu(this.#worker, this.#model, division, this.#list);
+    if (typeof left !== 'string') return left;
+    this.#unknown = left;
     return undefined;
   }
 
@@ -225,10 +184,11 @@ class Arithmetic {
     block: KnownInput | undefined,
     sequence: KnownInput | undefined,
     context: number,
+    hasOtherDraft: boolean,
   ): number | undefined {
     const tokens = this.#worker.count('kv_cache_tokens');
     if (tokens !== undefined)
-      return this.#step(
+      return this.#list.step(
         'The cache holds',
         `${tokens.value} tokens, as the engine says`,
         tokens.value,
@@ -248,21 +208,44 @@ class Arithmetic {
     }
     if (blocks !== undefined && block !== undefined) {
       const expression = `${blocks.value} blocks x ${block.value} tokens`;
-      return this.#step('The cache holds', expression, blocks.value * block.value, 'tokens', blocks, block);
+      return this.#list.step(
+        'The cache holds',
+        expression,
+        blocks.value * block.value,
+        'tokens',
+        blocks,
+        block,
+      );
     }
     if (budget === undefined || token === undefined) return undefined;
+    const apart = this.#poolsApart();
+    if (apart !== undefined) {
+      this.#unknown = apart;
+      return undefined;
+    }
     const { everywhere, windowed, windowTokens } = token;
-    // Of a long sequence, layers with a window keep only its end.
+    // Of a long sequence, layers with a window keep only its end; of chunks vLLM keeps all.
     const share =
-      windowTokens === undefined || sequence === undefined ? 1 : Math.min(1, windowTokens / sequence.value);
+      windowTokens === undefined || sequence === undefined || this.#model.hasChunks
+        ? 1
+        : Math.min(1, windowTokens / sequence.value);
     const mean = Math.max(1, Math.round(everywhere + windowed * share));
     const value = Math.floor(budget / mean);
     const window = share < 1 ? ` (${everywhere} + ${windowed} x ${windowTokens} / ${sequence?.value})` : '';
-    const says =
-      this.#model.stateLayers > 0
-        ? 'The cache holds, less what the states of sequences take'
-        : 'The cache holds';
-    return this.#step(says, `${budget} bytes / ${mean} bytes${window}`, value, 'tokens');
+    const less = [
+      ...(this.#model.stateLayers > 0 ? ['what the states of sequences take'] : []),
+      ...(hasOtherDraft ? ['what the model that drafts tokens takes'] : []),
+    ];
+    const says = less.length === 0 ? 'The cache holds' : `The cache holds, less ${less.join(' and ')}`;
+    return this.#list.step(says, `${budget} bytes / ${mean} bytes${window}`, value, 'tokens');
+  }
+
+  /** Why bytes are no number of tokens where the engine divides them between kinds of layers by settings of its own. */
+  #poolsApart(): string | undefined {
+    const { groups, stateLayers } = this.#model;
+    const apart = engineOfWord(this.#worker.text('backend')?.value)?.launch?.poolsApart;
+    if (stateLayers > 0) return apart?.states;
+    return groups.some(({ windowTokens }) => windowTokens !== undefined) ? apart?.windows : undefined;
   }
 
   /** At their longest, else as they were on the average. */
@@ -277,7 +260,7 @@ class Arithmetic {
     const batch = this.#worker.count('max_num_seqs') ?? this.#worker.count('max_batch_size');
     if (batch === undefined || sequence === undefined) return undefined;
     const expression = `${batch.value} sequences x ${sequence.value} tokens`;
-    return this.#step(
+    return this.#list.step(
       'Sequences that may run at a time need, at their longest',
       expression,
       batch.value * sequence.value,
@@ -295,30 +278,19 @@ class Arithmetic {
     const value = Math.round(capacity / perWorker);
     const divided = workers === 1 ? rate.expression : `${rate.expression} / ${workers} workers`;
     const says = 'A prefix that nobody uses stays, at most';
-    return this.#step(says, `${capacity} tokens / (${divided})`, value, 'seconds', rate);
+    return this.#list.step(says, `${capacity} tokens / (${divided})`, value, 'seconds', rate);
   }
 
   #largestBatch(capacity: number | undefined, sequence: KnownInput | undefined): number | undefined {
     if (capacity === undefined || sequence === undefined) return undefined;
     const value = Math.floor(capacity / 2 / sequence.value);
     const expression = `${capacity} tokens / 2 / ${sequence.value} tokens`;
-    return this.#step(
+    return this.#list.step(
       'Most sequences at a time that leave half of the cache for prefixes',
       expression,
       value,
       'sequences',
       sequence,
     );
-  }
-
-  #step(
-    says: string,
-    expression: string,
-    value: number,
-    unit: Step['unit'],
-    ...from: readonly { readonly origin: Origin }[]
-  ): number {
-    this.#steps.push({ says, expression, value, unit, origins: from.map(({ origin }) => origin) });
-    return value;
   }
 }

@@ -47,6 +47,35 @@ describe('a model', () => {
       expect((await gatherModel(given)).models).toMatchObject([{ weightBytes: 988_097_824, weightOrigin }]);
   });
 
+  it('has its weights from their one file where there is no index, unless that is a pointer to it', async () => {
+    const path = join(folder.path, 'one');
+    mkdirSync(path);
+    const config = { ...CONFIG, quantization_config: { quant_method: 'awq' } };
+    writeFileSync(join(path, 'config.json'), JSON.stringify(config));
+    writeFileSync(join(path, 'model.safetensors'), 'version https://git-lfs.github.com/spec/v1');
+    expect((await gatherModel(path)).models).toMatchObject([{ weightBytes: undefined }]);
+    writeFileSync(join(path, 'model.safetensors'), Buffer.alloc(100_000));
+    const weightOrigin = { place: join(path, 'model.safetensors'), text: '100000 bytes' };
+    expect((await gatherModel(path)).models).toMatchObject([{ weightBytes: 100_000, weightOrigin }]);
+  });
+
+  it('is read with the names of all experts that are quantised in their own ways, and is too large with more', () => {
+    const names = (count: number): object =>
+      Object.fromEntries(
+        Array.from({ length: count }, (_, at) => [
+          `model.layers.0.mlp.experts.${at}`,
+          { quant_algo: 'NVFP4' },
+        ]),
+      );
+    const of = (count: number): unknown =>
+      readModelShape(
+        'c',
+        JSON.stringify({ ...CONFIG, quantization_config: { quantized_layers: names(count) } }),
+      );
+    expect(of(40_000)).toMatchObject({ layers: 24, isQuantised: true });
+    expect(of(80_000)).toMatch(/^has more than \d+ bytes$/);
+  });
+
   it('counts only layers that attend, of a hybrid one', () => {
     const layer_types = Array.from({ length: 24 }, (_, at) =>
       at % 4 === 3 ? 'full_attention' : 'linear_attention',

@@ -225,6 +225,87 @@ describe('what a cache holds', () => {
     expect(memory.capacityUnknown).toMatch(/gpu_memory_utilization/);
   });
 
+  it.each([
+    ['0.19.1', 0.9],
+    ['0.11.2', 0.9],
+    ['0.20.0', 0.92],
+    ['0.20.1', 0.92],
+    ['0.32.0+cu130', 0.92],
+    ['0.21.0.post1', 0.92],
+  ])('takes the share that vLLM %s takes by itself, and names it as that', (engine_version, share) => {
+    const settings = { tensor_parallel_size: 1, backend: 'vllm', engine_version };
+    const { budgetBytes, steps } = memoryOf(LLAMA_8B, [{ settings }], 81_559);
+    expect(budgetBytes).toBe(Math.floor(81_559 * MIB * share) - 16_059_990_016);
+    expect(steps.find(({ says }) => says.startsWith('For KV blocks'))?.expression).toContain(
+      `x ${share}, the default of its release, - `,
+    );
+  });
+
+  it.each([
+    ['a build between two releases', { backend: 'vllm', engine_version: '0.19.2rc1.dev134+gfe9c3d6c5' }],
+    ['a build without a release', { backend: 'vllm', engine_version: '0.1.dev1+gda1daf40b' }],
+    ['SGLang, where more decides', { backend: 'sglang', engine_version: '0.5.23' }],
+    ['a share that is none', { backend: 'vllm', engine_version: '0.32.0', gpu_memory_utilization: '90' }],
+  ])('takes no share by default of %s', (_, more) => {
+    const { budgetBytes, capacityUnknown } = memoryOf(
+      LLAMA_8B,
+      [{ settings: { tensor_parallel_size: 1, ...more } }],
+      81_559,
+    );
+    expect(budgetBytes).toBeUndefined();
+    expect(capacityUnknown).toMatch(/^which share of the GPU/);
+  });
+
+  it('is no number of tokens where an engine divides bytes between kinds of layers by its own settings', () => {
+    const settings = { tensor_parallel_size: 1, kv_cache_bytes: 10 * 1024 * MIB, max_model_len: 8_192 };
+    const of = (config: object, backend: string): MemoryArithmetic =>
+      memoryOf(config, [{ settings: { ...settings, backend } }]);
+    const hybrid = {
+      ...LLAMA_8B,
+      layer_types: Array.from({ length: 32 }, (_, at) =>
+        at % 4 === 3 ? 'full_attention' : 'linear_attention',
+      ),
+    };
+    expect(of(GEMMA3_27B, 'sglang').capacityUnknown).toMatch(/swa_full_tokens_ratio/);
+    expect(of(GEMMA3_27B, 'trtllm').capacityUnknown).toMatch(/max_attention_window/);
+    expect(of(hybrid, 'sglang').capacityUnknown).toMatch(/mamba_full_memory_ratio/);
+    expect(of(hybrid, 'trtllm').capacityUnknown).toMatch(/max_batch_size/);
+    expect(of(GEMMA3_27B, 'vllm').capacityTokens).toBeGreaterThan(0);
+    expect(of(hybrid, 'vllm').steps.map(({ says }) => says)).toContain(
+      'The cache holds, less what the states of sequences take',
+    );
+    expect(of(LLAMA_8B, 'sglang').capacityTokens).toBe(81_920);
+  });
+
+  it('is less what a model that drafts tokens takes, and counts the own layers that do', () => {
+    const settings = { tensor_parallel_size: 1, kv_cache_bytes: 10 * 1024 * MIB };
+    const of = (config: object, speculation: string): MemoryArithmetic =>
+      memoryOf(config, [{ settings: { ...settings, speculation } }]);
+    expect(of(LLAMA_8B, 'eagle3').steps.map(({ says }) => says)).toContain(
+      'The cache holds, less what the model that drafts tokens takes',
+    );
+    const own = of({ ...DEEPSEEK_V3, num_nextn_predict_layers: 1 }, 'deepseek_mtp');
+    expect(own).toMatchObject({ bytesPerToken: 62 * 576 * 2 });
+    expect(own.steps.map(({ says }) => says)).toContain('The cache holds');
+  });
+
+  it('keeps all tokens of chunks, as vLLM does unless it is set otherwise', () => {
+    const config = {
+      model_type: 'llama4',
+      text_config: {
+        model_type: 'llama4_text',
+        num_hidden_layers: 48,
+        num_attention_heads: 40,
+        num_key_value_heads: 8,
+        head_dim: 128,
+        attention_chunk_size: 8192,
+        max_position_embeddings: 1048576,
+      },
+    };
+    const settings = { tensor_parallel_size: 1, kv_cache_bytes: 192 * KIB * 1000, max_model_len: 430_000 };
+    expect(memoryOf(config, [{ settings }]).capacityTokens).toBe(1000);
+  });
+
   it('is not claimed where the weights do not fit, as then a number is of another worker', () => {
     const settings = { tensor_parallel_size: 1, gpu_memory_utilization: 0.9 };
     const memory = memoryOf(LLAMA_70B, [{ settings }], 81_559);

@@ -41,6 +41,7 @@ describe('what goes through a fleet', () => {
             hasExperts: false,
             latentSize: undefined,
             slidingWindow: undefined,
+            hasChunks: false,
             groups: [
               {
                 layers: 32,
@@ -52,6 +53,7 @@ describe('what goes through a fleet', () => {
                 windowTokens: undefined,
               },
             ],
+            nextTokenLayers: undefined,
             stateLayers: 0,
             weightBytes: undefined,
             weightOrigin: undefined,

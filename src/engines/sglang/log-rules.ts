@@ -96,6 +96,13 @@ export const SGLANG_RULES: readonly LogRule[] = [
   }),
   // "Use sliding window memory pool. full_layer_tokens=900000, swa_layer_tokens=720000", before the lines of both.
   rule('Use sliding window memory pool', (line, tally) => tally.addWindowPools(line)),
+  // "SWAKVPool mem usage: 77.63 GB, swa size: 1496958, full size: 1496958", of both pools, which may have as many tokens.
+  rule('SWAKVPool mem usage: ', (line, tally) => {
+    const about = 'SWAKVPool mem usage';
+    const gigabytes = numberOf(/SWAKVPool mem usage: (\d{1,6}(?:\.\d{1,4})?) GB/.exec(line.text)?.[1]) ?? 0;
+    const bytes = gigabytes > 0 ? Math.round(gigabytes * 2 ** 30) : undefined;
+    tally.addSetting(line, 'kv_cache_bytes', { side: 'worker', value: bytes, keepsLargest: true, about });
+  }),
   // "server_args=ServerArgs(model_path=…, page_size=1, …)", as a dict since 0.5.20.
   rule('server_args=', (line, tally) => {
     const { text } = line;

@@ -40,6 +40,9 @@ const ENGINE_CONFIG = {
   dtype: 'dtype',
 } as const;
 
+/** What rounding may have added to a number with two decimals. */
+const HALF_A_HUNDREDTH = 0.005;
+
 /** Share of what its own cache lacks, from which on an engine computes next to nothing again. */
 const NEARLY_ALL = 0.9;
 
@@ -92,7 +95,8 @@ export const VLLM_RULES: readonly LogRule[] = [
   // "GPU KV cache size: 123,456 tokens", with the concurrency behind it since 0.30.
   rule('KV cache size: ', (line, tally) => {
     const tokens = numberOf(/KV cache size: ([\d,]{1,20}) tokens/.exec(line.text)?.[1]);
-    tally.addSetting(line, 'kv_cache_tokens', { side: 'worker', value: tokens, about: 'KV cache size' });
+    const about = 'KV cache size';
+    tally.addSetting(line, 'kv_cache_tokens', { side: 'worker', value: tokens, keepsLargest: true, about });
   }),
   // "Available KV cache memory: 33.40 GiB", of one GPU, "(process-scoped)" and the like behind it on some devices.
   rule('Available KV cache memory: ', (line, tally) =>
@@ -113,9 +117,18 @@ export const VLLM_RULES: readonly LogRule[] = [
   // "Using DeepSeek's fp8_ds_mla KV cache format. …"; 0.11: "Using custom fp8 kv-cache format for DeepSeekV3.2".
   workerSetting('fp8_ds_mla KV cache format', 'kv_cache_format', 'fp8_ds_mla'),
   workerSetting('Using custom fp8 kv-cache format for DeepSeek', 'kv_cache_format', 'fp8_ds_mla'),
+  // "Maximum concurrency for 120,000 tokens per request: 2.48x", behind the tokens or in their line (0.30).
   rule('Maximum concurrency for ', (line, tally) => {
-    const tokens = numberOf(/Maximum concurrency for ([\d,]{1,20}) tokens/.exec(line.text)?.[1]);
-    tally.addSetting(line, 'max_model_len', { side: 'worker', value: tokens, about: 'Maximum concurrency' });
+    const [, length, times] =
+      /Maximum concurrency for ([\d,]{1,20}) tokens per request: (\d{1,9}(?:\.\d{1,4})?)x/.exec(line.text) ??
+      [];
+    const tokens = numberOf(length);
+    const about = 'Maximum concurrency';
+    tally.addSetting(line, 'max_model_len', { side: 'worker', value: tokens, about });
+    // Up to 0.20 the tokens of a hybrid are blocks over its groups of layers; this counts what a sequence takes in each of them.
+    const value =
+      tokens === undefined ? undefined : Math.floor(Math.max(0, Number(times) - HALF_A_HUNDREDTH) * tokens);
+    tally.addSetting(line, 'kv_cache_tokens', { side: 'worker', value, keepsLargest: true, about });
   }),
   // V0: "# GPU blocks: 27000, # CPU blocks: 2048", later "# cuda blocks: …".
   rule('# GPU blocks: ', readBlocks),

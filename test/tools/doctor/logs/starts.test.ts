@@ -69,4 +69,33 @@ describe('several caches of one engine', () => {
       'kv_cache_tokens=900000',
     ]);
   });
+
+  it('has the bytes of both pools where they have as many tokens, as SGLang adds them up', async () => {
+    // MiMo-V2-Flash on four GPUs: pull request 15464 of sgl-project/sglang.
+    const pool = (keys: string, values: string): string =>
+      `[2025-12-19 07:42:57 TP2] KV Cache is allocated. #tokens: 1496958, K size: ${keys} GB, V size: ${values} GB\n`;
+    const both =
+      '[2025-12-19 07:42:57 TP2] SWAKVPool mem usage: 77.63 GB, swa size: 1496958, full size: 1496958\n';
+    const log = pool('41.76', '27.84') + pool('4.82', '3.21') + both;
+    expect(memory(settingsOf(await summaryOf(log)))).toEqual([
+      `kv_cache_bytes=${Math.round(77.63 * 2 ** 30)}`,
+      'kv_cache_tokens=1496958',
+    ]);
+  });
+
+  it('has the tokens of sequences at their longest, where vLLM divides its blocks among groups of layers', async () => {
+    const said = (tokens: string, longest: string, times: string): string =>
+      `(EngineCore_DP0 pid=7) INFO 11-06 10:51:48 [kv_cache_utils.py:1229] GPU KV cache size: ${tokens} tokens\n` +
+      `(EngineCore_DP0 pid=7) INFO 11-06 10:51:48 [kv_cache_utils.py:1234] Maximum concurrency for ${longest} tokens per request: ${times}x\n`;
+    const tokensOf = async (log: string): Promise<readonly string[]> =>
+      memory(settingsOf(await summaryOf(log)));
+    // Kimi Linear in 0.11, Qwen3.6-35B-A3B in 0.19 (four groups), gpt-oss in 0.22, which counts so itself, and Llama 3.
+    expect(await tokensOf(said('75,840', '120,000', '2.48'))).toEqual(['kv_cache_tokens=297000']);
+    expect(await tokensOf(said('623,040', '131,072', '18.44'))).toEqual(['kv_cache_tokens=2416312']);
+    expect(await tokensOf(said('6,131,120', '2,068', '2964.76'))).toEqual(['kv_cache_tokens=6131120']);
+    expect(await tokensOf(said('430,944', '32,768', '13.15'))).toEqual(['kv_cache_tokens=430944']);
+    const line =
+      '(EngineCore pid=7) INFO 08-02 09:00:31 [kv_cache_utils.py:2327] GPU KV cache size: 1,823,372 tokens, Maximum concurrency for 1,048,576 tokens per request: 1.74x\n';
+    expect(await tokensOf(line)).toEqual(['kv_cache_tokens=1823372']);
+  });
 });

@@ -8,7 +8,7 @@ const HARMLESS: readonly RegExp[] = [
   /resource_tracker: .{0,60}leaked|Task was destroyed but it is pending|Exception ignored in|Event loop is closed|destroy_process_group\(\) was not called|cannot schedule new futures after (?:interpreter )?shutdown|CancelledError\b(?:\(\)|: )?\s*$|\bKeyboardInterrupt\s*$/,
   /http: Server closed|use of closed network connection|(?:listener|server|connection) closed by (?:shutdown|server shutdown)/i,
   // Controllers that came too late or twice: they try again by themselves.
-  /the object has been modified; please apply your changes|Operation cannot be fulfilled on\b|AlreadyExists\b|\b[\w.-]{3,80} ?\\?"[\w./-]{1,253}\\?" already exists\b|StorageError: invalid object, Code: 4/,
+  /the object has been modified; please apply your changes|Operation cannot be fulfilled on\b|AlreadyExists\b|" already exists\b(?<=\b[\w.-]{3,80} ?\\?"[\w./-]{1,253}\\?" already exists)|StorageError: invalid object, Code: 4/,
   // Leaders that are elected, and watches that end: both begin again.
   /leaderelection\.go.{0,160}(?:error retrieving resource lock|[Ff]ailed to (?:update|acquire|renew) (?:lock|lease))|error retrieving resource lock|[Ff]ailed to update (?:lock|lease)\b/,
   /reflector\.go.{0,300}(?:context (?:canceled|deadline exceeded)|unexpected error when reading response body|client connection lost|too old resource version|unable to decode an event|i\/o timeout|the server is currently unable|TLS handshake timeout|\bEOF\b)|[Uu]nable to decode an event from the watch stream|watch of .{1,120} ended with:|etcdserver: (?:request timed out|leader changed)/,

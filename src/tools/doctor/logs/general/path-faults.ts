@@ -110,7 +110,7 @@ const PATH_FAULTS: readonly PathFault[] = [
     id: 'memory_atomics',
     says: 'memory cannot be registered: the network card has no atomics, which MoRI asks for',
     pattern:
-      /RegisterRdmaMemoryRegion\w* failed.{0,160}accessFlag:(?:[89]|1[0-5])\b.{0,40}(?:errno:22|Invalid argument)/i,
+      /RegisterRdmaMemoryRegion\w{0,40} failed.{0,160}accessFlag:(?:[89]|1[0-5])\b.{0,40}(?:errno:22|Invalid argument)/i,
   },
   {
     id: 'memory_of_gpu',
@@ -122,7 +122,7 @@ const PATH_FAULTS: readonly PathFault[] = [
     id: 'memory',
     says: 'memory cannot be registered',
     pattern:
-      /ibv_reg_(?:dmabuf_)?mr|Failed to register (?:local |chunk )?(?:memory|buffer|MR)|register_local_memory_failed|register_?(?:buffer|memory|Mem\w*) .{0,40}fail|memory registration failed|fi_mr_reg\w* failed|registerMem|RegisterRdmaMemoryRegion\w* failed|HcclMemReg failed|Register mem ret: |failed to ucp_mem_map|not registered by any|AddressNotRegistered|overlapped memory region|local protection error/i,
+      /ibv_reg_(?:dmabuf_)?mr|Failed to register (?:local |chunk )?(?:memory|buffer|MR)|register_local_memory_failed|register_?(?:buffer|memory|Mem\w*) .{0,40}fail|memory registration failed|fi_mr_reg\w* failed|registerMem|RegisterRdmaMemoryRegion\w{0,40} failed|HcclMemReg failed|Register mem ret: |failed to ucp_mem_map|not registered by any|AddressNotRegistered|overlapped memory region|local protection error/i,
   },
   // "No suitable GID found on mlx5_bond_1/", and what follows: "Failed to open device mlx5_bond_1 on port  with GID -1".
   {

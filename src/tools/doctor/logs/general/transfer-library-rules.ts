@@ -88,7 +88,7 @@ export const TRANSFER_LIBRARY_RULES: readonly LogRule[] = [
   ),
   // MoRI: "… RegisterRdmaMemoryRegion failed! addr:0x7382…, accessFlag:15, errno:22 (Invalid argument)"; it tries one way and then another: "RegisterRdmaMemoryRegionAuto dmabuf registration failed (…)".
   rule('RegisterRdmaMemoryRegion', (line, found) => {
-    if (/MemoryRegion\w* failed/.test(line.text))
+    if (/MemoryRegion\w{0,40} failed/.test(line.text))
       add(line, found, namedPathFault(line.text), 'RegisterRdmaMemoryRegion');
   }),
   ...UNFIT_CARDS.map(([needle, id]) =>

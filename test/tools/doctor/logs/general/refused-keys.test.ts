@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../../../../src/tools/doctor/diagnose.js';
 import type { Diagnosis } from '../../../../../src/tools/doctor/diagnosis.js';
+import { partsAround, refusedPart } from '../../../../../src/tools/doctor/logs/general/refused-keys.js';
 import { joined } from '../../support/evidence.js';
 import { summaryOf } from '../summaries.js';
 
@@ -73,5 +74,36 @@ describe('a setting that is refused', () => {
     'train.py: error: unrecognized arguments: --learning-rate',
   ])('is none of one request, or of another program: %s', async (text) => {
     expect((await diagnosisOf(text)).verdict).toBe('unknown');
+  });
+});
+
+describe('a line of any length', () => {
+  const REFUSAL = 'The Deployment "vllm" is invalid: spec.replicas: Required value';
+  const HOSTILE = ['Aa.', "'--a", '" is invalid: ', "invalid value '", 'value "', 'validation error'];
+
+  it('is looked at around the words of a refusal, in three places at most', () => {
+    for (const hostile of HOSTILE) {
+      const text = hostile.repeat(65_536 / hostile.length);
+      for (const needle of HOSTILE) {
+        const parts = partsAround(text, needle);
+        expect(parts.length).toBeLessThanOrEqual(3);
+        expect(parts.join('').length).toBeLessThanOrEqual(3_903);
+        if (!text.includes(needle)) expect(parts).toEqual([]);
+      }
+    }
+  });
+
+  it('says what it refuses wherever that stands', () => {
+    for (const before of ['', 'x '.repeat(150), 'x '.repeat(8_000)])
+      expect(refusedPart(`${before}${REFUSAL}`)).toBe(REFUSAL.slice('The '.length));
+  });
+
+  it('begins where it begins, and not where a part of it does', () => {
+    const argument = "argument --block-size: invalid choice: '24' (choose from 16, 32";
+    expect(refusedPart(argument)).toBe(argument);
+    const needle = ': invalid choice: ';
+    const [first, second] = partsAround(`${'y'.repeat(400)}${needle}${'y'.repeat(1_000)}${needle}`, needle);
+    expect([first?.indexOf(needle), second?.indexOf(needle)]).toEqual([301, 301]);
+    expect(refusedPart(`${'y'.repeat(300)}${argument}`)).toBeUndefined();
   });
 });

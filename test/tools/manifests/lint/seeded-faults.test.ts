@@ -42,7 +42,9 @@ prefill:
       modelCommand: vllmServe
       args:
         - --kv-transfer-config={"kv_connector":"NixlConnector","kv_role":"kv_both"}
-      env: [{name: PYTHONHASHSEED, value: "42"}]
+      env:
+        - {name: PYTHONHASHSEED, value: "42"}
+        - {name: VLLM_NIXL_SIDE_CHANNEL_HOST, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
 `;
 
 const GUIDE = {
@@ -129,6 +131,12 @@ const SETS: Readonly<Record<string, readonly [Readonly<Record<string, string>>, 
         was: '        - --block-size=64\n',
         now: '        - --kv-cache-dtype=fp8\n',
         says: `pair-settings ${MS}:7 warning`,
+      },
+      {
+        file: MS,
+        was: 'valueFrom: {fieldRef: {fieldPath: status.podIP}}',
+        now: 'value: localhost',
+        says: `side-channel-host ${MS}:19 error`,
       },
     ],
   ],

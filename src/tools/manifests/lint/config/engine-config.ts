@@ -12,6 +12,7 @@ import type { Located } from '../text/span.js';
 export interface EngineConfig {
   readonly tokensPerBlock: SettingValue | undefined;
   readonly enableBlockReuse: SettingValue | undefined;
+  readonly kvCacheDtype: SettingValue | undefined;
   /** Of the transfers between prefill and decode: `cache_transceiver_config`. */
   readonly transferBackend: SettingValue | undefined;
   readonly maxTokensInBuffer: SettingValue | undefined;
@@ -40,6 +41,7 @@ export function readEngineConfig(launch: Launch): EngineConfig {
     return {
       tokensPerBlock: undefined,
       enableBlockReuse: undefined,
+      kvCacheDtype: undefined,
       transferBackend: undefined,
       maxTokensInBuffer: undefined,
       isUnseen: false,
@@ -66,6 +68,7 @@ export function readEngineConfig(launch: Launch): EngineConfig {
   return {
     tokensPerBlock: setting('tokens_per_block'),
     enableBlockReuse: setting('enable_block_reuse'),
+    kvCacheDtype: setting('dtype'),
     transferBackend: transfer('backend'),
     maxTokensInBuffer: transfer('max_tokens_in_buffer'),
     isUnseen: isFileUnseen || isOverrideUnseen,

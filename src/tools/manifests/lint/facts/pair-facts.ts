@@ -1,4 +1,5 @@
 import { parseJson } from '../../../../edge/platform/data/bounded-json.js';
+import { isBefore } from '../../../../engines/descriptor/default-size.js';
 import { TRTLLM } from '../../../../engines/trtllm/descriptor.js';
 import type { Launch } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
@@ -47,10 +48,12 @@ function ofVllm(worker: WorkerFacts): PairFacts | undefined {
   if (launch.backend !== 'vllm') return undefined;
   const setting = flagOf(launch, '--kv-transfer-config');
   const phaseRole = phase === 'aggregated' ? roleByLabels(launch) : phase;
-  if (setting?.value === undefined)
+  if (setting?.value === undefined) {
+    const usesNixl = setting === undefined && wrapperConnectorOf(launch) === 'nixl';
     return phaseRole === undefined
       ? undefined
-      : { worker, role: phaseRole, connector: undefined, usesNixl: false, kvRole: undefined, setting };
+      : { worker, role: phaseRole, connector: undefined, usesNixl, kvRole: undefined, setting };
+  }
   const config = configOf(setting.value);
   const named = config['kv_connector'];
   const kvRole = typeof config['kv_role'] === 'string' ? config['kv_role'] : undefined;
@@ -63,6 +66,40 @@ function ofVllm(worker: WorkerFacts): PairFacts | undefined {
     kvRole,
     setting,
   };
+}
+
+/** The first release of Dynamo whose vLLM has no connector but that of `--kv-transfer-config`; before, `--connector` was `nixl` where it was not given. */
+const WITHOUT_CONNECTOR = { major: 1, minor: 0 };
+
+/** What moves blocks where Dynamo's wrapper chooses it: NIXL, nothing, or something that is not known. */
+function wrapperConnectorOf({ args, backend, isDynamo, version }: Launch): 'nixl' | 'none' | undefined {
+  if (!isDynamo || backend !== 'vllm') return undefined;
+  const at = args.findLastIndex(({ value }) => value === '--connector' || value?.startsWith('--connector='));
+  if (at === -1) return version === undefined || isBefore(version, WITHOUT_CONNECTOR) ? 'nixl' : undefined;
+  const behind = args.slice(at + 1).map(({ value }) => value ?? '-');
+  const end = behind.findIndex((word) => word.startsWith('-'));
+  const names = [
+    ...(args[at]?.value?.split('=').slice(1) ?? []),
+    ...behind.slice(0, end === -1 ? undefined : end),
+  ];
+  if (names.some((name) => /^(?:none|null)$/i.test(name))) return 'none';
+  return names.some((name) => /^nixl$/i.test(name)) ? 'nixl' : undefined;
+}
+
+/** Whether a worker is started without anything that moves blocks to another one. */
+export function movesNothing({ launch }: WorkerFacts): boolean {
+  return flagOf(launch, '--kv-transfer-config') === undefined && wrapperConnectorOf(launch) === 'none';
+}
+
+/**
+ * A vLLM of Dynamo without a flag for its part: beside a prefill worker of its model it computes the rest of each request, and fetches
+ * the blocks of the first part. From 1.0 on `--disaggregation-mode decode` says so.
+ */
+export function besidePrefill(worker: WorkerFacts): PairFacts | undefined {
+  const usesNixl = flagOf(worker.launch, '--kv-transfer-config') === undefined;
+  return worker.phase === 'aggregated' && wrapperConnectorOf(worker.launch) === 'nixl' && usesNixl
+    ? { worker, role: 'decode', connector: undefined, usesNixl, kvRole: undefined, setting: undefined }
+    : undefined;
 }
 
 /** Its connector is its own, and the same for both roles. */

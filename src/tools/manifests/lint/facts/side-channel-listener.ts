@@ -1,3 +1,4 @@
+import { isAtLeast } from '../launches/dynamo-version.js';
 import { flagOf, numberOf, variableOf } from '../launches/settings.js';
 import type { Span } from '../text/span.js';
 import type { PairFacts } from './pair-facts.js';
@@ -29,8 +30,10 @@ export function listenerOf(facts: PairFacts | undefined): SideChannelListener | 
   const name = isSglang ? '--disaggregation-bootstrap-port' : 'VLLM_NIXL_SIDE_CHANNEL_PORT';
   const given = isSglang ? flagOf(launch, name) : variableOf(launch, name);
   const mayBeUnseen = isSglang ? launch.hasUnseenArgs : launch.hasUnseenEnv;
-  // Dynamo's wrapper takes a port that is free.
+  // Dynamo's wrapper takes a port that is free, and its first releases take no other one.
   if (given === undefined && (mayBeUnseen || launch.isDynamo)) return undefined;
+  if (launch.isDynamo && !isSglang && launch.version !== undefined && !isAtLeast(launch.version, 0, 8))
+    return undefined;
   const port = given === undefined ? (isSglang ? BOOTSTRAP_PORT : NIXL_PORT) : numberOf(given);
   if (port === undefined) return undefined;
   const ranks = numberOf(flagOf(launch, '--data-parallel-size', '-dp')) ?? 1;

@@ -54,8 +54,10 @@ export function componentDefault(
 export function variableWord(
   source: TextSource,
   { start, end }: Pick<EnvEntry, 'start' | 'end'>,
-  located: Pick<Word, 'value' | 'span'> | undefined,
+  located: Pick<Word, 'value' | 'span' | 'known'> | undefined,
 ): Word {
-  const { value, span } = located ?? { value: undefined, span: { source, start, end, isExact: false } };
-  return { value, span, mayBeMore: false };
+  if (located === undefined)
+    return { value: undefined, span: { source, start, end, isExact: false }, mayBeMore: false };
+  const { value, span, known } = located;
+  return { value, span, mayBeMore: false, ...(known === undefined ? {} : { known }) };
 }

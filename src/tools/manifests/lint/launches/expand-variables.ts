@@ -10,7 +10,7 @@ export function wordOf(
   env: ReadonlyMap<string, Located | undefined>,
 ): Word {
   const { value, span } = locateScalar(source, text);
-  const expanded = fill(value, env);
+  const expanded = expand(value, env);
   if (expanded === value && !value.includes(UNKNOWN)) return { value, span, mayBeMore: false };
   if (expanded !== undefined) return wordOfText(expanded, { ...span, isExact: false }, false);
   const unknown = value.indexOf('$(');
@@ -21,14 +21,8 @@ export function wordOf(
 /** Longest text that variables are put into: arguments of a process end at 128 KiB each. */
 const MAX_EXPANDED_LENGTH = 128 * 1024;
 
-/** Undefined when a variable is named whose value is not in the manifest, and for what no process could be given. */
+/** A text with its variables; `UNKNOWN` for one whose value is not in the manifest. Undefined for what no process could be given. */
 export function expand(text: string, env: ReadonlyMap<string, Located | undefined>): string | undefined {
-  const filled = fill(text, env);
-  return filled?.includes(UNKNOWN) === true ? undefined : filled;
-}
-
-/** The same with `UNKNOWN` for such a variable; undefined for what no process could be given. */
-function fill(text: string, env: ReadonlyMap<string, Located | undefined>): string | undefined {
   let length = text.length;
   const result = text.replace(/\$\$|\$\(([A-Za-z_][\w.-]*)\)/g, (whole, name: string | undefined) => {
     if (name === undefined || !env.has(name)) {

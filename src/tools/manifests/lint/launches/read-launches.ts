@@ -1,7 +1,7 @@
 import type { ContainerSite, PodSite } from '../../pod-site.js';
 import type { ShellCommand } from '../shell/shell-command.js';
 import { readShellCommands } from '../shell/shell-commands.js';
-import { textOfWord, UNKNOWN, type Word, wordOfText } from '../shell/words.js';
+import { textOfWord, type Word, wordOfText } from '../shell/words.js';
 import { type InnerText, locateScalar, textOf } from '../text/scalar-text.js';
 import type { Located, Span, TextSource } from '../text/span.js';
 import { componentDefault, variableWord } from './component-default.js';
@@ -124,15 +124,16 @@ function containerLaunches(
   const given = configMaps.environmentOf(container.envFrom, asking);
   for (const [name, located] of given.entries) {
     env.set(name, wordOfText(located.value, located.span, false));
-    known.set(name, located.value.includes(UNKNOWN) ? undefined : located);
+    known.set(name, located);
   }
   // Of two with one name the last counts, and what a value names has to stand in front of it.
   for (const entry of container.env) {
     const { name, value } = entry;
     const located = value === undefined ? configMaps.valueOf(entry.key, asking) : locateScalar(file, value);
     const expanded = located && expand(located.value, known);
-    known.set(name, located && expanded !== undefined ? { value: expanded, span: located.span } : undefined);
-    env.set(name, variableWord(file, entry, located && { value: expanded, span: located.span }));
+    const filled = located && expanded !== undefined ? { value: expanded, span: located.span } : undefined;
+    known.set(name, filled);
+    env.set(name, variableWord(file, entry, filled && wordOfText(filled.value, filled.span, false)));
   }
   // A container without an image is one part of a patch, and its variables are merged with those of the whole.
   const isPatch = container.image === undefined && site.kind !== 'DynamoGraphDeployment';

@@ -87,6 +87,11 @@ export function isFalse(text: string | undefined): boolean {
   return ['false', '0', 'no', 'off'].includes(text?.trim().toLowerCase() ?? '');
 }
 
+/** Whether something fills a value in before a program gets it: Helm, `envsubst`, a reader. What it will be is not in these files. */
+export function isFilledIn(text: string): boolean {
+  return /\{\{|\$[({A-Za-z_]|^<.*>$/.test(text);
+}
+
 /** The name of a flag, and its value where both are in one word: `--flag=value`. Engines take `_` for `-`. */
 function splitFlag({ value: text, known, span }: Word): {
   readonly name?: string;

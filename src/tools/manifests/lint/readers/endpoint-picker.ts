@@ -18,6 +18,7 @@ import {
   type Surrounding,
   surroundingsOf,
 } from './picker-choice.js';
+import { askedPart, unaskedOf } from './picker-profiles.js';
 import type { OpenFile } from './yaml-words.js';
 
 /** What every such configuration says of itself, wherever it stands. */
@@ -230,8 +231,9 @@ function readConfig(access: YamlAccess, config: YAMLMap, { spanOf, at, version }
           podPort: eventSetting(access.map(events, 'podDiscoveryConfig'), 'socketPort'),
           at: type === undefined ? at : spanOf(type),
         };
-  const unasked = isUnasked(access, config, precise) ? type : undefined;
-  const asks = askedPart(access, config, precise);
+  const own = { plugin: precise, kind: PRECISE[typeOf(precise)] };
+  const unasked = unaskedOf(access, config, own);
+  const asks = askedPart(access, config, own);
   const tokenizer = tokenizerModel(access, plugins, parameters);
   const filter =
     access.text(access.map(parameters, 'kvEventsConfig'), 'topicFilter') ??
@@ -241,7 +243,7 @@ function readConfig(access: YamlAccess, config: YAMLMap, { spanOf, at, version }
       role: 'gateway',
       program: PICKER,
       gateway: {
-        kind: PRECISE[typeOf(precise)] ?? 'llm-d-scorer',
+        kind: own.kind ?? 'llm-d-scorer',
         blockSize: setting('blockSizeTokens', 'blockSize'),
         defaultBlockSize: 16,
         hashSeed: setting('hashSeed'),
@@ -300,36 +302,4 @@ function tokenizerModel(
     access.text(access.map(parameters, 'indexerConfig', 'tokenizersPoolConfig'), 'modelName') ??
     access.text(access.map(parameters, 'tokenizersPoolConfig'), 'modelName')
   );
-}
-
-/**
- * Whether profiles are written and none of them asks the scorer: it has an index
- * that decides nothing. A producer is asked by other plugins; and without profiles llm-d makes one of all plugins.
- */
-function isUnasked(access: YamlAccess, config: YAMLMap, plugin: YAMLMap): boolean {
-  const type = access.text(plugin, 'type')?.value ?? '';
-  const references = profilesOf(access, config).flatMap(({ plugins }) => plugins);
-  const name = access.text(plugin, 'name')?.value ?? type;
-  return PRECISE[type] === 'llm-d-scorer' && references.length > 0 && !references.includes(name);
-}
-
-/** The scheduling profiles with the plugins that they ask. */
-function profilesOf(
-  access: YamlAccess,
-  config: YAMLMap,
-): readonly { readonly name: string; readonly plugins: readonly (string | undefined)[] }[] {
-  return access.maps(config, 'schedulingProfiles').map((profile) => ({
-    name: access.text(profile, 'name')?.value ?? '',
-    plugins: access.maps(profile, 'plugins').map((one) => access.text(one, 'pluginRef')?.value),
-  }));
-}
-
-/** The part of a request whose profiles alone ask the scorer, by the names that the handler of both parts gives them. */
-function askedPart(access: YamlAccess, config: YAMLMap, plugin: YAMLMap): 'prefill' | 'decode' | undefined {
-  const type = access.text(plugin, 'type')?.value ?? '';
-  const own = access.text(plugin, 'name')?.value ?? type;
-  const asking = profilesOf(access, config).filter(({ plugins }) => plugins.includes(own));
-  const [name, ...others] = new Set(asking.map((profile) => profile.name));
-  const isPart = name === 'prefill' || name === 'decode';
-  return PRECISE[type] === 'llm-d-scorer' && isPart && others.length === 0 ? name : undefined;
 }

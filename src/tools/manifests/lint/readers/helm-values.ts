@@ -6,7 +6,7 @@ import { bareLaunch } from '../launches/bare-launch.js';
 import type { Launch } from '../launches/launch.js';
 import { readContainer } from '../launches/read-launches.js';
 import type { SettingValue } from '../launches/setting-value.js';
-import type { Word } from '../shell/words.js';
+import { UNKNOWN, type Word, wordOfText } from '../shell/words.js';
 import { locateScalar } from '../text/scalar-text.js';
 import type { TextSource } from '../text/span.js';
 import { readValues } from './release-values.js';
@@ -141,12 +141,22 @@ function splitWord(word: Word): readonly Word[] {
   ];
 }
 
+/** A word in which the chart fills in what stands in double braces. */
+function templateWordOf(source: TextSource, text: PlacedText): Word {
+  const word = wordOf(source, text);
+  const filled = word.value?.replace(/\{\{.*?\}\}/gs, UNKNOWN);
+  return filled === undefined || filled === word.value ? word : wordOfText(filled, word.span, false);
+}
+
 function readEnvironment(source: TextSource, access: YamlAccess, map: YAMLMap): ReadonlyMap<string, Word> {
   return new Map(
     access.maps(map, 'env').flatMap((entry): readonly [string, Word][] => {
-      const name = access.text(entry, 'name')?.value;
+      const name = access.text(entry, 'name');
       const value = access.text(entry, 'value');
-      return name === undefined || value === undefined ? [] : [[name, wordOf(source, value)]];
+      if (name === undefined) return [];
+      const word = wordOf(source, value ?? name);
+      // Of `valueFrom` the value is not in these files.
+      return [[name.value, value === undefined ? { ...word, value: undefined } : word]];
     }),
   );
 }
@@ -166,7 +176,7 @@ function readModelService(
       const given = access.text(container, 'modelCommand');
       const texts = [...access.texts(container, 'command'), ...access.texts(container, 'args')];
       const model = access.text(access.map(root, 'modelArtifacts'), 'name');
-      const words = texts.map((text) => wordOf(source, text));
+      const words = texts.map((text) => templateWordOf(source, text));
       const near = given ?? texts[0];
       const isServe = given?.value === 'vllmServe' && near !== undefined;
       const start = isServe

@@ -7,6 +7,7 @@ import { bareLaunch } from '../launches/bare-launch.js';
 import type { Launch } from '../launches/launch.js';
 import type { Word } from '../shell/words.js';
 import { type InnerText, scalarText, wholeText } from '../text/scalar-text.js';
+import type { Span } from '../text/span.js';
 import type { OpenFile } from './yaml-words.js';
 
 /** What every such configuration has, wherever it stands. */
@@ -71,21 +72,28 @@ function readConfig(access: YamlAccess, root: YAMLMap, text: InnerText): readonl
                 mayBeMore: false,
               }));
         const [start = 0, end = start] = model.range ?? [];
+        const span = text.spanOf(start, Math.min(end, start + 1));
         return bareLaunch(
           {
             role: 'worker',
             program: 'Ray Serve LLM (vLLM)',
             backend: 'vllm',
             args: [...(args === undefined ? [] : argsOfMap(args, text)), ...served],
-            env: new Map([...env, ...own]),
+            env: new Map([...ofTheRun(span), ...env, ...own]),
             hasUnseenArgs: false,
             hasUnseenEnv: false,
             ...(section === undefined ? {} : { section }),
           },
-          text.spanOf(start, Math.min(end, start + 1)),
+          span,
         );
       });
   });
+}
+
+/** Where a replica is asked for its blocks: Ray sets both, unless they are set (`NixlConnectorBackend.setup`). */
+function ofTheRun(span: Span): readonly (readonly [string, Word])[] {
+  const names = ['VLLM_NIXL_SIDE_CHANNEL_HOST', 'VLLM_NIXL_SIDE_CHANNEL_PORT'];
+  return names.map((name) => [name, { value: undefined, span, mayBeMore: false }]);
 }
 
 function variablesOf(

@@ -1,7 +1,9 @@
+import { isBefore } from '../../../../engines/descriptor/default-size.js';
 import { readPairFacts } from '../facts/pair-facts.js';
 import type { Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { type Launch, nameOf } from '../launches/launch.js';
+import { vllmReleaseOf } from '../launches/vllm-release.js';
 
 const rule: Rule = {
   id: 'kv-both-deprecated',
@@ -12,7 +14,7 @@ const rule: Rule = {
 };
 
 /** The version in which vLLM warns of it. */
-const SINCE = [0, 32] as const;
+const SINCE = { major: 0, minor: 32 };
 
 /** `kv_role: kv_both` of a vLLM whose version is known to warn of it. */
 export const kvBothDeprecated: LintRule = {
@@ -34,10 +36,7 @@ export const kvBothDeprecated: LintRule = {
 
 const KV_ROLES = { prefill: 'kv_producer', decode: 'kv_consumer' } as const;
 
-/** By the tag of vLLM's own image; that of another says nothing of the vLLM in it. */
-function warns({ container, isDynamo }: Launch): boolean {
-  const [, major, minor] =
-    /\/vllm-[\w-]{1,40}:v?(\d{1,3})\.(\d{1,4})/.exec(container?.image?.value ?? '') ?? [];
-  if (isDynamo || major === undefined || minor === undefined) return false;
-  return Number(major) > SINCE[0] || (Number(major) === SINCE[0] && Number(minor) >= SINCE[1]);
+function warns(launch: Launch): boolean {
+  const release = vllmReleaseOf(launch);
+  return release !== undefined && !isBefore(release, SINCE);
 }

@@ -1,12 +1,17 @@
 import { TRTLLM } from '../../../../engines/trtllm/descriptor.js';
 import type { Fleet } from '../facts/fleet.js';
-import { type PairFacts, readPairFacts, roleByPlace } from '../facts/pair-facts.js';
+import {
+  besidePrefill,
+  movesNothing,
+  type PairFacts,
+  readPairFacts,
+  roleByPlace,
+} from '../facts/pair-facts.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { nameOf } from '../launches/launch.js';
-import type { SettingValue } from '../launches/setting-value.js';
-import { flagOf } from '../launches/settings.js';
+import { valueFindings } from './pair-values.js';
 import { sizesOf } from './worker-sizes.js';
 
 const rule: Rule = {
@@ -14,22 +19,8 @@ const rule: Rule = {
   severity: 'error',
   summary: 'A prefill and a decode worker of one model differ in what both must share.',
   explanation:
-    'Engines compare their KV blocks before the first transfer and refuse each other where dtype, KV cache dtype, connector or (SGLang, TensorRT-LLM) the tokens of a block differ. Both answer their health checks, and every request that is divided between them fails, or is computed again by the decode worker.',
+    'Engines compare their KV blocks before the first transfer and refuse each other where dtype, KV cache dtype, connector, attention kernel (vLLM) or (SGLang, TensorRT-LLM) the tokens of a block differ. Both answer their health checks, and every request that is divided between them fails, or is computed again by the decode worker.',
 };
-
-/** What both must have, by the flags of an engine. */
-const FLAGS = {
-  vllm: [['--dtype'], ['--kv-cache-dtype', '--kv_cache_dtype'], ['--attention-backend']],
-  sglang: [['--dtype'], ['--kv-cache-dtype'], ['--page-size']],
-} as const;
-
-/** Other words for one dtype. */
-const SAME: ReadonlyMap<string, string> = new Map([
-  ['half', 'float16'],
-  ['float', 'float32'],
-  ['bf16', 'bfloat16'],
-  ['fp8', 'fp8_e4m3'],
-]);
 
 /** Prefill and decode workers of one model and one engine. */
 export const pairSettings: LintRule = {
@@ -44,13 +35,13 @@ export const pairSettings: LintRule = {
 
 function findingsOf(prefill: PairFacts, decode: PairFacts): readonly Finding[] {
   return decode.worker.launch.backend === TRTLLM.word
-    ? blockFindings(prefill, decode)
-    : [...flagFindings(prefill, decode), ...connectorFindings(prefill, decode)];
+    ? [...blockFindings(prefill, decode), ...valueFindings(rule, prefill, decode)]
+    : [...valueFindings(rule, prefill, decode), ...connectorFindings(prefill, decode)];
 }
 
-/** Each decode worker beside the first prefill worker that it can be meant for. */
-export function pairsIn(fleet: Fleet): readonly (readonly [PairFacts, PairFacts])[] {
-  return partnersIn(fleet, false).flatMap(([decode, [prefill]]) =>
+/** Each decode worker beside the first prefill worker that it can be meant for; with `isByPlace` also those that only their place shows. */
+export function pairsIn(fleet: Fleet, isByPlace = false): readonly (readonly [PairFacts, PairFacts])[] {
+  return partnersIn(fleet, isByPlace).flatMap(([decode, [prefill]]) =>
     prefill === undefined ? [] : [[prefill, decode] as const],
   );
 }
@@ -64,7 +55,8 @@ function partnersIn(
   isByPlace: boolean,
 ): readonly (readonly [PairFacts, readonly PairFacts[]])[] {
   const facts = workers.flatMap((worker) => {
-    const found = readPairFacts(worker);
+    if (movesNothing(worker)) return [];
+    const found = readPairFacts(worker) ?? besidePrefill(worker);
     if (found === undefined) return isByPlace && worker.launch.backend === 'vllm' ? placed(worker) : [];
     return [isByPlace ? { ...found, role: found.role ?? roleByPlace(worker) } : found];
   });
@@ -111,47 +103,6 @@ function blockFindings(prefill: PairFacts, decode: PairFacts): readonly Finding[
   ];
 }
 
-function flagFindings(prefill: PairFacts, decode: PairFacts): readonly Finding[] {
-  const backend = decode.worker.launch.backend === 'sglang' ? 'sglang' : 'vllm';
-  return FLAGS[backend].flatMap((names) => {
-    const ours = flagOf(decode.worker.launch, ...names);
-    const theirs = flagOf(prefill.worker.launch, ...names);
-    const differ =
-      ours?.value !== undefined &&
-      theirs?.value !== undefined &&
-      plain(ours.value) !== plain(theirs.value) &&
-      // What `auto` is, the checkpoint says.
-      ours.value !== 'auto' &&
-      theirs.value !== 'auto';
-    return differ
-      ? [differing(prefill, decode, ours, theirs)]
-      : oneSided(prefill, decode, names, ours, theirs);
-  });
-}
-
-/** A KV cache of 8 bits on one side, and the model's own on the other. */
-function oneSided(
-  prefill: PairFacts,
-  decode: PairFacts,
-  names: readonly string[],
-  ours: SettingValue | undefined,
-  theirs: SettingValue | undefined,
-): readonly Finding[] {
-  const [one, other] = ours === undefined ? [prefill, decode] : [decode, prefill];
-  const set = ours ?? theirs;
-  const isLone = (ours === undefined) !== (theirs === undefined);
-  if (names[0] !== '--kv-cache-dtype' || !isLone || set?.value?.startsWith('fp8') !== true) return [];
-  if (other.worker.launch.hasUnseenArgs) return [];
-  return [
-    findingAt(rule, set.span, {
-      severity: 'warning',
-      message: `${nameOf(one.worker.launch)} has ${set.name} ${set.value}, and ${nameOf(other.worker.launch)}, its partner for the same model, has none`,
-      advice: `Give both roles the same ${set.name}.`,
-      related: [{ span: other.worker.launch.at, says: 'the other role' }],
-    }),
-  ];
-}
-
 function connectorFindings(prefill: PairFacts, decode: PairFacts): readonly Finding[] {
   if (prefill.connector === undefined || decode.connector === undefined) return [];
   const [one, other] = decode.setting === undefined ? [prefill, decode] : [decode, prefill];
@@ -163,20 +114,4 @@ function connectorFindings(prefill: PairFacts, decode: PairFacts): readonly Find
       related: [{ span: other.setting?.span ?? other.worker.launch.at, says: 'the other role' }],
     }),
   ];
-}
-
-function differing(prefill: PairFacts, decode: PairFacts, ours: SettingValue, theirs: SettingValue): Finding {
-  return findingAt(rule, ours.span, {
-    message: `${nameOf(decode.worker.launch)} has ${ours.name} ${ours.value}, and ${nameOf(prefill.worker.launch)}, its partner for the same model, ${theirs.value}`,
-    advice: `Give both roles the same ${ours.name}.`,
-    related: [{ span: theirs.span, says: `${theirs.name} is ${theirs.value}` }],
-  });
-}
-
-function plain(value: string): string {
-  const lower = value
-    .trim()
-    .toLowerCase()
-    .replace(/^torch\./, '');
-  return SAME.get(lower) ?? lower;
 }

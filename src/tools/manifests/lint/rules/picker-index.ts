@@ -109,7 +109,7 @@ function unreached(picker: Launch, gateway: Gateway, worker: Launch): readonly F
       }),
     ];
   const own = /:(\d+)$/.exec(endpoint ?? '')?.[1];
-  if (!isBound && own !== undefined && port !== undefined && port !== own && !names(picker, port))
+  if (!isBound && own !== undefined && port !== undefined && port !== own && !mayLead(picker, port, own))
     return [
       findingAt(rule, span, {
         severity: 'warning',
@@ -140,9 +140,11 @@ function unreached(picker: Launch, gateway: Gateway, worker: Launch): readonly F
   return [];
 }
 
-/** Whether the file of a picker has a port in another place, which may be that of its Service. */
-function names({ at }: Launch, port: string): boolean {
-  return new RegExp(`\\b${port}\\b`).test(at.source.text);
+/** Whether a Service of the picker's file may lead from one port to the other: then the one stands there, and the other beside the endpoint that has it. */
+function mayLead({ at, gateway }: Launch, from: string, to: string): boolean {
+  const { text } = at.source;
+  const timesOf = (port: string): number => [...text.matchAll(new RegExp(`\\b${port}\\b`, 'g'))].length;
+  return timesOf(from) > 0 && (gateway?.reception?.endpoint === undefined || timesOf(to) > 1);
 }
 
 /**

@@ -90,14 +90,13 @@ export const sideChannelHost: LintRule = {
   rule: hostRule,
   check: (fleet: Fleet) => {
     const found = new Map<PairFacts['worker'], Finding>();
-    for (const [prefill, decode] of pairsIn(fleet)) {
+    for (const [prefill, decode] of pairsIn(fleet, true)) {
       const { launch } = prefill.worker;
       // Dynamo's wrapper sets it to the pod's own address.
-      if (!prefill.usesNixl || launch.isDynamo || launch.site === undefined) continue;
-      if (launch.site === decode.worker.launch.site) continue;
+      if (!prefill.usesNixl || launch.isDynamo || !areInTwoPods(launch, decode.worker.launch)) continue;
       const host = launch.env.get('VLLM_NIXL_SIDE_CHANNEL_HOST');
       const isLocal = host === undefined ? !launch.hasUnseenEnv : isLoopback(host.value);
-      if (!isLocal || isSentOnByAibrix(launch.site.labels, host?.value)) continue;
+      if (!isLocal || isSentOnByAibrix(launch.site?.labels, host?.value)) continue;
       // On one host, whose network both share, they meet all the same.
       const mayMeet = [launch, decode.worker.launch].every(isOnHostNetwork);
       found.set(
@@ -115,6 +114,12 @@ export const sideChannelHost: LintRule = {
   },
 };
 
+/** By the pods themselves, or by the sections of a chart's values, of which each is a workload. */
+function areInTwoPods(one: Launch, other: Launch): boolean {
+  if (one.site !== undefined) return one.site !== other.site;
+  return one.section !== undefined && other.section !== undefined && one.section !== other.section;
+}
+
 function isOnHostNetwork({ site }: Launch): boolean {
   return site?.isOnHostNetwork === true;
 }
@@ -123,10 +128,13 @@ function isOnHostNetwork({ site }: Launch): boolean {
  * AIBrix's gateway, from 0.4.1 on, gives the decode engine the address of the prefill pod instead of what that hands out
  * (`pd_disaggregation.go`), with its default connector type alone: a side channel that is bound on all addresses is then reached.
  */
-function isSentOnByAibrix(labels: ReadonlyMap<string, string>, host: string | undefined): boolean {
+function isSentOnByAibrix(
+  labels: ReadonlyMap<string, string> | undefined,
+  host: string | undefined,
+): boolean {
   const isBoundEverywhere = host === '0.0.0.0' || host === '::';
-  const type = labels.get('model.aibrix.ai/kv-connector-type') ?? 'shfs';
-  return isBoundEverywhere && labels.has('model.aibrix.ai/name') && type === 'shfs';
+  const type = labels?.get('model.aibrix.ai/kv-connector-type') ?? 'shfs';
+  return isBoundEverywhere && labels?.has('model.aibrix.ai/name') === true && type === 'shfs';
 }
 
 function isLoopback(value: string | undefined): boolean {

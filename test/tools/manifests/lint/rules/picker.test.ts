@@ -217,6 +217,24 @@ describe("the hashes of workers before llm-d's picker", () => {
     expect(other('latest')).toEqual(['hash-seed-differs a.yaml:10 warning']);
   });
 
+  it('are random without a seed, and of an empty one where the picker has none', () => {
+    const seedless = worker(events(front)).replace('name: PYTHONHASHSEED', 'name: OTHER');
+    const files = { 'a.yaml': picker() + seedless };
+    expect(found(files)).toEqual(['hash-seed-differs a.yaml:28 error']);
+    expect(advice(files)).toContain('PYTHONHASHSEED=42');
+    const without = picker().replace(', hashSeed: "42"', '');
+    expect(found({ 'a.yaml': without + worker(events(front)) })).toEqual([
+      'hash-seed-differs a.yaml:8 error',
+    ]);
+    expect(found({ 'a.yaml': without + seedless })).toEqual(['hash-seed-differs a.yaml:28 error']);
+    // What comes of a Secret is not seen.
+    const unseen = seedless.replace('env: [', 'envFrom: [{secretRef: {name: s}}]\n        env: [');
+    expect(found({ 'a.yaml': picker() + unseen })).toEqual([]);
+    expect(found({ 'a.yaml': picker({ tag: 'v0.6.1' }) + seedless.replace('epp:5557', '*:5557') })).toEqual(
+      [],
+    );
+  });
+
   it('have the seed of a picker that makes them itself', () => {
     expect(found({ 'a.yaml': picker().replace('"42"', '"7"') + worker(events(front)) })).toEqual([
       'hash-seed-differs a.yaml:10 error',
@@ -311,5 +329,78 @@ describe('a picker that guesses', () => {
       'llm-d endpoint picker: it guesses from its own decisions, with blocks of its own',
       'vllm: the router beside it asks nothing of it: it guesses, or goes by load',
     ]);
+  });
+});
+
+describe('the plugin that reads the index of a picker', () => {
+  const config = (asked: string, more = ''): string => `apiVersion: llm-d.ai/v1alpha1
+kind: EndpointPickerConfig
+plugins:
+  - type: precise-prefix-cache-producer
+    parameters: {tokenProcessorConfig: {blockSize: 16}}
+  - type: prefix-cache-scorer
+    name: by-prefix
+    parameters: {prefixMatchInfoProducerName: precise-prefix-cache-producer}
+${more}  - type: queue-scorer
+schedulingProfiles: [{name: default, plugins: [{pluginRef: queue-scorer}${asked}]}]
+`;
+
+  it('is asked by a profile', () => {
+    expect(found({ 'epp.yaml': config(', {pluginRef: by-prefix, weight: 3}') })).toEqual([]);
+    expect(found({ 'epp.yaml': config('') })).toEqual(['picker-index-empty epp.yaml:6 error']);
+  });
+
+  it('may be one that a handler of profiles asks', () => {
+    const decider =
+      '  - type: prefix-based-pd-decider\n    parameters: {prefixMatchInfoProducerName: precise-prefix-cache-producer}\n';
+    expect(found({ 'epp.yaml': config('', decider) })).toEqual([]);
+  });
+
+  it('is the scorer itself in the mode of the first releases', () => {
+    const tracking = (asked: string): string => `inferenceExtension:
+  image: {name: llm-d-inference-scheduler, hub: ghcr.io/llm-d, tag: v0.2.1}
+  pluginsConfigFile: c.yaml
+  pluginsCustomConfig:
+    c.yaml: |
+      apiVersion: inference.networking.x-k8s.io/v1alpha1
+      kind: EndpointPickerConfig
+      plugins:
+        - type: prefix-cache-scorer
+          parameters: {mode: cache_tracking, indexerConfig: {tokenProcessorConfig: {blockSize: 64, hashSeed: "42"}}}
+        - type: queue-scorer
+      schedulingProfiles: [{name: default, plugins: [{pluginRef: ${asked}}]}]
+`;
+    expect(found({ 'values.yaml': tracking('prefix-cache-scorer') })).toEqual([]);
+    expect(found({ 'values.yaml': tracking('queue-scorer') })).toEqual([
+      'picker-index-empty values.yaml:9 error',
+    ]);
+  });
+});
+
+describe('the port at which a picker waits', () => {
+  const at = (port: number, more: string): string =>
+    picker({
+      tag: 'v0.8.0',
+      parameters: `kvEventsConfig: {discoverPods: false, zmqEndpoint: "tcp://*:${port}"}`,
+    }) + more;
+  const service = (targetPort: number): string =>
+    `kind: Service\nmetadata: {name: epp}\nspec: {ports: [{port: 5556, targetPort: ${targetPort}}]}\n---\n`;
+  const from = worker(events('tcp://epp:5556'), '');
+
+  it('is where its Service leads', () => {
+    expect(found({ 'a.yaml': at(5556, service(5556)) + from })).toEqual([]);
+    expect(found({ 'a.yaml': at(5557, service(5557)) + from })).toEqual([]);
+    expect(found({ 'a.yaml': at(5557, service(5556)) + from })).toEqual([
+      expect.stringMatching(/^picker-index-empty a\.yaml:\d+ warning$/),
+    ]);
+  });
+
+  it('is compared with an endpoint that a variable has, of which a part is known at run time alone', () => {
+    const env =
+      ', {name: NS, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}, {name: EP, value: "tcp://epp.$(NS).svc:5558"}';
+    const far = worker(events('$(EP)'), '', 'Qwen/Qwen3-8B', env);
+    const files = (own: string) => ({ 'epp.yaml': at(5556, service(5556)), 'vllm.yaml': own });
+    expect(found(files(far))).toEqual(['picker-index-empty vllm.yaml:10 warning']);
+    expect(found(files(far.replace('svc:5558', 'svc:5556')))).toEqual([]);
   });
 });

@@ -169,3 +169,86 @@ describe("a side channel on all addresses behind AIBrix's gateway", () => {
     expect(found({ 'a.yaml': ofAibrix(labels) }).join()).toContain('side-channel-host');
   });
 });
+
+/** Roles of one object, and values of llm-d's model service. */
+const roles = (host: string): string => `apiVersion: orchestration.aibrix.ai/v1alpha1
+kind: StormService
+metadata: {name: s}
+spec:
+  template:
+    spec:
+      roles:
+${['prefill', 'decode']
+  .map(
+    (role) => `        - name: ${role}
+          template:
+            metadata: {labels: {model.aibrix.ai/name: m}}
+            spec:
+              containers:
+                - name: vllm
+                  image: aibrix/vllm-openai:v0.9.2
+                  command: [vllm, serve, m]
+                  args: [--kv-transfer-config, '{"kv_connector":"NixlConnector","kv_role":"kv_both"}']
+                  env: [{name: A, value: b}${role === 'prefill' ? host : ''}]
+`,
+  )
+  .join('')}`;
+
+const values = (host: string): string => `modelArtifacts: {name: m}
+${['decode', 'prefill']
+  .map(
+    (part) => `${part}:
+  containers:
+    - name: vllm
+      image: ghcr.io/llm-d/llm-d-cuda:v0.6.0
+      modelCommand: vllmServe
+      args: [--kv-transfer-config, '{"kv_connector":"NixlConnector","kv_role":"kv_both"}']
+      env: [{name: A, value: b}${part === 'prefill' ? host : ''}]
+`,
+  )
+  .join('')}`;
+
+const hostOf = (value: string): string => `, {name: VLLM_NIXL_SIDE_CHANNEL_HOST, ${value}}`;
+const POD_IP = hostOf('valueFrom: {fieldRef: {fieldPath: status.podIP}}');
+
+describe('the host of a side channel', () => {
+  it.each([
+    ['', 15],
+    [hostOf('value: localhost'), 17],
+    [hostOf('value: "127.0.0.1"'), 17],
+  ])('is the own pod in a role that only its name shows: %s', (host, line) => {
+    expect(found({ 'a.yaml': roles(host) })).toEqual([`side-channel-host a.yaml:${line} error`]);
+  });
+
+  it("is the pod's address, or one that AIBrix's gateway replaces", () => {
+    expect(found({ 'a.yaml': roles(POD_IP) })).toEqual([]);
+    expect(found({ 'a.yaml': roles(hostOf('value: "0.0.0.0"')) })).toEqual([]);
+  });
+
+  it("is missing in values of llm-d's model service, whose chart does not write it", () => {
+    expect(found({ 'ms/values.yaml': values('') })).toEqual([
+      expect.stringMatching(/^side-channel-host ms\/values\.yaml:\d+ error$/),
+    ]);
+    expect(found({ 'ms/values.yaml': values(POD_IP) })).toEqual([]);
+  });
+});
+
+describe('ports of side channels in a script that starts Dynamo', () => {
+  const script = (
+    port: number,
+    more = '',
+  ): string => `CUDA_VISIBLE_DEVICES=0 VLLM_NIXL_SIDE_CHANNEL_PORT=20097 \\
+  python3 -m dynamo.vllm --model m --is-decode-worker${more} &
+CUDA_VISIBLE_DEVICES=1 VLLM_NIXL_SIDE_CHANNEL_PORT=${port} \\
+  python3 -m dynamo.vllm --model m --is-prefill-worker${more}
+`;
+
+  it('are one each', () => {
+    expect(found({ 'a.sh': script(20097) })).toEqual(['side-channel-port a.sh:3 error']);
+    expect(found({ 'a.sh': script(20098) })).toEqual([]);
+  });
+
+  it('are of no use without a connector', () => {
+    expect(found({ 'a.sh': script(20097, ' --connector none') })).toEqual([]);
+  });
+});

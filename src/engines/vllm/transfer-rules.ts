@@ -84,9 +84,11 @@ export const VLLM_TRANSFER_RULES: readonly LogRule[] = [
       about: 'nixl_handshake_listener',
     }),
   ),
-  // "NIXL transfer failure: handshake_failed | Context: {…}".
+  // "NIXL transfer failure: handshake_failed | Context: {…, 'remote_host': 'localhost', …}".
   rule('NIXL transfer failure: ', (line, found) => {
-    const value = /NIXL transfer failure: (\w{1,40})/.exec(line.text)?.[1];
+    const what = /NIXL transfer failure: (\w{1,40})/.exec(line.text)?.[1];
+    const host = /'remote_host': '([\w.:-]{1,120})'/.exec(line.text)?.[1];
+    const value = what === undefined || host === undefined ? what : `${what} at ${host}`;
     found.addSignal('transfer_failed', line, { value, about: 'NIXL transfer failure: ' });
   }),
   // 0.11: "Handshake failed for request cmpl-1, marking blocks as invalid".

@@ -97,6 +97,12 @@ const LOGS: readonly PublicLog[] = [
     first: 'side_channel_unreachable',
     cure: 'VLLM_NIXL_SIDE_CHANNEL_HOST',
   },
+  {
+    name: 'vllm-nixl-prefill-at-localhost',
+    first: 'transfers_fail',
+    cure: 'VLLM_NIXL_SIDE_CHANNEL_HOST on the prefill engines',
+  },
+  { name: 'vllm-nixl-handshake-at-localhost', first: 'unknown' },
   { name: 'vllm-nixl-handshake-failed', first: 'transfers_fail', cure: 'VLLM_NIXL_SIDE_CHANNEL_PORT' },
   { name: 'healthy-vllm-nixl-debug-paths', first: 'unknown' },
   { name: 'vllm-nixl-leases-480', first: 'leases_expire', cure: 'kv_lease_duration' },

@@ -1,8 +1,10 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
+import type { Origin } from '../evidence.js';
 import { repairFor } from '../fixes/program-errors.js';
 import { readCrash } from '../logs/crash-text.js';
 import { type ErrorKind, errorKindOf } from '../logs/general/error-kinds.js';
+import type { LogSummary } from '../logs/log-summary.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -28,6 +30,9 @@ const WORDS: Readonly<Record<ErrorKind, string>> = {
   worker_lost: 'one of its processes is gone, and what was given does not say why',
   internal: 'a fault of the program itself',
 };
+
+/** Programs that ended by different errors and get a clue and a cure of their own. */
+const MAX_SHOWN = 3;
 
 /** Kinds of errors that are the program's own affair: a cause that knows more of KV caches comes first. */
 const INNER: readonly (ErrorKind | undefined)[] = [undefined, 'internal', 'worker_lost', 'stalled'];
@@ -61,21 +66,52 @@ const BETTER: readonly Signal[] = [
   'control_plane_unreachable',
 ];
 
-/** The first error of a log whose program ended, or would have; undefined where there is none or another sign says more. */
-function endingError(
-  measurements: Measurements,
-): { readonly sentence: string | undefined; readonly kind: ErrorKind | undefined } | undefined {
-  const ended = measurements.signal('program_ended');
-  const fatal = measurements.signal('fatal_error');
-  const [sentence] = (ended ?? fatal)?.values.keys() ?? [];
-  const kind = sentence === undefined ? undefined : errorKindOf(sentence);
-  if (ended === undefined && !FATAL.includes(kind)) return undefined;
+/** What ended one program, or would have. */
+interface Ending {
+  /** The first error; undefined where the log does not have it. */
+  readonly sentence: string | undefined;
+  readonly kind: ErrorKind | undefined;
+  /** Lines that say that it ended; 0 where none does. */
+  readonly ends: number;
+  readonly first: Origin;
+}
+
+/** Errors that come where another program has ended: a connection that is gone, a peer that does not answer. */
+const OF_ANOTHER =
+  /connect|connection|refused|reset|EOF|closed|timed? ?out|unreachable|unavailable|disconnect/i;
+
+/** What ended the programs of the logs, each as its own log says it; without those that another sign says more of. */
+function endingsOf(measurements: Measurements): readonly Ending[] {
+  const endings = new Map<string, Ending>();
+  for (const log of measurements.evidence.logs) {
+    const ended = log.signals.get('program_ended');
+    const tally = ended ?? log.signals.get('fatal_error');
+    if (tally === undefined) continue;
+    const [sentence] = tally.values.keys();
+    const kind = sentence === undefined ? undefined : errorKindOf(sentence);
+    const ending = { sentence, kind, ends: ended?.count ?? 0, first: tally.first };
+    if ((ended === undefined && !FATAL.includes(kind)) || isSaidElsewhere(measurements, log, ending))
+      continue;
+    const same = `${kind ?? ''} ${kind === undefined ? (sentence ?? '').replace(/\d+/g, '0') : ''}`;
+    if (!endings.has(same)) endings.set(same, ending);
+  }
+  // A program of which only its end is known most probably ended with the others.
+  const known = [...endings.values()].filter(({ sentence }) => sentence !== undefined);
+  return known.length > 0 ? known : [...endings.values()];
+}
+
+/** Whether a sign says more of an ending: one of any log of what may follow from another program, one of its own log of what is its own. */
+function isSaidElsewhere(measurements: Measurements, log: LogSummary, { sentence, kind }: Ending): boolean {
   // What a cache takes is in the sentence of a lack of room, with its numbers.
-  if (kind === 'gpu_memory' && measurements.signal('cache_memory_missing') !== undefined) return undefined;
+  if (kind === 'gpu_memory' && measurements.signal('cache_memory_missing') !== undefined) return true;
   const isInner = INNER.includes(kind) || (kind === 'versions' && isOfCrash(measurements, sentence));
-  const isSaidBetter =
-    BETTER.some((sign) => measurements.signal(sign) !== undefined) || measurements.knownFaults().length > 0;
-  return isInner && isSaidBetter ? undefined : { sentence, kind };
+  if (!isInner) return false;
+  const isOwn =
+    sentence !== undefined && (kind === undefined || kind === 'internal') && !OF_ANOTHER.test(sentence);
+  if (isOwn) return BETTER.some((sign) => log.signals.has(sign)) || (log.knownFaults ?? []).length > 0;
+  return (
+    BETTER.some((sign) => measurements.signal(sign) !== undefined) || measurements.knownFaults().length > 0
+  );
 }
 
 /** An argument or a name that a part which moves or keeps KV blocks lacks in itself: no matter of packages. */
@@ -86,7 +122,7 @@ function isOfCrash(measurements: Measurements, sentence: string | undefined): bo
 
 /** Whether an error that has nothing to do with KV blocks ended the program: a traceback through their files is no sign then. */
 export function endsForOtherReason(measurements: Measurements): boolean {
-  const error = endingError(measurements);
+  const [error] = endingsOf(measurements);
   return error !== undefined && !INNER.includes(error.kind);
 }
 
@@ -96,34 +132,38 @@ export const programEnded: Cause = {
   concerns: () => true,
   contradictedBy: findsWhatEnginesHave,
   suspect(measurements: Measurements): Suspicion | undefined {
-    const error = endingError(measurements);
-    const ended = measurements.signal('program_ended');
-    const seen = ended ?? measurements.signal('fatal_error');
-    if (error === undefined || seen === undefined) return undefined;
-    const { sentence, kind } = error;
-    const words = kind === undefined ? 'by an error of its own' : WORDS[kind];
+    const endings = endingsOf(measurements).slice(0, MAX_SHOWN);
+    const [first, ...others] = endings;
+    if (first === undefined) return undefined;
+    const also = others.map((ending) => `; another one: ${reasonOf(ending)}`).join('');
     return {
       headline:
-        sentence === undefined
+        first.sentence === undefined
           ? 'A program does not start or has ended; its first error is not in what was given'
-          : `A program does not start or has ended: ${words} (${cut(sentence)})`,
+          : `A program does not start or has ended: ${reasonOf(first)}${also}`,
       explanation:
         'What an engine or a router that has ended held is gone: nothing is found there, and what others say of it follows from that. The first error of its log is the reason; those behind it, and those of other processes, pass it on in other words.',
-      cluesFor: [
-        clueFor(
-          ended === undefined ? 'sign' : 'signature',
-          ended === undefined
-            ? 'An error that a program does not live through; no line says that it ended.'
-            : `${countOf(ended.count, 'line')} of programs that do not start or have ended${sentence === undefined ? ', and no line at error level before them' : '; this is the first error'}.`,
-          seen.first,
-        ),
-      ],
+      cluesFor: endings.map(clueOf),
       cluesAgainst: [],
       explains: ['no_stores', 'transfers_fail'],
-      fixes: [repairFor(kind, sentence)],
+      fixes: endings.map(({ kind, sentence }) => repairFor(kind, sentence)),
     };
   },
 };
+
+function reasonOf({ kind, sentence = '' }: Ending): string {
+  return `${kind === undefined ? 'by an error of its own' : WORDS[kind]} (${cut(sentence)})`;
+}
+
+function clueOf({ ends, sentence, first }: Ending): ReturnType<typeof clueFor> {
+  return clueFor(
+    ends === 0 ? 'sign' : 'signature',
+    ends === 0
+      ? 'An error that a program does not live through; no line says that it ended.'
+      : `${countOf(ends, 'line')} of programs that do not start or have ended${sentence === undefined ? ', and no line at error level before them' : '; this is the first error'}.`,
+    first,
+  );
+}
 
 function cut(sentence: string): string {
   return sentence.length <= 120 ? sentence : `${sentence.slice(0, 119)}…`;

@@ -1,8 +1,8 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
-import { repairBefore, repairTransfers, setAdvised } from '../fixes/failed-transfers.js';
+import { giveOwnHost, repairBefore, repairTransfers, setAdvised } from '../fixes/failed-transfers.js';
 import { advisedVariable } from '../logs/general/refusals.js';
-import { type TransferStep, transferStepOf } from '../logs/transfer-steps.js';
+import { ownHostOf, type TransferStep, transferStepOf } from '../logs/transfer-steps.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { quotedLine } from '../quoted-line.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -49,13 +49,14 @@ export const transfersFail: Cause = {
       (reason) => advisedVariable(reason) !== undefined,
     );
     const before = failed?.logs.flatMap(({ tally }) => tally.before ?? [])[0];
+    const ownHost = ownHostOf(failed?.values.keys() ?? []);
     const isOfBefore = before !== undefined && advised === undefined && UNSAID.includes(step);
     const done = measurements.signal('transfer_done');
     const isRare = (done?.count ?? 0) > (failed?.count ?? 0) * MANY_SUCCESSES;
     return {
       headline:
         small === undefined
-          ? `Transfers of KV blocks between prefill and decode engines fail: ${isOfBefore ? `the error right before says "${quotedLine(before.text)}"` : (advised ?? WORDS[step])}`
+          ? `Transfers of KV blocks between prefill and decode engines fail: ${ownHost !== undefined ? `decode asks for prefill at ${ownHost}, which is decode itself` : isOfBefore ? `the error right before says "${quotedLine(before.text)}"` : (advised ?? WORDS[step])}`
           : 'Prompts are longer than the buffer by which KV blocks are sent: their transfers may fail',
       explanation:
         'A request that is divided needs both engines: the decode engine says where the blocks go, the prefill engine computes and sends them. Where one of them is full, hangs or is gone, the other waits and gives the request up. Its line names the step, and the reason is in the log of the other engine.',
@@ -89,6 +90,7 @@ export const transfersFail: Cause = {
       explains: [],
       fixes: [
         ...when(advised !== undefined && advisedVariable(advised), setAdvised),
+        ...when(ownHost, giveOwnHost),
         ...when(isOfBefore && before, repairBefore),
         ...repairTransfers(measurements, step, small !== undefined),
       ],

@@ -112,6 +112,21 @@ export function setAdvised(variable: string): ProposedFix {
   };
 }
 
+/** A prefill engine that hands out an address of the host itself. */
+export function giveOwnHost(host: string): ProposedFix {
+  return {
+    says: "Set VLLM_NIXL_SIDE_CHANNEL_HOST on the prefill engines to the pod's own address (status.podIP by the downward API; on several nodes to that of each), and open VLLM_NIXL_SIDE_CHANNEL_PORT (5600, one for each rank) to decode pods",
+    why: `A prefill engine gives decode engines the host at which its side channel listens, localhost unless it is set: ${host} leads each of them to itself. Where both are on one host it is right, and the exception above the first such line has the reason.`,
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      environmentOf('each prefill engine', 'VLLM_NIXL_SIDE_CHANNEL_HOST', 'status.podIP by the downward API'),
+      'kubectl logs DECODE | grep -m1 -B25 -E "handshake(_setup)?_failed"    # the exception above it',
+    ],
+    verify: ['kubectl logs DECODE --since=5m | grep -c "NIXL transfer failure: handshake"    # should be 0'],
+  };
+}
+
 /** What the error asks for that stands right before a transfer that failed. */
 export function repairBefore({ text, place }: Origin): ProposedFix {
   const advice = ownAdviceIn(text);

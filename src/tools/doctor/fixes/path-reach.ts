@@ -43,7 +43,9 @@ export function reachPeer(fault: SeenPathFault, isSglang: boolean, store?: SeenS
     case 'backend_unready':
       return [startBackend(library)];
     case 'peer_gone':
-      return [reachable(fault, isSglang), ...addressOf(fault)];
+      return isOfSelf(fault)
+        ? [...addressOf(fault), reachable(fault, isSglang)]
+        : [reachable(fault, isSglang), ...addressOf(fault)];
     default:
       return [readReason(fault)];
   }
@@ -170,6 +172,11 @@ function reachable({ library, cards, card: same }: SeenPathFault, isSglang: bool
     why: `${restarted} Where both live, packets do not arrive: another network device than the one that reaches the other host, subnets that are not routed, or a port that is closed.`,
     commands: [RESTARTS],
   };
+}
+
+/** An address that leads each engine to itself. */
+function isOfSelf({ hostAddress }: SeenPathFault): boolean {
+  return hostAddress !== undefined && !hostAddress.startsWith('172.17.');
 }
 
 /** What an address says that leads out of no host. */

@@ -27,3 +27,12 @@ export function transferStepOf(reasons: Iterable<string>): TransferStep {
   }
   return 'unknown';
 }
+
+/** The host at which the prefill engine was asked, where it leads each engine to itself: `handshake_failed at localhost`. */
+export function ownHostOf(reasons: Iterable<string>): string | undefined {
+  for (const reason of reasons) {
+    const host = /^handshake\w* at (localhost|127\.[\d.]{5,12}|0\.0\.0\.0|::1?)$/.exec(reason)?.[1];
+    if (host !== undefined) return host;
+  }
+  return undefined;
+}

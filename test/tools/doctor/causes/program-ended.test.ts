@@ -50,4 +50,44 @@ describe('a program that has ended', () => {
     expect(headline).toContain('what was given does not say why');
     expect(advice).toMatch(/--previous.*kubectl describe pod/);
   });
+
+  const OF_CONNECTOR = [
+    '(EngineCore_DP0 pid=9) Traceback (most recent call last):',
+    '(EngineCore_DP0 pid=9)   File "/opt/vllm/distributed/kv_transfer/kv_connector/v1/nixl_connector.py", line 12, in get_finished',
+    "(EngineCore_DP0 pid=9) KeyError: 'cmpl-1'",
+  ].join('\n');
+  const OF_ITS_OWN = [
+    '(EngineCore_DP0 pid=7) ERROR [core.py:900] IndexError: list index out of range',
+    '(EngineCore_DP0 pid=7) ERROR [core.py:901] EngineCore encountered a fatal error.',
+  ].join('\n');
+
+  async function causesOf(...texts: readonly string[]): Promise<readonly string[]> {
+    const logs = await Promise.all(texts.map((text) => summaryOf(`${text}\n`)));
+    return diagnose(joined({ logs })).assessments.map(({ cause }) => cause);
+  }
+
+  it('by an error of its own is found beside the log of another program that has a better sign', async () => {
+    expect(await causesOf(OF_CONNECTOR, OF_ITS_OWN)).toEqual(
+      expect.arrayContaining(['connector_crashed', 'program_ended']),
+    );
+  });
+
+  it('for the reason of another program is no finding beside it', async () => {
+    for (const follows of [
+      '(APIServer pid=1) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}',
+      'ERROR [router.py:1] RuntimeError: cannot connect to the engine: connection refused\nERROR: Server process died',
+    ])
+      expect(await causesOf(OF_CONNECTOR, follows)).not.toContain('program_ended');
+  });
+
+  it('has a reason for each program that ended by another one', async () => {
+    const ofMemory =
+      'ERROR [core.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\nERROR [core.py:2] EngineCore failed to start.';
+    const logs = await Promise.all([OF_ITS_OWN, ofMemory].map((text) => summaryOf(`${text}\n`)));
+    const { headline, assessments } = diagnose(joined({ logs }));
+    expect(headline).toMatch(
+      /its GPU has no memory left.*; another one: a fault of the program itself \(IndexError/,
+    );
+    expect(assessments[0]?.fixes).toHaveLength(2);
+  });
 });

@@ -106,6 +106,8 @@ export const SIGNALS = [
   'program_ended',
   /** An error of a kind that ends programs, in a log that does not say whether one ended. */
   'fatal_error',
+  /** An engine refused a request that is longer than it takes; the value is what it takes, in tokens. */
+  'request_too_long',
   /** A program began. */
   'started',
 ] as const;

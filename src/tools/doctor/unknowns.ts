@@ -3,6 +3,7 @@ import { defaultSizeText } from '../../engines/descriptor/default-size.js';
 import { comparable, findsBlocks, MIN_DECISIONS, noneFound, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { guessedHitsOf, indexedBlocksOf } from './measurements/router-lookups.js';
+import { refusedRequestsIn } from './refused-requests.js';
 import { basisRank } from './sizes.js';
 import { unreadIn } from './unread.js';
 
@@ -139,10 +140,12 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
   const most = Math.max(0, ...routerHits.map(({ count }) => count));
   const router = routerWords(measurements);
   const unread = unreadIn(measurements);
+  const refused = refusedRequestsIn(measurements);
   const guessed = guessedHitsOf(evidence.metrics);
   const indexed = indexedBlocksOf(evidence.metrics);
   const unknowns: (Unknown | false)[] = [
     unread !== undefined && unread,
+    refused !== undefined && refused,
     nothingToFind(measurements),
     findsTooLittle(measurements) && {
       says: `Why the router finds less than half of what engines have (${percent(foundPart(measurements))} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may show it.`,

@@ -4,6 +4,7 @@ import type { Assessment, Diagnosis, RoutingSummary } from './diagnosis.js';
 import type { Spread } from './logs/log-summary.js';
 import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
+import { refusedRequestsIn } from './refused-requests.js';
 import { findsTooLittle, isNobodyServing, namesOf, nothingToFind, unknownsIn } from './unknowns.js';
 import { unreadIn } from './unread.js';
 
@@ -38,6 +39,7 @@ export function verdictOf(
     verdict: 'unknown',
     headline:
       unreadIn(measurements)?.headline ??
+      refusedRequestsIn(measurements)?.headline ??
       (nothingToFind(measurements) !== false
         ? `Nothing wrong was seen: prompts are shorter than a block${measurements.short?.tokensPerBlock === undefined ? '' : ` of ${measurements.short.tokensPerBlock} tokens`}, and there is nothing to find`
         : isNobodyServing(measurements)

@@ -15,6 +15,8 @@ const MANY_STORES = 50;
 const FULL = 0.95;
 /** Below this use of the cache there was room. */
 const ROOMY = 0.7;
+/** So many readings of an engine that finds nothing with half of its cache free are no chance. */
+const MANY_MISSES = 20;
 /** Engines that still find this much do keep prefixes long enough. */
 const ENOUGH = 0.2;
 
@@ -136,8 +138,18 @@ function turnoverOf({ stores }: Measurements): readonly ClueFor[] {
 }
 
 function against(measurements: Measurements): readonly ClueAgainst[] {
-  const { kvUsage, engineHits, decisions } = measurements;
+  const { kvUsage, engineHits, decisions, missesWithRoom } = measurements;
+  const foundNothing = engineReuses(measurements) === undefined;
   return [
+    ...when(
+      foundNothing && missesWithRoom !== undefined && missesWithRoom.value >= MANY_MISSES && missesWithRoom,
+      ({ value, origin }) =>
+        clueAgainst(
+          'refutes',
+          `Prompts found nothing either while half of the KV cache and more was free (${countOf(value, 'line')}): they have no beginning in common.`,
+          origin,
+        ),
+    ),
     ...when(kvUsage !== undefined && kvUsage.value < ROOMY && kvUsage, ({ value, origin }) =>
       clueAgainst(
         'weakens',

@@ -4,6 +4,11 @@ import type { Origin } from '../evidence.js';
 import type { EngineTally } from './log-summary.js';
 import { GaugeTally } from './spreads.js';
 
+/** Below this use of its cache an engine keeps what prompts may have in common. */
+const ROOMY = 0.5;
+/** A share of hits below this is none. */
+const NOTHING_BELOW = 0.01;
+
 /** What an engine reports of its cache and its requests, summed over its lines. */
 export class EngineCount {
   readonly #prefixHitRate = new GaugeTally();
@@ -17,6 +22,7 @@ export class EngineCount {
   #lookedUpTokens = 0;
   #wantedTokens = 0;
   #retrievedTokens = 0;
+  #missesWithRoom = 0;
 
   constructor(first: LogLine) {
     this.#first = first;
@@ -30,6 +36,7 @@ export class EngineCount {
     this.#lookedUpTokens += reading.lookedUpTokens ?? 0;
     this.#wantedTokens += reading.wantedTokens ?? 0;
     this.#retrievedTokens += reading.retrievedTokens ?? 0;
+    if (isMissWithRoom(reading)) this.#missesWithRoom += 1;
     this.#prefixHitRate.add(reading.prefixHitRate);
     this.#kvCacheUsage.add(reading.kvCacheUsage);
     this.#runningRequests.add(reading.runningRequests);
@@ -48,10 +55,17 @@ export class EngineCount {
       cachedTokens: this.#cachedTokens + this.#cameOfLookups(),
       prefixHitRate: this.#prefixHitRate.gauge,
       kvCacheUsage: this.#kvCacheUsage.gauge,
+      missesWithRoom: this.#missesWithRoom,
       runningRequests: this.#runningRequests.gauge,
       waitingRequests: this.#waitingRequests.gauge,
       first: originOf(this.#first),
       last: originOf(this.#last),
     };
   }
+}
+
+function isMissWithRoom({ kvCacheUsage, prefixHitRate, promptTokens, cachedTokens }: EngineReading): boolean {
+  if (kvCacheUsage === undefined || kvCacheUsage >= ROOMY) return false;
+  if (prefixHitRate !== undefined) return prefixHitRate < NOTHING_BELOW;
+  return promptTokens !== undefined && cachedTokens === 0;
 }

@@ -5,6 +5,7 @@ import type { CleanLine } from './clean-line.js';
 import { CACHE_RULES } from './general/cache-rules.js';
 import { GENERAL_RULES } from './general/general-rules.js';
 import { LMCACHE_RULES } from './general/lmcache-rules.js';
+import { LONG_REQUEST_RULES } from './general/long-requests.js';
 import { NAME_RULES } from './general/name-rules.js';
 import { PROGRAM_END_RULES } from './general/program-ends.js';
 import { PUBLISHER_RULES } from './general/publisher-rules.js';
@@ -45,6 +46,7 @@ export class LogKnowledge {
       ...ROUTER_START_RULES,
       ...PUBLISHER_RULES,
       ...ROOM_RULES,
+      ...LONG_REQUEST_RULES,
       ...GENERAL_RULES,
       ...TRANSFER_LIBRARY_RULES,
       ...PROGRAM_END_RULES,

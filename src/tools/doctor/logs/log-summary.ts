@@ -105,6 +105,8 @@ export interface EngineTally {
   readonly prefixHitRate: Gauge | undefined;
   /** Share of the KV cache that running requests hold, 0 to 1. */
   readonly kvCacheUsage: Gauge | undefined;
+  /** Lines in which prompts found nothing although half of the KV cache and more was free. */
+  readonly missesWithRoom: number;
   readonly runningRequests: Gauge | undefined;
   readonly waitingRequests: Gauge | undefined;
   readonly first: Origin;

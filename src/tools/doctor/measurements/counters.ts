@@ -113,6 +113,16 @@ export function usageOf(pages: readonly MetricsPage[], logs: readonly LogSummary
   return largestBy([...onPages, ...inLogs], ({ value }) => value);
 }
 
+/** Readings of engines in which prompts found nothing although half of the KV cache and more was free. */
+export function missesWithRoomOf(logs: readonly LogSummary[]): Measure | undefined {
+  const seen = logs.flatMap(({ engine }) =>
+    engine === undefined || engine.missesWithRoom === 0
+      ? []
+      : [{ value: engine.missesWithRoom, origin: engine.last }],
+  );
+  return seen[0] && { value: totalOf(seen, ({ value }) => value), origin: seen[0].origin };
+}
+
 function counterOf(pages: readonly MetricsPage[], names: readonly string[]): Measure | undefined {
   const counted = pages.flatMap((page) =>
     names.flatMap((name): readonly Measure[] => {

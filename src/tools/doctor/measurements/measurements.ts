@@ -11,6 +11,7 @@ import { type CacheHits, engineHitsOf, routerHitsOf } from './cache-hits.js';
 import { type Concurrency, concurrencyOf } from './concurrency.js';
 import {
   gapsOf,
+  missesWithRoomOf,
   type PublishedCounts,
   preemptionsOf,
   publishedOf,
@@ -46,6 +47,8 @@ export interface Measurements extends CacheHits {
   readonly concurrency: Concurrency | undefined;
   /** Share of KV memory in use, 0 to 1, the highest that was seen. */
   readonly kvUsage: Measure | undefined;
+  /** Readings of engines in which prompts found nothing although half of the KV cache and more was free. */
+  readonly missesWithRoom: Measure | undefined;
   signal(signal: Signal): SignalSum | undefined;
   /** Of all causes, or of one. */
   knownFaults(cause?: CauseId): readonly KnownFaultSum[];
@@ -79,6 +82,7 @@ export function readMeasurements(gathered: Evidence, memory: readonly MemoryArit
     preemptions: preemptionsOf(metrics, logs),
     concurrency: concurrencyOf(metrics, logs),
     kvUsage: usageOf(metrics, logs),
+    missesWithRoom: missesWithRoomOf(logs),
     signal: (signal) => signalOf(logs, signal),
     knownFaults: (cause) => knownFaultsOf(logs, cause),
     settings: (wanted) => settings.filter(({ name }) => name === wanted),

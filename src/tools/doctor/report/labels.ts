@@ -93,5 +93,6 @@ export const SIGNAL_LABELS: Readonly<Record<Signal, string>> = {
   control_plane_unreachable: 'NATS or etcd not reached',
   program_ended: 'programs that ended',
   fatal_error: 'errors that end programs',
+  request_too_long: 'requests that were refused as too long',
   started: 'starts',
 };

@@ -22,3 +22,25 @@ describe('requests that an engine takes off its GPU', () => {
     expect((await adviceOf(RETRACTION)).advice).toContain('Send two equal prompts');
   });
 });
+
+function stateOf(running: number, usage: number, hits: number): string {
+  return `INFO 02-27 07:36:16 [loggers.py:257] Engine 000: Avg prompt throughput: 1310.2 tokens/s, Avg generation throughput: 134.8 tokens/s, Running: ${running} reqs, Waiting: ${usage > 90 ? 40 : 0} reqs, GPU KV cache usage: ${usage}%, Prefix cache hit rate: ${hits}%`;
+}
+
+describe('a KV cache that is full for a while', () => {
+  const full = [stateOf(256, 99.4, 0.1), stateOf(251, 99.8, 0.2)];
+
+  it('is no churn where prompts find nothing with room either: a benchmark of random prompts', async () => {
+    const { headline } = await adviceOf(...full, ...Array.from({ length: 30 }, () => stateOf(5, 0.5, 0.2)));
+    expect(headline).not.toContain('turns over');
+  });
+
+  it('is churn where prompts find their beginnings as long as there is room', async () => {
+    const { headline } = await adviceOf(...full, ...Array.from({ length: 30 }, () => stateOf(5, 0.5, 14)));
+    expect(headline).toContain('The KV cache turns over faster than conversations come back');
+  });
+
+  it('is churn where nobody saw it with room', async () => {
+    expect((await adviceOf(...full)).headline).toContain('The KV cache turns over');
+  });
+});

@@ -58,7 +58,8 @@ export const SGLANG_DISK_STORES: readonly KnownFault[] = [
     id: 'sglang_file_store_full',
     cause: 'offload_failed',
     needles: ['Failed to save tensor '],
-    pattern: /Failed to save tensor .{1,200}\[Errno 28\] .{1,60}?(?:: '([^']{1,160})')?$/,
+    pattern:
+      /Failed to save tensor .{1,400}: (?:\[Errno (?:28|122)\]|\d{1,20} requested and \d{1,20} written)/,
     says: 'the disk of the file cache is full',
     why: 'The backend writes one file for each page and deletes none unless a maximum is set.',
     cure: 'Set SGLANG_HICACHE_FILE_BACKEND_MAX_SIZE below the size of the volume, or point SGLANG_HICACHE_FILE_BACKEND_STORAGE_DIR at a larger one',
@@ -68,7 +69,7 @@ export const SGLANG_DISK_STORES: readonly KnownFault[] = [
     id: 'sglang_file_store_denied',
     cause: 'offload_failed',
     needles: ['Failed to save tensor '],
-    pattern: /Failed to save tensor .{1,200}\[Errno (?:2|13|30)\] ([\w -]{1,60})/,
+    pattern: /Failed to save tensor .{1,400}: \[Errno (?:2|13|30)\] ([\w -]{1,60})/,
     says: 'the folder of the file cache cannot be written to: $1',
     why: 'Pages are written to /tmp/hicache unless SGLANG_HICACHE_FILE_BACKEND_STORAGE_DIR names another folder.',
     cure: 'Set SGLANG_HICACHE_FILE_BACKEND_STORAGE_DIR to a folder that is there and that the user of the container may write (securityContext.fsGroup)',

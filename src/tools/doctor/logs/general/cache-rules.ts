@@ -1,4 +1,5 @@
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+import { DISK_FULL } from './disk-full.js';
 import { isErrorOfGlog, isWarningOfGlog } from './glog.js';
 import { unresolvedStoreOf } from './name-rules.js';
 import { pathFaultValue } from './seen-path-faults.js';
@@ -92,7 +93,7 @@ export const CACHE_RULES: readonly LogRule[] = [
   // Its tier of files: "Job 12 block I/O failed: [Errno 28] No space left on device".
   cache(' block I/O failed: ', (text) => {
     if (!/\bJob \S{1,40} block I\/O failed/.test(text)) return undefined;
-    return /No space left|Errno 28|quota/i.test(text)
+    return DISK_FULL.test(text)
       ? "vLLM's disk cache has no room on its disk"
       : 'vLLM cannot use its folder on disk';
   }),

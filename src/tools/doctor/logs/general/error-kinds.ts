@@ -1,3 +1,5 @@
+import { DISK_FULL } from './disk-full.js';
+
 /** What ends a program, by the sentence of its first error. */
 export type ErrorKind =
   | 'gpu_memory'
@@ -32,7 +34,7 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
     'shared_memory',
     /\/dev\/shm|shared memory object|insufficient shared memory|Bus error|shm_open|shm(?:_broadcast)?.{0,40}No space left/i,
   ],
-  ['disk_full', /No space left on device|Errno 28|Disk quota exceeded/i],
+  ['disk_full', DISK_FULL],
   [
     'gpu_driver',
     /no kernel image is available|driver version is insufficient|forward compatibility was attempted|No CUDA GPUs are available|Found no NVIDIA driver|Failed to infer device type|NVIDIA driver on your system is too old|CUDA_ERROR_NO_DEVICE|cudaErrorNoDevice|no CUDA-capable device|cudaErrorInsufficientDriver|libcuda\.so[.\d]*: cannot open|NVML.{0,30}(?:not found|mismatch)|driver\/library version mismatch|Torch not compiled with CUDA/i,

@@ -1,4 +1,5 @@
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+import { DISK_FULL } from './disk-full.js';
 import { unresolvedStoreOf } from './name-rules.js';
 import { remoteStoreFaultOf } from './remote-store.js';
 
@@ -114,7 +115,7 @@ function remote(needle: string): LogRule {
 /** The fault of a disk in a line that names a block of LMCache; undefined for files of others. */
 function diskFaultOf(text: string): string | undefined {
   if (!BLOCK_FILE.test(text)) return undefined;
-  if (text.includes('No space left')) return 'LMCache has no room on its disk';
+  if (DISK_FULL.test(text)) return 'LMCache has no room on its disk';
   return text.includes('No such file')
     ? 'LMCache misses a file or its folder on disk'
     : 'LMCache cannot use its folder on disk';

@@ -1,3 +1,5 @@
+import { DISK_FULL } from './disk-full.js';
+
 /** A kind of sentence of Mooncake's store: the first that fits names the fault. */
 type StoreFault = readonly [fault: string, pattern: RegExp];
 
@@ -32,9 +34,10 @@ const FAULTS: readonly StoreFault[] = [
     'Mooncake writes to its SSD more slowly than it should',
     /Offloading task expired for key|Promotion task expired for key/,
   ],
+  ['Mooncake has no room on its disk', DISK_FULL],
   [
     'Mooncake has no room on its disk',
-    /KEYS_ULTRA_LIMIT|insufficient disk space|No space left on device|Disk quota exceeded|DFS_QUOTA_EXCEEDED|under quota|storage quota|Failed to evict file|evict file to m/i,
+    /KEYS_ULTRA_LIMIT|insufficient disk space|DFS_QUOTA_EXCEEDED|under quota|storage quota|Failed to evict file|evict file to m/i,
   ],
   [
     'Mooncake cannot use its folder on disk',

@@ -1,0 +1,28 @@
+import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+
+/** How engines refuse a prompt, with its answer, that is longer than they take; the number is what they take. */
+const REFUSALS: readonly (readonly [needle: string, most: RegExp])[] = [
+  // vLLM: "This model's maximum context length is 8192 tokens. However, you requested 512 output tokens …".
+  ["This model's maximum context length is ", /maximum context length is (\d{1,9}) tokens\. However/],
+  // vLLM: "The decoder prompt (length 8357) is longer than the maximum model length of 8192."
+  ['longer than the maximum model length of ', /maximum model length of (\d{1,9})/],
+  // SGLang: "The input (4096 tokens) is longer than the model's context length (2048 tokens)."
+  ["is longer than the model's context length (", /context length \((\d{1,9}) tokens\)/],
+  // SGLang: "Input length (4096 tokens) exceeds the maximum allowed length (2042 tokens)."
+  [
+    'exceeds the maximum allowed length (',
+    /Input length .{1,40} exceeds the maximum allowed length \((\d{1,9}) tokens\)/,
+  ],
+  // SGLang: "Requested token count exceeds the model's maximum context length of 2048 tokens."
+  ["exceeds the model's maximum context length of ", /maximum context length of (\d{1,9}) tokens/],
+  // TensorRT-LLM: "The sum of prompt length (4000), query length (0) and max_tokens (2048) should not exceed max_seq_len (4096)".
+  ['should not exceed max_seq_len (', /should not exceed max_seq_len \((\d{1,9})\)/],
+];
+
+/** Requests that an engine refuses because they are too long: nothing is wrong with the fleet. */
+export const LONG_REQUEST_RULES: readonly LogRule[] = REFUSALS.map(([needle, most]) =>
+  rule(needle, (line, found) => {
+    const value = most.exec(line.text)?.[1];
+    if (value !== undefined) found.addSignal('request_too_long', line, { value, about: needle.trim() });
+  }),
+);

@@ -1,0 +1,35 @@
+import type { EngineWord } from '../../core/contract/engine-kinds.js';
+import { countOf } from '../../core/text/lists.js';
+import type { Measurements } from './measurements/measurements.js';
+
+/** Requests that engines refused for their length. */
+export interface RefusedRequests {
+  /** For the headline. */
+  readonly headline: string;
+  /** The same with its place. */
+  readonly says: string;
+  /** What makes such requests possible. */
+  readonly ask: string;
+}
+
+/** The longest sequence in the setting of each engine. */
+const SETTINGS: Readonly<Partial<Record<EngineWord, string>>> = {
+  vllm: '--max-model-len',
+  sglang: '--context-length',
+  trtllm: '--max_seq_len',
+};
+
+/** Undefined where none was refused. They are clients' and no fault of the fleet. */
+export function refusedRequestsIn({ signal, seen }: Measurements): RefusedRequests | undefined {
+  const refused = signal('request_too_long');
+  if (refused === undefined) return undefined;
+  const why = `an engine refused requests that are longer than it takes (${[...refused.values.keys()].join(', ')} tokens)`;
+  const [engine] = seen.engines;
+  const setting =
+    (seen.engines.length === 1 && engine && SETTINGS[engine.word]) || 'the longest sequence of the engine';
+  return {
+    headline: `Nothing wrong was seen with caches and routing: ${why}`,
+    says: `Whether clients can do with what the engine takes: ${why} (${countOf(refused.count, 'line')}, the first at ${refused.first.place}).`,
+    ask: `Have clients send shorter prompts or ask for fewer tokens, or raise ${setting} as far as the model and the KV cache allow`,
+  };
+}

@@ -35,7 +35,6 @@ const UNREACHABLE: readonly (readonly [needle: string, value: string, also?: str
   ['Failed to get prefill ', 'no answer', ' info'],
   ['failed to register to bootstrap server', 'the prefill engine did not register'],
   ['Lost connection with prefill instance', 'the connection was lost'],
-  ['requests timed out when bootstrapping', 'no answer'],
 ];
 
 /** Transfers that fail for reasons behind `exception`. */

@@ -113,6 +113,8 @@ const LOGS: readonly PublicLog[] = [
     first: 'transfers_fail',
     cure: 'SGLANG_DISAGGREGATION_BOOTSTRAP_TIMEOUT',
   },
+  { name: 'sglang-bootstrap-stages', first: 'transfers_fail', cure: 'Look at the decode engines' },
+  { name: 'healthy-sglang-prefill-aborted', first: 'unknown' },
   { name: 'sglang-waiting-timeout', first: 'transfers_fail', cure: 'SGLANG_DISAGGREGATION_WAITING_TIMEOUT' },
   { name: 'sglang-bootstrap-connect-timeout', first: 'side_channel_unreachable', cure: 'bootstrap port' },
   { name: 'vllm-ascend-mooncake-timeout', first: 'transfers_fail', cure: 'kubectl logs PREFILL' },

@@ -1,5 +1,6 @@
 import type { KnownFault } from '../known-fault.js';
 import { SGLANG_ASCEND } from './sglang-ascend.js';
+import { SGLANG_BOOTSTRAP } from './sglang-bootstrap.js';
 import { SGLANG_DISK_STORES } from './sglang-disk-stores.js';
 import { SGLANG_ENCODERS } from './sglang-encoders.js';
 import { SGLANG_HICACHE } from './sglang-hicache.js';
@@ -14,6 +15,7 @@ import { SGLANG_TRANSFERS } from './sglang-transfers.js';
 export const SGLANG_FAULTS: readonly KnownFault[] = [
   ...SGLANG_PAIRS,
   ...SGLANG_TRANSFERS,
+  ...SGLANG_BOOTSTRAP,
   ...SGLANG_ASCEND,
   ...SGLANG_ENCODERS,
   ...SGLANG_HICACHE,

@@ -1,0 +1,30 @@
+import type { KnownFault } from '../known-fault.js';
+
+/** Requests that a prefill SGLang gives up before it sends: `disaggregation/prefill.py`, `common/conn.py` and those of each backend, 0.4.6 to 0.5.23. */
+export const SGLANG_BOOTSTRAP: readonly KnownFault[] = [
+  {
+    id: 'sglang_bootstrap_timed_out',
+    cause: 'transfers_fail',
+    needles: ['requests timed out when bootstrapping', 's in KVPoll.Bootstrapping'],
+    pattern: /requests timed out when bootstrapping|timed out after [\d.]{1,12}s in KVPoll\.Bootstrapping/,
+    says: 'prefill engines of SGLang give requests up in their bootstrap: no decode engine said in time where their KV blocks go',
+    why: 'A prefill engine keeps a request until the decode engine of its pair has room for it and says where its blocks go, for SGLANG_DISAGGREGATION_BOOTSTRAP_TIMEOUT (300 s by default). Decode engines that are full, hang or have ended do not, nor those to which the ports of the prefill engine are closed, nor one that never got its half of the request.',
+    cure: 'Look at the decode engines of that time: they have to be up, to reach the prefill engines, and to have free KV blocks (token usage of their "Decode batch" lines); add decode engines or admit fewer requests, and set SGLANG_DISAGGREGATION_BOOTSTRAP_TIMEOUT above 300 on prefill engines only where decode engines are merely slow',
+    commands: [
+      'kubectl logs DECODE --since=30m | grep -E "Decode batch|transfer failed|Traceback" | tail    # full, hung or gone?',
+      'kubectl get pods -o wide    # restarts of decode pods',
+      'kubectl exec DECODE -- curl -sS -m 3 http://PREFILL:8998/health    # 8998, or the --disaggregation-bootstrap-port',
+    ],
+    disturbs: 'nothing',
+  },
+  {
+    id: 'sglang_bootstrap_ranks_disagree',
+    cause: 'transfers_fail',
+    needles: ['assert poll == KVPoll.WaitingForInput or poll'],
+    follows: ['sglang_bootstrap_timed_out'],
+    says: 'a prefill engine of SGLang with pipeline parallelism has ended: its stages did not agree which requests can begin',
+    why: 'Each stage asks for itself whether a request has come through its bootstrap. Where one stage sees it come or gives it up and the next one does not yet, an assertion of pop_bootstrapped ends the scheduler. Decode engines that are slow or full make that likely.',
+    cure: 'Run a later SGLang on both roles (since December 2025, pull request 14494, later stages ask first; 0.5.23 has them decide together), or start the prefill engines with --pp-size 1; and see that decode engines have free KV blocks',
+    commands: ['kubectl logs PREFILL | grep -nE -m5 "timed out after|bootstrap failed"'],
+  },
+];

@@ -124,6 +124,8 @@ const LOGS: readonly PublicLog[] = [
   { name: 'vllm-request-error-goes-on', first: 'unknown' },
   { name: 'trtllm-engine-of-another-release', first: 'program_ended', cure: 'trtllm-build' },
   { name: 'trtllm-engine-loads', first: 'unknown' },
+  { name: 'trtllm-block-lists', first: 'transfers_fail', cure: 'speculative_config' },
+  { name: 'healthy-trtllm-draft-block', first: 'unknown' },
   { name: 'trtllm-transfer-buffer', first: 'transfers_fail', cure: 'max_tokens_in_buffer' },
   { name: 'vllm-nixl-params-dropped', first: 'decode_recomputes', cure: 'kv_transfer_params' },
   { name: 'vllm-mooncake-bootstrap', first: 'side_channel_unreachable', cure: '8998' },

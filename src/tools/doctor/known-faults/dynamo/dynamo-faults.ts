@@ -9,6 +9,7 @@ import { DYNAMO_SETTINGS } from './dynamo-settings.js';
 import { DYNAMO_WORKERS } from './dynamo-workers.js';
 import { KVBM_PYTHON } from './kvbm-python.js';
 import { TRTLLM_ARGUMENTS } from './trtllm-arguments.js';
+import { TRTLLM_BLOCKS } from './trtllm-blocks.js';
 import { TRTLLM_ENGINES } from './trtllm-engines.js';
 import { TRTLLM_EXECUTOR } from './trtllm-executor.js';
 import { TRTLLM_PAIRS } from './trtllm-pairs.js';
@@ -27,6 +28,7 @@ export const DYNAMO_FAULTS: readonly KnownFault[] = [
   ...DYNAMO_SETTINGS,
   ...DYNAMO_PLANNER,
   ...TRTLLM_TRANSFER,
+  ...TRTLLM_BLOCKS,
   ...TRTLLM_SERVE,
   ...TRTLLM_EXECUTOR,
   ...TRTLLM_ENGINES,

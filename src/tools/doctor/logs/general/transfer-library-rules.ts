@@ -120,8 +120,9 @@ export const TRANSFER_LIBRARY_RULES: readonly LogRule[] = [
   }),
   ...PATH_EVENT_RULES,
   // TensorRT-LLM: "Cannot assign cache transfer buffer … left the buffer pool poisoned. The process must restart …".
-  rule('left the buffer pool poisoned', (line, found) =>
-    add(line, found, 'poisoned', 'left the buffer pool poisoned'),
+  // Its ranks then: "Disagg KV cache transfer buffer is poisoned; process restart is required".
+  ...['left the buffer pool poisoned', 'transfer buffer is poisoned'].map((needle) =>
+    rule(needle, (line, found) => add(line, found, 'poisoned', needle)),
   ),
   rule('Error in kv cache transfer for', (line, found) =>
     add(line, found, 'peer_gone', 'Error in kv cache transfer for'),

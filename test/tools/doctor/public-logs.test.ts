@@ -104,6 +104,8 @@ const LOGS: readonly PublicLog[] = [
   },
   { name: 'vllm-nixl-handshake-at-localhost', first: 'unknown' },
   { name: 'vllm-nixl-handshake-failed', first: 'transfers_fail', cure: 'VLLM_NIXL_SIDE_CHANNEL_PORT' },
+  { name: 'vllm-nixl-more-prefill-ranks', first: 'pair_incompatible', cure: 'whole multiple' },
+  { name: 'healthy-vllm-nixl-more-decode-ranks', first: 'unknown' },
   { name: 'healthy-vllm-nixl-debug-paths', first: 'unknown' },
   { name: 'vllm-nixl-leases-480', first: 'leases_expire', cure: 'kv_lease_duration' },
   { name: 'vllm-nixl-fetched-too-late', first: 'leases_expire', cure: 'kv_lease_duration' },

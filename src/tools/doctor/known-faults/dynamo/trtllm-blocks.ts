@@ -74,7 +74,11 @@ export const TRTLLM_BLOCKS: readonly KnownFault[] = [
     cause: 'transfers_fail',
     needles: ['Disagg KV cache transfer error'],
     isSign: true,
-    follows: ['trtllm_block_lists_differ', 'trtllm_pipelined_with_context_parallel', 'trtllm_sender_dropped_request'],
+    follows: [
+      'trtllm_block_lists_differ',
+      'trtllm_pipelined_with_context_parallel',
+      'trtllm_sender_dropped_request',
+    ],
     says: 'requests fail on TensorRT-LLM servers, for the transfer of their KV blocks failed on some rank',
     why: 'The ranks vote on requests whose transfer failed, and end them on all. The reason stands before it on that rank, or in the log of the other side: a request that a context server dropped, a time limit, an error of NIXL. Single ones are requests that a client gave up.',
     cure: 'Read the logs of context and generation servers for the time of the line and repair what the first error says',

@@ -102,6 +102,31 @@ export const VLLM_NIXL_PAIRS: readonly KnownFault[] = [
     cure: 'Give the engines of both roles the same --tensor-parallel-size and --block-size, or start both with --no-enable-prefix-caching',
   },
   {
+    id: 'nixl_pair_more_prefill_ranks',
+    cause: 'pair_incompatible',
+    // Lines of source in tracebacks: the first divides by 0, the others are assertions.
+    needles: [
+      'p_remote_rank = self.tp_rank // tp_ratio',
+      'Decode TP cannot be smaller than prefill',
+      'Prefill TP cannot be smaller than decode',
+    ],
+    says: 'Prefill engines have more tensor-parallel ranks than decode engines, and this version of NixlConnector cannot pair such sizes (tp_ratio is 0)',
+    why: 'Up to 0.11 each decode rank reads from one prefill rank, so that decode needs as many ranks or a whole multiple of them. A decode engine with data parallelism counts with the --tensor-parallel-size of one of its ranks.',
+    cure: 'Start the engines of both roles with the same --tensor-parallel-size, or decode engines with a whole multiple of that of prefill engines; a later vLLM on both roles (2026) takes more ranks on prefill engines, too',
+    commands: ['kubectl logs POD | grep -m1 "non-default args"    # of a prefill and a decode pod'],
+    disturbs: 'all_workers',
+  },
+  {
+    id: 'nixl_pair_ranks_no_multiple',
+    cause: 'pair_incompatible',
+    needles: ['tp_ratio = divide(self._tp_size[self.engine_id]'],
+    says: 'The tensor-parallel size of decode engines is no whole multiple of that of prefill engines, which NixlConnector needs',
+    why: 'Each prefill rank has the KV heads of a whole number of decode ranks, or none can read from it. The assertion below the line has both numbers.',
+    cure: 'Start the engines of both roles with the same --tensor-parallel-size, or decode engines with a whole multiple of that of prefill engines',
+    commands: ['kubectl logs POD | grep -m1 "non-default args"    # of a prefill and a decode pod'],
+    disturbs: 'all_workers',
+  },
+  {
     id: 'nixl_pair_push_ranks',
     cause: 'pair_incompatible',
     needles: ['Attention-HMA push does not support decode TP greater than prefill TP'],

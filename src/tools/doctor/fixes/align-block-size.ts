@@ -172,7 +172,7 @@ function frontendFixes(
         ? `By its image's tag this is Dynamo ${version?.text}, where the worker's model card decides, and the cards follow the engines. The router behaves as if it used its own number all the same: what runs may be another version, or another image under this tag. This is right in every version and leaves the caches; the gauge below shows what the router uses then.`
         : decides === 'card'
           ? `In Dynamo ${version?.text} the worker's model card decides and this variable changes nothing: it only keeps the number right for versions where it decides (1.0 to 1.2 with a Python chat processor).`
-          : "Where the frontend decides (Dynamo 1.0 to 1.2 with a Python chat processor) this alone is the fix, and caches stay. Where the worker's model card decides (0.9, 1.3 to 1.6) it changes nothing and does no harm: the gauge below shows which it is.";
+          : "Where the frontend decides (Dynamo 1.0 to 1.2 with a Python chat processor) this alone is the fix, and caches stay. Where the worker's model card decides (up to 0.9, 1.3 to 1.6) it changes nothing and does no harm: the gauge below shows which it is.";
   const said = { why, disturbs: 'frontend', verify: sizeChecks(measurements, engines) } as const;
   const fromFiles = fixesFrom(measurements, ['block-size-unset', 'block-size-mismatch'], said);
   return fromFiles.length > 0
@@ -195,7 +195,7 @@ function frontendFixes(
 
 function workerFixes(measurements: Measurements, engines: number): readonly ProposedFix[] {
   const said = {
-    why: "The router inside Dynamo's frontend takes the number from the card that each worker registers (0.9, 1.3 to 1.6, and the Rust path of 1.0 to 1.2). Workers whose cards differ are rejected, so all of them have to change; those that restart lose their caches.",
+    why: "The router inside Dynamo's frontend takes the number from the card that each worker registers (up to 0.9, 1.3 to 1.6, and the Rust path of 1.0 to 1.2). Workers whose cards differ are rejected, so all of them have to change; those that restart lose their caches.",
     disturbs: 'one_worker_at_a_time',
     verify: sizeChecks(measurements, engines),
   } as const;

@@ -163,7 +163,7 @@ function consequenceOf({ launch, decides }: FrontendFacts, tokens: number): stri
     case 'variable':
       return `This Dynamo (${launch.version?.text}) with its Python chat processor builds the router with the frontend's number: it hashes prompts in blocks of ${FRONTEND_DEFAULT_TOKENS} tokens, the workers in blocks of ${tokens}. ${rule.explanation}`;
     default:
-      return `The image does not say its version of Dynamo. Where the frontend's number decides (Python chat processors of 1.0 to 1.2), it hashes prompts in blocks of ${FRONTEND_DEFAULT_TOKENS} tokens and the workers in blocks of ${tokens}: no hash is the same, the tree stays empty, and requests go by load alone without an error. Where the worker's model card decides (0.9, 1.3 to 1.6), the variable changes nothing and the card has to say ${tokens}.`;
+      return `The image does not say its version of Dynamo. Where the frontend's number decides (Python chat processors of 1.0 to 1.2), it hashes prompts in blocks of ${FRONTEND_DEFAULT_TOKENS} tokens and the workers in blocks of ${tokens}: no hash is the same, the tree stays empty, and requests go by load alone without an error. Where the worker's model card decides (up to 0.9, 1.3 to 1.6), the variable changes nothing and the card has to say ${tokens}.`;
   }
 }
 

@@ -1,6 +1,7 @@
+import type { PodSite } from '../../pod-site.js';
 import { folderOf } from '../config/folders.js';
 import { isLlmdPicker, type Launch } from '../launches/launch.js';
-import { isSelected, type PoolSite } from '../readers/inference-pool.js';
+import { hasLabels, isSelected, type PoolSite } from '../readers/inference-pool.js';
 
 /**
  * The programs of a fleet, and apart from them those workers of others than Dynamo that no pool beside its picker selects: their requests never
@@ -17,9 +18,10 @@ export function apartByPools(
   const placed = launches.filter(
     ({ role, isDynamo, site }) => role === 'worker' && !isDynamo && site !== undefined,
   );
-  const outside = placed.filter(
-    ({ site }) => !near.some((pool) => site !== undefined && isSelected(pool, site)),
-  );
+  const { selects } = picker.gateway ?? {};
+  const isMember = (site: PodSite): boolean =>
+    near.some((pool) => isSelected(pool, site)) || (selects !== undefined && hasLabels(site, selects));
+  const outside = placed.filter(({ site }) => site !== undefined && !isMember(site));
   // Where nobody is selected, the labels may be written where these files do not show it.
   if (outside.length === 0 || outside.length === placed.length) return [launches];
   return [launches.filter((one) => !outside.includes(one)), outside];

@@ -135,6 +135,8 @@ export interface Gateway {
   readonly unaskedPlugin?: SettingValue;
   /** A mode of a plugin that its release does not know, with the release: it guesses instead. */
   readonly ignoredMode?: SettingValue & { readonly version: string };
+  /** Labels of the pods that it may choose, where values of its chart say them. */
+  readonly selects?: ReadonlyMap<string, string>;
   /** How topics begin that it subscribes to. */
   readonly topicFilter?: SettingValue;
   /** The release of llm-d's picker, where its image stands beside the configuration. */

@@ -16,6 +16,7 @@ import {
   pickerVersionOf,
   SEVERAL,
   type Surrounding,
+  selectedBy,
   surroundingsOf,
 } from './picker-choice.js';
 import { askedPart, unaskedOf } from './picker-profiles.js';
@@ -93,11 +94,22 @@ export function readEndpointPickers({ source, documents }: OpenFile): readonly L
         if (text === undefined || !isConfig(text.value)) return;
         const around = surroundingsOf(path);
         const choice = choiceOf(source.text, access, around, isConfig);
-        add(choice === 'read' ? readText(source, text, versionAt(around)) : unread(source, text, choice));
+        if (choice !== 'read') return add(unread(source, text, choice));
+        add(withSelection(readText(source, text, versionAt(around)), selectedBy(access, around)));
       },
     });
   }
   return launches;
+}
+
+function withSelection(
+  launch: Launch | undefined,
+  selects: ReadonlyMap<string, string> | undefined,
+): Launch | undefined {
+  const { gateway } = launch ?? {};
+  return launch === undefined || gateway === undefined || selects === undefined
+    ? launch
+    : { ...launch, gateway: { ...gateway, selects } };
 }
 
 function isConfig(text: string): boolean {

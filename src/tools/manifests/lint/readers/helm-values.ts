@@ -62,7 +62,9 @@ function readStack(
         ...['vllm', 'serve'].map((word) => impliedWord(word, wordOf(source, name))),
         wordOf(source, name),
         ...cachingFlag(source, access.text(config, 'enablePrefixCaching')),
+        ...dtypeFlag(source, access.text(config, 'dtype')),
         ...access.texts(config, 'extraArgs').flatMap((text) => splitWord(wordOf(source, text))),
+        ...transferFlag(source, access, lmcache),
       ],
       env: readEnvironment(source, access, model),
       hasUnseenEnv: access.get(model, 'envFromSecret') !== undefined,
@@ -125,6 +127,22 @@ function cachingFlag(source: TextSource, text: PlacedText | undefined): readonly
   if (text === undefined) return [];
   const flag = text.value === 'true' ? '--enable-prefix-caching' : '--no-enable-prefix-caching';
   return [impliedWord(flag, wordOf(source, text))];
+}
+
+function dtypeFlag(source: TextSource, text: PlacedText | undefined): readonly Word[] {
+  if (text === undefined) return [];
+  const word = wordOf(source, text);
+  return [impliedWord('--dtype', word), word];
+}
+
+/** LMCache's connector, by which an engine has its part where the model says one. */
+function transferFlag(source: TextSource, access: YamlAccess, lmcache: YAMLMap | undefined): readonly Word[] {
+  const role = access.text(lmcache, 'kvRole');
+  if (role === undefined || access.text(lmcache, 'enabled')?.value !== 'true') return [];
+  const config = { kv_connector: 'LMCacheConnectorV1', kv_role: role.value };
+  return ['--kv-transfer-config', JSON.stringify(config)].map((word) =>
+    impliedWord(word, wordOf(source, role)),
+  );
 }
 
 /** An item with a flag and its value in one text: the shell of the chart splits it. */

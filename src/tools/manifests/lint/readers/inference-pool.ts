@@ -63,5 +63,9 @@ export function readPoolSite(source: TextSource, access: YamlAccess, object: YAM
 export function isSelected(pool: PoolSite, site: PodSite): boolean {
   if (pool.namespace !== undefined && site.namespace !== undefined && pool.namespace !== site.namespace)
     return false;
-  return [...pool.labels].every(([key, value]) => site.labels.get(key) === value);
+  return hasLabels(site, pool.labels);
+}
+
+export function hasLabels(site: PodSite, labels: ReadonlyMap<string, string>): boolean {
+  return [...labels].every(([key, value]) => site.labels.get(key) === value);
 }

@@ -55,6 +55,24 @@ export function choiceOf(
   return named.length !== 1 ? 'unknown' : named[0] === own.key ? 'read' : 'another';
 }
 
+/** The labels of the pods of a pool, as values of llm-d's charts have them beside the configuration of its picker. */
+export function selectedBy(
+  access: YamlAccess,
+  around: readonly Surrounding[],
+): ReadonlyMap<string, string> | undefined {
+  const found = around
+    .map(
+      ({ map }) =>
+        access.map(map, 'inferencePool', 'modelServers', 'matchLabels') ??
+        access.map(map, 'modelServers', 'matchLabels'),
+    )
+    .find((labels) => labels !== undefined);
+  const entries = access.textEntries(found);
+  return entries.length === 0
+    ? undefined
+    : new Map(entries.map(({ key, value }) => [key.value, value.value]));
+}
+
 /** Whether a text has a path that ends in a name. */
 function isPathIn(text: string, name: string): boolean {
   for (let at = text.indexOf(`/${name}`); at !== -1; at = text.indexOf(`/${name}`, at + 1))

@@ -1,7 +1,8 @@
 import { folderOf } from '../config/folders.js';
-import { askedWorkers } from '../facts/asked-workers.js';
+import { askedWorkers, twinsOf } from '../facts/asked-workers.js';
 import type { Fleet } from '../facts/fleet.js';
 import { DEFAULT_TOPIC } from '../facts/picker-sockets.js';
+import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt } from '../findings/lint-rule.js';
 import { isLlmdPicker, type Launch, nameOf } from '../launches/launch.js';
@@ -20,16 +21,19 @@ export function silentBeforeGateways(
   const listeners = fleet.gateways.filter(({ gateway }) => gateway?.usesEvents === true);
   const [listener] = listeners;
   const workers = askedWorkers(fleet, listener);
-  // Beside workers that publish, a silent one may be for something else.
+  // Beside workers that publish, a silent one may be for something else, unless it does the same for the same model.
   const isOneKind = workers.every(({ publishes }) => publishes === false);
-  const silent = listener === undefined || listeners.length > 1 || !isOneKind ? [] : workers;
+  const isLeftBehind = (worker: WorkerFacts): boolean =>
+    worker.publishes === false && twinsOf(worker, workers).some(({ publishes }) => publishes === true);
+  const all = listener === undefined || listeners.length > 1 ? [] : workers;
+  const silent = isOneKind ? all : all.filter(isLeftBehind);
   return [
     ...silent.flatMap(({ launch, noPrefixCaching }) =>
       noPrefixCaching !== undefined || listener === undefined || isLayer(launch, fleets)
         ? []
         : [
             findingAt(rule, silenceAt(launch), {
-              ...ifApart(launch, listener, fleet),
+              ...(isOneKind ? ifApart(launch, listener, fleet) : { severity: 'warning' as const }),
               message: `${nameOf(launch)} publishes no KV events, and ${listener.program} knows only what they say`,
               ...(cureBeforePicker(launch, listener) ?? cureOf(launch)),
               related: [{ span: listener.at, says: `${listener.program} reads KV events` }],

@@ -1,11 +1,11 @@
 import { TRTLLM_DEFAULT_TOKENS } from '../../../../engines/trtllm/default-sizes.js';
-import { askedWorkers } from '../facts/asked-workers.js';
+import { askedWorkers, twinsOf } from '../facts/asked-workers.js';
 import { type Fleet, namesOf } from '../facts/fleet.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt } from '../findings/lint-rule.js';
 import { replaceNumber } from '../fixes/fixes.js';
-import type { DisaggregatedServers, Gateway, Launch } from '../launches/launch.js';
+import { type DisaggregatedServers, type Gateway, type Launch, nameOf } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { flagOf, numberOf } from '../launches/settings.js';
 import { sizesOf } from './worker-sizes.js';
@@ -40,6 +40,8 @@ function pickerAndWorkers(rule: Rule, launch: Launch, gateway: Gateway, fleet: F
   const known = oneSize(fleet, launch);
   const pickers = fleet.gateways.filter((one) => one.gateway?.defaultBlockSize !== undefined);
   const own = blockSize === undefined ? defaultBlockSize : numberOf(blockSize);
+  if (own !== undefined && known === undefined && pickers.length === 1)
+    return oddWorkers(rule, launch, { kind, own }, fleet);
   if (own === undefined || known === undefined || pickers.length > 1 || own === known.tokens) return [];
   const { tokens, sized } = known;
   // Blocks of events are split into smaller ones, and that works.
@@ -61,6 +63,39 @@ function pickerAndWorkers(rule: Rule, launch: Launch, gateway: Gateway, fleet: F
       related: sizesOf(sized),
     }),
   ];
+}
+
+/** Of workers of one model those that do not fit the picker, where others do. */
+function oddWorkers(
+  rule: Rule,
+  picker: Launch,
+  { kind, own }: { readonly kind: Gateway['kind']; readonly own: number },
+  fleet: Fleet,
+): readonly Finding[] {
+  const fits = ({ size }: WorkerFacts): boolean =>
+    size?.setting !== undefined &&
+    (kind === 'llm-d-producer' ? size.tokens % own === 0 : size.tokens === own);
+  const workers = askedWorkers(fleet, picker);
+  return workers.flatMap((worker) => {
+    const { launch, size } = worker;
+    const right = twinsOf(worker, workers).filter(fits);
+    const wanted = right[0]?.size?.tokens;
+    if (size?.setting === undefined || wanted === undefined || fits(worker)) return [];
+    return [
+      findingAt(rule, size.setting.span, {
+        severity: 'warning',
+        message: `${nameOf(launch)} has a block size of ${size.tokens} tokens (${size.setting.name}), and ${picker.program} uses ${own}, as ${namesOf(right)} does, which serves the same model`,
+        consequence: `The picker knows nothing, or only a part, of what this worker holds, and says nothing of it: requests go to the others.`,
+        advice: `Set ${size.setting.name} to ${wanted}, as the others have it.`,
+        fix: replaceNumber(
+          size.setting,
+          wanted,
+          `Set ${size.setting.name} to ${wanted}, as the others have it`,
+        ),
+        related: sizesOf(right),
+      }),
+    ];
+  });
 }
 
 /** smg takes the size of events; its own is for the time before the first one. */

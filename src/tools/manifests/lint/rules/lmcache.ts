@@ -63,8 +63,9 @@ function chunkOf({ launch }: WorkerFacts): SettingValue | undefined {
   return numberOf(setting) === undefined ? undefined : setting;
 }
 
-/** Whether others read what a worker stores. */
+/** Whether others read what a worker stores, or LMCache's controller compares it. */
 function sharesStore({ launch }: WorkerFacts): boolean {
+  if (launch.reportsToLmcache === true) return true;
   const config = readLmcacheFile(launch);
   const inFile = ['remote_url', 'controller_url', 'controller_pull_url', 'enable_p2p'].some((key) => {
     const value = config?.get(key)?.value;

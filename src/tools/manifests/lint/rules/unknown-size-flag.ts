@@ -17,6 +17,9 @@ const rule: Rule = {
 const SIZE_FLAG =
   /^(--(?:(?:prefix|kv|cache|router|attention)[-_])*(?:block|page)[-_]size|--tokens[-_]per[-_]block)(?=$|=)/;
 
+/** Those that no wrapper of Dynamo has for itself. */
+const OF_ENGINES = /^--(?:block|page)[-_]size$/;
+
 /** A command in one argument, as a controller hands it to a shell. */
 const COMMAND = /\b(?:vllm|sglang)\b[\s\S]*\s--/;
 
@@ -35,10 +38,11 @@ export const unknownSizeFlag: LintRule = {
     workers.flatMap(({ launch }) => {
       const { sizeFlags = [] } = engineOfWord(launch.backend)?.launch ?? {};
       const [own] = sizeFlags;
-      // Dynamo's wrappers have flags of their own, and TensorRT-LLM's size is in a file.
-      if (launch.isDynamo || own === undefined) return [];
+      // TensorRT-LLM's size is in a file. Dynamo's wrappers hand what they do not know to the parser of their engine, which refuses it.
+      if (own === undefined) return [];
       return launch.args.flatMap((word) =>
         flagsOf(word)
+          .filter((flag) => !launch.isDynamo || OF_ENGINES.test(flag))
           .filter((flag) => !sizeFlags.includes(flag.replace(/_/g, '-')))
           .map((flag) =>
             findingAt(rule, word.span, {

@@ -128,6 +128,40 @@ describe("LMCache's file", () => {
   });
 });
 
+describe('models of production-stack', () => {
+  const model = (name: string, dtype: string, lmcache: string, more = ''): string =>
+    `  - name: ${name}
+    modelURL: m/x
+    vllmConfig: {enablePrefixCaching: true${dtype === '' ? '' : `, dtype: ${dtype}`}}
+    lmcacheConfig: {enabled: true, ${lmcache}}
+    env: [{name: A, value: b}${more}]
+`;
+  const stack = (models: string, logic = 'disaggregated_prefill'): string =>
+    `servingEngineSpec:\n  modelSpec:\n${models}routerSpec: {routingLogic: ${logic}}\n`;
+
+  it('have a part each and one dtype', () => {
+    const pair = (one: string, other: string): string =>
+      stack(model('p', one, 'kvRole: kv_producer') + model('d', other, 'kvRole: kv_consumer'));
+    expect(found({ 'v.yaml': pair('float16', 'bfloat16') })).toEqual(['pair-settings v.yaml:10 error']);
+    expect(found({ 'v.yaml': pair('bfloat16', 'bfloat16') })).toEqual([]);
+    expect(found({ 'v.yaml': pair('float16', '') })).toEqual([]);
+  });
+
+  it("have the same chunks where they report to LMCache's controller", () => {
+    const chunk = (size: number): string => `, {name: LMCACHE_CHUNK_SIZE, value: "${size}"}`;
+    const two = (size: number, controller: boolean): string =>
+      stack(
+        [256, size]
+          .map((one, at) => model(`m${at}`, '', `enableController: ${controller}`, chunk(one)))
+          .join(''),
+        controller ? 'kvaware' : 'roundrobin',
+      );
+    expect(found({ 'v.yaml': two(128, true) })).toEqual(['lmcache-chunk-size v.yaml:12 warning']);
+    expect(found({ 'v.yaml': two(256, true) })).toEqual([]);
+    expect(found({ 'v.yaml': two(128, false) })).toEqual([]);
+  });
+});
+
 describe('Ray Serve LLM', () => {
   const service = (kwargs: string): string => `apiVersion: ray.io/v1
 kind: RayService

@@ -404,3 +404,50 @@ describe('the port at which a picker waits', () => {
     expect(found(files(far.replace('svc:5558', 'svc:5556')))).toEqual([]);
   });
 });
+
+describe('one of several workers of a model before one picker', () => {
+  const values = `router:
+  modelServers: {matchLabels: {app: chat}}
+  epp:
+    pluginsCustomConfig:
+      c.yaml: |
+        apiVersion: llm-d.ai/v1alpha1
+        kind: EndpointPickerConfig
+        plugins:
+        - type: precise-prefix-cache-producer
+          parameters: {tokenProcessorConfig: {blockSize: 64}, kvEventsConfig: {discoverPods: true, podDiscoveryConfig: {socketPort: 5557}}}
+`;
+  const one = (name: string, size: number, more: string, app = 'chat', model = 'm/x'): string =>
+    `kind: Deployment
+metadata: {name: ${name}}
+spec:
+  template:
+    metadata: {labels: {app: ${app}}}
+    spec:
+      containers:
+      - name: vllm
+        image: vllm/vllm-openai:v0.22.0
+        command: [vllm, serve, ${model}]
+        args: [--block-size, "${size}"${more}]
+---
+`;
+  const publishing = `, --kv-events-config, '${events('tcp://*:5557', 'kv@pod@m/x')}'`;
+  const beside = (other: string): readonly string[] =>
+    found({ 'values.yaml': values, 'vllm.yaml': one('a', 64, publishing) + other });
+
+  it('has the size of the others', () => {
+    expect(beside(one('b', 32, publishing))).toEqual(['block-size-mismatch vllm.yaml:23 warning']);
+    expect(beside(one('b', 128, publishing))).toEqual([]);
+  });
+
+  it('publishes as the others do', () => {
+    expect(beside(one('b', 64, ''))).toEqual(['kv-events-off vllm.yaml:22 warning']);
+  });
+
+  it('may be something else: of another model, or of pods that the picker does not choose', () => {
+    const other = events('tcp://*:5557', 'kv@pod@m/y');
+    expect(beside(one('b', 32, `, --kv-events-config, '${other}'`, 'chat', 'm/y'))).toEqual([]);
+    expect(beside(one('b', 64, '', 'chat', 'm/y'))).toEqual([]);
+    expect(beside(one('b', 32, '', 'batch'))).toEqual([]);
+  });
+});

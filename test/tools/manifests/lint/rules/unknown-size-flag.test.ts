@@ -47,3 +47,16 @@ spec:
     expect(found({ 'a.sh': `${command}\n` })).toEqual([]);
   });
 });
+
+describe("the flag of one engine before Dynamo's wrapper of another", () => {
+  it.each([
+    ['python3 -m dynamo.sglang --model-path m --block-size 16', 1],
+    ['python3 -m dynamo.vllm --model m --page-size=16', 1],
+    ['python3 -m dynamo.sglang --model-path m --page-size 16', 0],
+    ['python3 -m dynamo.mocker --model-path m --block-size 16', 0],
+  ])('is refused by the parser of the engine: %s', (command, count) => {
+    expect(found({ 'a.sh': `${command}\n` })).toEqual(
+      Array.from({ length: count }, () => 'unknown-size-flag a.sh:1 warning'),
+    );
+  });
+});

@@ -2,6 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import type { LogLine, LogRecord } from '../../../engines/diagnosis/log-line.js';
 import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
 import { type CleaningContext, type CleanLine, cleanLine } from './clean-line.js';
+import { ESCAPE, textWithoutColours } from './colours.js';
 import { ErrorMarks, isError } from './error-level.js';
 import { isUsualOfStore } from './general/store-faults.js';
 import { MAX_LINE_BYTES } from './line-blocks.js';
@@ -67,6 +68,7 @@ export class LineReader {
     const hits = this.#hits;
     const isText = isUtf8(bytes) && !bytes.includes(0);
     const isPlain = isText && isAscii(bytes);
+    const isColoured = bytes.includes(ESCAPE);
     const marks = new ErrorMarks(bytes);
     let at = needles.next(bytes, 0, bytes.length);
     for (let start = 0; start < bytes.length; ) {
@@ -89,7 +91,10 @@ export class LineReader {
       if (hits.count > 0 && PROMPTS.next(bytes, start, hits.first) < hits.first) hits.clear();
       const isForRules = hits.count > 0 || this.#tally.isWithinTraceback;
       if (isForRules || this.#maybeError(marks, start, end) || this.#isSampled()) {
-        const clean = this.#clean(bytes.toString(isPlain ? 'latin1' : 'utf8', start, end));
+        const encoding = isPlain ? 'latin1' : 'utf8';
+        const clean = this.#clean(
+          isColoured ? textWithoutColours(bytes, start, end, encoding) : bytes.toString(encoding, start, end),
+        );
         // What a rule makes something of is not looked at as an error.
         if (!(isForRules && this.#isUnderstood(clean)) && this.#maybeError(marks, start, end))
           this.#addIfError(clean);

@@ -125,7 +125,7 @@ const REFUSED_KEYS = [
   ' denied the request: ',
 ] as const;
 /** What an exception of C++ says, without its name. */
-const WHAT = 'what():  ';
+const WHAT = '  what():  ';
 const OF_CACHES = /kv|block-?size|page-?size|cache|disagg|router|radix|prefix|transfer|tokens-per-block/i;
 
 /** Lines that name a class of fault in whatever words: exceptions, errors of transfer libraries, connections that are refused. */

@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { textWithoutColours } from '../../../../src/tools/doctor/logs/colours.js';
+
+function without(text: string): string {
+  const bytes = Buffer.from(`before\u001b[1m${text}after`);
+  return textWithoutColours(bytes, 10, bytes.length - 5, 'utf8');
+}
+
+describe('a line without colours', () => {
+  it('has all else, and nothing of the lines around it', () => {
+    expect(without('\u001b[2m2026\u001b[0m \u001b[1;38:5:9m INFO\u001b[m größer')).toBe('2026  INFO größer');
+  });
+
+  it('keeps other sequences, and one that ends nowhere', () => {
+    for (const text of [
+      '\u001b[2Kx',
+      '\u001b]0;title\u0007x',
+      '\u001bMx',
+      'x\u001b[3',
+      'x\u001b[',
+      'x\u001b',
+    ])
+      expect(without(text)).toBe(text);
+  });
+});

@@ -32,6 +32,8 @@ export interface EngineLaunch {
   readonly flagsFileFlag?: string;
   /** Flags of the block size; the first is the one to write. Empty where only a file sets it. */
   readonly sizeFlags: readonly string[];
+  /** What to know of its flag where the number is none that an operator would choose: an engine computed it for a hybrid model. */
+  readonly computedSizeNote?: string;
   /** Flags of decode context parallelism, which multiplies what one block of an event holds. */
   readonly contextParallelFlags: readonly string[];
   /** How the setting of the block size is named in a comment: `TRT-LLM tokens_per_block (default: 32)`. */
@@ -90,6 +92,8 @@ export interface DynamoWrapper {
     readonly off: readonly string[];
     readonly variables: readonly string[];
   };
+  /** The first release whose workers register blocks as wide as decode context parallelism makes them; absent where none is known. */
+  readonly registersContextParallelSince?: Release;
   /** The first release whose frontends have a Python chat processor of this engine; absent where there is none. */
   readonly chatProcessorSince?: Release;
 }

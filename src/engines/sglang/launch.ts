@@ -12,6 +12,8 @@ export const SGLANG_LAUNCH: EngineLaunch = {
     // In the sources of 0.4.
     otherModules: ['dynamo.sglang.worker', 'dynamo.sglang.decode_worker'],
     chatProcessorSince: { major: 1, minor: 1 },
+    // Read in the wheel of 1.6.1: page_size * dcp_size.
+    registersContextParallelSince: { major: 1, minor: 6 },
   },
   flagsFileFlag: '--config',
   sizeFlags: ['--page-size'],

@@ -15,6 +15,9 @@ export const VLLM_LAUNCH: EngineLaunch = {
   },
   flagsFileFlag: '--config',
   sizeFlags: ['--block-size'],
+  // `BlockSize = Literal[1, 8, 16, 32, 64, 128, 256]` of older releases.
+  computedSizeNote:
+    'where vLLM refuses it, as releases that take powers of two up to 256 alone do: an image of Dynamo 1.6, whose workers ask the engine',
   contextParallelFlags: ['--decode-context-parallel-size', '-dcp', '--dcp-size'],
   sizeSettingName: "the workers' --block-size",
   hashSeedVariable: 'PYTHONHASHSEED',

@@ -59,6 +59,7 @@ export const VLLM_RULES: readonly LogRule[] = [
     // An engine that gets nearly all from another one, or from a cache behind it, looks for little in its own.
     const isServed =
       hitRate === 0 && (shareBehind(text, 'External prefix cache hit rate: ') ?? 0) >= NEARLY_ALL;
+    tally.addSetting(line, 'backend', { side: 'worker', value: 'vllm', about: 'KV cache usage' });
     tally.addEngineReading(line, {
       kvCacheUsage: shareBehind(text, 'KV cache usage: '),
       prefixHitRate: isIdle || isServed ? undefined : hitRate,

@@ -8,6 +8,7 @@ import type { SizeSighting } from '../evidence.js';
 import { isOfAnyListener } from '../measurements/any-listener.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { confirmingTest, findingNumbers, sizeChecks } from './confirm.js';
+import { contextParallelFix } from './context-parallel.js';
 import { listenerFix } from './event-listener.js';
 import { fixesFrom } from './from-findings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
@@ -36,6 +37,8 @@ export function alignFixes(measurements: Measurements, alignment: Alignment): re
   if (!measurements.seen.dynamo) return [plainFix(measurements, engines, side), confirmingTest(measurements)];
   if (side === 'router') return [...routerFixes(measurements, engines), confirmingTest(measurements)];
   if (side === 'indexer') return indexerFixes(measurements, engines);
+  const wider = isWorkersOwn ? contextParallelFix(measurements, engines) : undefined;
+  if (wider !== undefined) return [wider, confirmingTest(measurements)];
   if (isWorkersOwn && isOfAnyListener(measurements))
     return [listenerFix(measurements, engines), gate(engines), confirmingTest(measurements)];
   const worker = workerFixes(measurements, engines);
@@ -220,7 +223,8 @@ function registration({ seen }: Measurements, engines: number): readonly [string
         engineYaml(`kv_cache_config: { tokens_per_block: ${engines} }`),
       ];
     const [flag] = engine.launch?.sizeFlags ?? [];
-    return flag === undefined ? [] : [argumentsOf(program, `${flag} ${engines}`)];
+    const note = isChosen(engines) ? undefined : engine.launch?.computedSizeNote;
+    return flag === undefined ? [] : [argumentsOf(program, `${flag} ${engines}`, note)];
   });
   const own = argumentsOf(
     'register_model',
@@ -244,6 +248,11 @@ function registration({ seen }: Measurements, engines: number): readonly [string
     `Have each worker register ${engines}, as its engine uses it (kv_cache_block_size=${engines} of register_model)`,
     [...commands, own],
   ];
+}
+
+/** A power of two that operators choose from. */
+function isChosen(size: number): boolean {
+  return size <= 256 && Number.isInteger(Math.log2(size));
 }
 
 function routerFixes(measurements: Measurements, engines: number): readonly ProposedFix[] {

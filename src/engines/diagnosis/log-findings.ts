@@ -117,6 +117,8 @@ export interface Decision {
    * (`lib/kv-router/src/scheduling/selector.rs`), and so no less than what they hold.
    */
   readonly loadBlocks?: number | undefined;
+  /** The model that was asked for, where the line has it. */
+  readonly model?: string | undefined;
 }
 
 /** Where rules put what they find in one log. All of it is bounded, whatever the log has. */
@@ -156,7 +158,7 @@ export interface LogFindings {
   /** How long a request waited for its first token, by any of its ids. */
   addFirstToken(ids: readonly string[], firstTokenMs: number): void;
   /** Tokens of a prompt, and those that the engine had cached. */
-  addPrompt(line: LogLine, promptTokens: number, cachedTokens: number): void;
+  addPrompt(line: LogLine, promptTokens: number, cachedTokens: number, model?: string): void;
   /** What one candidate would have cost, and the weight of its overlap as it is written. */
   addCost(line: LogLine, cachedBlocks: number, overlapWeight: string | undefined): void;
   addSize(line: LogLine, details: SizeDetails): void;

@@ -53,6 +53,8 @@ export type SettingName =
   | 'engine_version'
   | 'canary'
   | 'model'
+  /** By which requests ask for it, where that is another. */
+  | 'served_model'
   | 'data_parallel_size'
   | 'attention_data_parallel'
   | 'attention_data_parallel_size'

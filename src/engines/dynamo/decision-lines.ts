@@ -18,7 +18,8 @@ export const DECISION_RULES: readonly LogRule[] = [
     // The decode worker of a pair gets its blocks from the other one, not from its cache.
     if (cachedBlocks === undefined || fieldOfLine(line, 'phase') === 'Decode') return;
     const worker = fieldOfLine(line, 'worker_id') ?? '';
-    tally.addDecision('routed', line, { worker, cachedBlocks, treeSize: undefined });
+    const model = fieldOfLine(line, 'model');
+    tally.addDecision('routed', line, { worker, cachedBlocks, treeSize: undefined, model });
     tally.addOverlap(requestIdsOf(line.text), cachedBlocks);
   }),
   rule('request completed', (line, tally) => {
@@ -28,7 +29,8 @@ export const DECISION_RULES: readonly LogRule[] = [
     if (firstTokenMs !== undefined) tally.addFirstToken(requestIdsOf(text), firstTokenMs);
     const prompt = numberOf(fieldOf(text, 'input_tokens'));
     const cached = numberOf(fieldOf(text, 'cached_tokens'));
-    if (prompt !== undefined && cached !== undefined) tally.addPrompt(line, prompt, cached);
+    if (prompt !== undefined && cached !== undefined)
+      tally.addPrompt(line, prompt, cached, fieldOf(text, 'model'));
   }),
   // Debug: "[ROUTING] Best: worker_7 dp_rank=0 with 17/18 blocks overlap".
   rule('[ROUTING] Best', (line, tally) => {

@@ -69,6 +69,11 @@ const START_RULES: readonly LogRule[] = [
       about: 'Initializing',
     });
   }),
+  // "Registered base model 'tiny' MDC", of the bindings of each worker.
+  rule('Registered base model ', (line, tally) => {
+    const value = /Registered base model '([^']{1,200})'/.exec(line.text)?.[1];
+    tally.addSetting(line, 'served_model', { side: 'worker', value, about: 'Registered base model' });
+  }),
   // Python dicts: "Cache config values: {'num_gpu_blocks': 24064}".
   rule('Cache config values', (line, tally) => {
     const blocks = digitsBehind(line.text, "'num_gpu_blocks': ");

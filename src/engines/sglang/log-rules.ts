@@ -7,6 +7,7 @@ import { addPythonSettings, addPythonSize, pythonValue } from '../diagnosis/pyth
 /** Server arguments, by their names in the dump. */
 const ARGUMENTS = {
   model_path: 'model',
+  served_model_name: 'served_model',
   tp_size: 'tensor_parallel_size',
   pp_size: 'pipeline_parallel_size',
   dp_size: 'data_parallel_size',

@@ -4,6 +4,9 @@ import type { LogLine } from '../diagnosis/log-line.js';
 import { type LogRule, rule, signal, signalWithRest, workerSetting } from '../diagnosis/log-rule.js';
 import { addPythonSettings, addPythonSize, pythonValue } from '../diagnosis/python-values.js';
 
+/** `served_model_name=org/m,` and `'served_model_name': ['m']`, the first of several. */
+const SERVED = /\bserved_model_name'?(?:=|: )\[?'?([\w./:@-]{1,200})/;
+
 /** Arguments of `vllm serve`, by their names in the dump. */
 const ARGUMENTS = {
   model: 'model',
@@ -137,6 +140,7 @@ export const VLLM_RULES: readonly LogRule[] = [
   rule('non-default args: ', (line, tally) => {
     tally.addStart(line);
     addPythonSize(line, tally, 'block_size');
+    addServedModel(line, tally);
     addPythonSettings(line, tally, ARGUMENTS);
     addSpeculation(line, tally);
     addEvents(line, tally);
@@ -147,6 +151,7 @@ export const VLLM_RULES: readonly LogRule[] = [
     tally.addSignal('started', line, { value: version, about: 'LLM engine' });
     tally.addSetting(line, 'backend', { side: 'worker', value: 'vllm', about: 'LLM engine' });
     tally.addSetting(line, 'engine_version', { side: 'worker', value: version, about: 'LLM engine' });
+    addServedModel(line, tally);
     addPythonSettings(line, tally, ENGINE_CONFIG);
     addSpeculation(line, tally);
   }),
@@ -228,6 +233,12 @@ function readChangedSize(line: LogLine, tally: LogFindings): void {
   if (size === undefined) return;
   tally.addSignal('block_size_changed_by_engine', line, { value: size, about });
   tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(size), basis: 'in_use', about });
+}
+
+function addServedModel(line: LogLine, tally: LogFindings): void {
+  const value = SERVED.exec(line.text)?.[1];
+  if (value === 'None') return;
+  tally.addSetting(line, 'served_model', { side: 'worker', value, about: 'served_model_name' });
 }
 
 /** Who does not name them publishes none: the line has all that is not left to its default. */

@@ -159,6 +159,61 @@ describe('what is found of another model', () => {
     expect(found.headline).toContain('frontend 16, worker 32 (model other)');
   });
 
+  /** Requests of 1.6 for two models in turn, with what their router and their engines found. */
+  const served = (
+    count: number,
+    found: (model: string) => number,
+    cached: (model: string) => number,
+  ): string =>
+    Array.from({ length: count }, (_, index) => {
+      const model = index % 2 ? 'org/b' : 'org/a';
+      const id = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
+      return `${at(index)}  INFO http-request:kv_router.route_request: request_span: route request completed request.outcome="success" method=POST request_id=${id} model="${model}" request_id=${id} dp_rank=0 overlap_blocks=${found(model)} phase=Aggregated worker_id=${index % 4} request.attempt=0\n${at(index)}  INFO http-request: dynamo_llm::http::service::metrics: request completed request_id=${id} model="${model}" input_tokens=2000 output_tokens=40 cached_tokens=${cached(model)} ttft_ms="42.10"\n`;
+    }).join('');
+  const ofA = (blocks: number) => (model: string) => (model === 'org/a' ? blocks : 0);
+  const worker = (model: string, size: number): string =>
+    `${at(0)}  INFO core.__init__: Initializing a V1 LLM engine (v0.19.0) with config: model='/models/x', tensor_parallel_size=1, served_model_name=${model}, enable_prefix_caching=True\n${at(1)}  INFO main.setup_vllm_engine: Cache config values: {'num_gpu_blocks': 8000, 'block_size': ${size}}\n`;
+
+  it('does not hide that nothing is found of one, which its engines have', async () => {
+    const found = await ofLogs(served(120, ofA(40), () => 1_200));
+    expect(namesOf(found)).toEqual(['wrong_model_card likely']);
+    expect(found.headline).toContain('nothing is found of model org/b');
+    // Of which engines have nothing either, or of which few requests came, nothing follows.
+    expect((await ofLogs(served(120, ofA(40), ofA(1_200)))).verdict).toBe('healthy');
+    expect((await ofLogs(served(50, ofA(40), () => 1_200))).verdict).not.toBe('findings');
+    expect(
+      (
+        await ofLogs(
+          served(
+            120,
+            () => 40,
+            () => 1_200,
+          ),
+        )
+      ).verdict,
+    ).toBe('healthy');
+  });
+
+  it('does not contradict the number that the log of a worker has of its own', async () => {
+    const logs = await Promise.all([worker('org/a', 32), worker('org/b', 64)].map((text) => summaryOf(text)));
+    const page = ['org/a', 'org/b']
+      .map(
+        (model) =>
+          `dynamo_frontend_model_kv_cache_block_size{model="${model}"} ${model === 'org/a' ? 32 : 16}\n`,
+      )
+      .join('');
+    const evidence = joined(
+      { logs, sizes: logs.flatMap(({ sizes }) => sizes) },
+      metricsPart(
+        'http://frontend:8000/metrics',
+        `${page}dynamo_component_router_kv_hit_rate_sum{router_id="1"} 48\ndynamo_component_router_kv_hit_rate_count{router_id="1"} 120\n`,
+      ),
+    );
+    const found = diagnose(evidence);
+    expect(namesOf(found)[0]).toBe('block_size_mismatch certain');
+    expect(found.headline).toContain('frontend 16, worker 64 (model org/b)');
+  });
+
   it('is compared model by model, not by the set of numbers', () => {
     expect(verdict(16, 32, 32).verdict).toBe('healthy');
     expect(namesOf(verdict(32, 16, 32))[0]).toBe('block_size_mismatch certain');

@@ -1,8 +1,9 @@
 import { capitalised } from '../../../core/text/capitalised.js';
+import { countOf } from '../../../core/text/lists.js';
 import type { Finding } from '../../manifests/lint/findings/finding.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { alignFixes } from '../fixes/align-block-size.js';
-import { blindness, noneFound } from '../measurements/cache-hits.js';
+import { blindness, noneFound, percent } from '../measurements/cache-hits.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { isSome } from '../setting-values.js';
@@ -23,6 +24,7 @@ export const wrongModelCard: Cause = {
   id: 'wrong_model_card',
   concerns: ({ router, dynamo, kvAccord }) => router || dynamo || kvAccord,
   contradictedBy: (measurements) => {
+    if (measurements.blindModels.length > 0) return [];
     const cards = measurements.sizes.conflicts.filter(({ between }) => between === 'own');
     const workers = cards.map(({ theirs }) => theirs.who);
     return findsWhatEnginesHave(measurements, { concerned: partOfWorkers(measurements, workers) });
@@ -50,6 +52,7 @@ export const wrongModelCard: Cause = {
       ),
       ...(byDefault?.clues ?? []),
       ...silent,
+      ...ofSomeModels(measurements),
     ];
     if (cluesFor.length === 0) return undefined;
     const [finding] = findings;
@@ -58,7 +61,9 @@ export const wrongModelCard: Cause = {
         ? finding.message
         : byDefault !== undefined
           ? byDefault.text
-          : `stores are applied, nothing is found, and nothing warns; workers seem to register another block size than their engines use${knownNumber(measurements)}`;
+          : silent.length === 0 && measurements.blindModels.length > 0
+            ? modelsText(measurements)
+            : `stores are applied, nothing is found, and nothing warns; workers seem to register another block size than their engines use${knownNumber(measurements)}`;
     const engines =
       card?.theirs.tokensPerBlock ?? byDefault?.engines ?? numberInFiles(measurements, findings);
     return {
@@ -70,13 +75,40 @@ export const wrongModelCard: Cause = {
       explanation:
         'The router takes the block size from the card that a worker registers, and splits prompts by it; the worker hashes what its engine stored by the real number. The events are whole and are applied, but their hashes are never those that the router looks for. There is no warning anywhere.',
       cluesFor,
-      cluesAgainst: [...workingRouter(measurements), ...otherSigns(measurements)],
+      cluesAgainst: [
+        ...(measurements.blindModels.length > 0 ? [] : workingRouter(measurements)),
+        ...otherSigns(measurements),
+      ],
       explains: ['router_blind', 'empty_tree'],
       fixes: alignFixes(measurements, { engines, side: 'worker', isWorkersOwn: true }),
       isVague: engines === undefined,
     };
   },
 };
+
+/** Of one model nothing is found, of the others much: a card is that of a model. */
+function ofSomeModels({ blindModels }: Measurements): readonly ClueFor[] {
+  return blindModels.map(({ model, decisions, reused, others, origin }) =>
+    clueFor(
+      'signature',
+      `Of model ${model} the router found no block in ${countOf(decisions, 'decision')}, while engines had ${percent(reused)} of its prompt tokens in their caches; of the other models ${percent(others)} of the decisions found some.`,
+      origin,
+      'router_blind',
+    ),
+  );
+}
+
+/** `nothing is found of model org/b (the router uses 16 for it), while other models are found`. */
+function modelsText({ blindModels, sizes }: Measurements): string {
+  const named = blindModels.map(({ model }) => {
+    const row = sizes.rows.find(
+      ({ side, models, basis }) =>
+        side !== 'worker' && basis === 'in_use' && models.includes(model.toLowerCase()),
+    );
+    return row === undefined ? model : `${model} (the router uses ${row.tokensPerBlock} for it)`;
+  });
+  return `nothing is found of model ${named.join(', ')}, while other models are; its workers seem to register another block size than their engines use`;
+}
 
 /** A card that has its default, since nothing sets it, beside an engine's own file with another number. */
 function defaultCard(

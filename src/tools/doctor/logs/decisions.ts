@@ -3,6 +3,7 @@ import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { Origin } from '../evidence.js';
 import { BoundedCounts } from './bounded-counts.js';
 import type { DecisionTally } from './log-summary.js';
+import { ModelCounts } from './model-counts.js';
 import { RateBuckets } from './rate-buckets.js';
 import { GaugeTally, SpreadTally } from './spreads.js';
 
@@ -45,11 +46,14 @@ export class Decisions {
   readonly #warm = new SpreadTally();
   #largestTreeSize: number | undefined;
   readonly #promptRate = new RateBuckets();
+  readonly #models = new ModelCounts();
   #prompts = 0;
   #promptTokens = 0;
   #engineCachedTokens = 0;
 
-  add(kind: DecisionKind, line: LogLine, { worker, cachedBlocks, treeSize, loadBlocks }: Decision): void {
+  add(kind: DecisionKind, line: LogLine, decision: Decision): void {
+    const { worker, cachedBlocks, treeSize, loadBlocks, model } = decision;
+    if (model !== undefined && cachedBlocks !== undefined) this.#models.addDecision(model, cachedBlocks > 0);
     let tally = this.#kinds.get(kind);
     if (tally === undefined) {
       tally = new KindTally(line);
@@ -83,7 +87,8 @@ export class Decisions {
     else this.#addFirstToken(firstTokenMs, cachedBlocks);
   }
 
-  addPrompt(line: LogLine, promptTokens: number, cachedTokens: number): void {
+  addPrompt(line: LogLine, promptTokens: number, cachedTokens: number, model: string | undefined): void {
+    if (model !== undefined) this.#models.addPrompt(model, promptTokens, cachedTokens);
     this.#prompts += 1;
     this.#promptRate.addLine(line, cachedTokens, promptTokens);
     this.#promptTokens += promptTokens;
@@ -105,6 +110,7 @@ export class Decisions {
       loadBlocks: tally.load.gauge,
       byWorker: tally.byWorker.counts,
       foundByWorker: tally.foundByWorker.counts,
+      ...(this.#models.isEmpty ? {} : { byModel: this.#models.tallies }),
       rate: tally.rate.counts,
       cachedRate: tally.rate.sums,
       foundRate: tally.found.counts,

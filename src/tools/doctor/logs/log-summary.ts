@@ -33,6 +33,16 @@ export interface SignalTally {
   readonly values: ReadonlyMap<string, number>;
 }
 
+/** Decisions for one model, and its prompts where lines report their tokens. */
+export interface ModelTally {
+  readonly decisions: number;
+  /** Those for which a block was found. */
+  readonly found: number;
+  readonly promptTokens: number;
+  /** Those of them that engines had cached. */
+  readonly cachedTokens: number;
+}
+
 /** Routing decisions in a log ("Selected worker: …", "route request completed … overlap_blocks=…"). */
 export interface DecisionTally {
   readonly count: number;
@@ -51,6 +61,8 @@ export interface DecisionTally {
   readonly byWorker: ReadonlyMap<string, number>;
   /** Decisions for which a block was found, by the worker that was chosen. */
   readonly foundByWorker: ReadonlyMap<string, number>;
+  /** By the model that was asked for, at most 16; absent where lines do not have it. */
+  readonly byModel?: ReadonlyMap<string, ModelTally>;
   readonly rate: RateSeries;
   /** Cached blocks in the same buckets. */
   readonly cachedRate: RateSeries;

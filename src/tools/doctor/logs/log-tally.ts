@@ -216,9 +216,9 @@ export class LogTally implements LogFindings {
     this.#decisions.addFirstToken(ids, firstTokenMs);
   }
 
-  addPrompt(line: LogLine, promptTokens: number, cachedTokens: number): void {
+  addPrompt(line: LogLine, promptTokens: number, cachedTokens: number, model?: string): void {
     this.found += 1;
-    this.#decisions.addPrompt(line, promptTokens, cachedTokens);
+    this.#decisions.addPrompt(line, promptTokens, cachedTokens, model);
   }
 
   addCost(line: LogLine, cachedBlocks: number, overlapWeight: string | undefined): void {

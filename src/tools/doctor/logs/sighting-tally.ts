@@ -100,10 +100,22 @@ export class SightingTally {
     return this.addSetting(line, 'kv_cache_tokens', { ...details, value: tokens }) || hasBytes;
   }
 
+  /** The model of a worker, by its own name; of a log of one worker by what any of its lines says. */
+  #modelOf({ side, who }: Pick<SizeSighting, 'side' | 'who'>): Pick<SizeSighting, 'model'> {
+    if (side !== 'worker') return {};
+    const named = [...this.#settings.values()].filter(
+      (one) => one.name === 'served_model' && (one.who === who || one.who === '' || who === ''),
+    );
+    const models = new Set(named.map(({ value }) => value));
+    const [model] = models;
+    return model === undefined || models.size > 1 ? {} : { model };
+  }
+
   finish(originOf: (line: LogLine, about: string) => Origin): Pick<LogSummary, 'sizes' | 'settings'> {
     return {
       sizes: [...this.#sizes.values()].map(({ line, about, ...one }) => ({
         ...one,
+        ...this.#modelOf(one),
         origin: originOf(line, about),
       })),
       settings: [...this.#settings.values()].map(({ line, about, ...one }) => ({

@@ -7,6 +7,7 @@ import type { Evidence, SettingSighting } from '../evidence.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
 import { ofManifests } from '../of-manifests.js';
 import { type SizeTable, sizeTable } from '../sizes.js';
+import { type BlindModel, blindModelsOf } from './blind-models.js';
 import { type CacheHits, engineHitsOf, routerHitsOf } from './cache-hits.js';
 import { type Concurrency, concurrencyOf } from './concurrency.js';
 import {
@@ -36,6 +37,8 @@ export interface Measurements extends CacheHits {
   readonly decisions: DecisionSum | undefined;
   /** A router that used to find blocks and finds none any more. */
   readonly ended: EndedHits | undefined;
+  /** Models of which a router finds nothing, while it finds others. */
+  readonly blindModels: readonly BlindModel[];
   /** Where prompts are shorter than a block. */
   readonly short: ShortPrompts | undefined;
   readonly stores: StoreCounts | undefined;
@@ -75,6 +78,7 @@ export function readMeasurements(gathered: Evidence, memory: readonly MemoryArit
     ended,
     routerHits: routerHitsOf(metrics, decisions, ended, routerTokensOf(sizes)),
     engineHits: engineHitsOf(metrics, logs, ended),
+    blindModels: blindModelsOf(logs),
     short: shortPromptsOf(evidence, sizes),
     stores: storesOf(metrics),
     published: publishedOf(metrics),

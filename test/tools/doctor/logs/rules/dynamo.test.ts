@@ -176,7 +176,11 @@ describe('the log of a Dynamo worker or indexer', () => {
       byWorker: new Map([['4628188529032323627', 3]]),
     });
     expect(signalsOf(summary)).toEqual({ started: 1, block_not_published: 3, parent_block_not_found: 12 });
-    expect(settingsOf(summary)).toEqual(['publishes_kv_events=true', 'event_transport=ZMQ']);
+    expect(settingsOf(summary)).toEqual([
+      'served_model=tiny',
+      'publishes_kv_events=true',
+      'event_transport=ZMQ',
+    ]);
   });
 
   it("knows an indexer's own size from what its workers publish", async () => {

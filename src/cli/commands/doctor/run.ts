@@ -2,6 +2,7 @@ import { SettingError } from '../../../app/setting-error.js';
 import { withoutControls } from '../../../core/text/printable.js';
 import { explainWriteError } from '../../../edge/platform/files/file.js';
 import {
+  newFileProblem,
   newFolderProblem,
   writeNewFiles,
   writeTextFile,
@@ -32,6 +33,9 @@ export const runDoctor: CommandBody<typeof doctorSettings> = async (settings, co
   // Before minutes are spent on logs.
   const problem = writePlan === undefined ? undefined : await newFolderProblem(writePlan);
   if (problem !== undefined) throw reject('write-plan', `a folder that is new or empty, and it ${problem}`);
+  const unwritable = output === undefined ? undefined : await newFileProblem(output);
+  if (unwritable !== undefined)
+    throw reject('output', `a place that can be written, and it ${unwritable}`, output);
   const parts = await gatherEvidence(settings, context);
   signal.throwIfAborted();
   if (parts.every(({ source }) => source.status === 'not_read')) {

@@ -1,6 +1,7 @@
 import { mkdir, readdir, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { jsonText } from '../../../core/text/printable.js';
+import { explainWriteError } from './file.js';
 import { replaceTextFile } from './write-file.js';
 
 /** Why a folder cannot take files that do not exist yet; undefined when it is empty, or not there yet. */
@@ -12,6 +13,17 @@ export async function newFolderProblem(folder: string): Promise<string | undefin
     if (code === 'ENOENT') return undefined;
     if (code === 'ENOTDIR') return 'is no folder';
     return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** Why a file cannot be written, as far as its folder and what is there show it; undefined when nothing speaks against it. Follows "it". */
+export async function newFileProblem(path: string): Promise<string | undefined> {
+  try {
+    await stat(dirname(path));
+    return (await stat(path)).isDirectory() ? 'is a folder' : undefined;
+  } catch (error) {
+    const isNew = error instanceof Error && 'path' in error && error.path === path;
+    return isNew && 'code' in error && error.code === 'ENOENT' ? undefined : explainWriteError(error);
   }
 }
 

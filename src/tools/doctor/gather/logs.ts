@@ -53,6 +53,8 @@ function whyNotOpened(place: string, error: unknown): unknown {
   if (code === 'EISDIR') return 'is a folder: name each log in it with a --logs of its own';
   if (code === 'ENOENT' && /^[a-z][a-z0-9+.-]*:\/\//i.test(place))
     return 'is an address, and none is fetched: curl -fsS URL | kv-accord doctor --logs -';
+  if (code === 'ENOENT' && /^[^=/]+=./.test(place))
+    return 'does not exist; a log is named by its file alone, without NAME=';
   return error;
 }
 

@@ -187,7 +187,11 @@ describe('exit codes', () => {
     ],
     [['--since', '5m', '--logs', 'x'], /--since "5m" .*must be left out without --kube/],
     [
-      ['--logs', join(CASE, 'frontend.log'), '--output', '/none/x'],
+      ['--logs', '/none', '--output', CASE],
+      /--output .*must be a place that can be written, and it is a folder$/m,
+    ],
+    [
+      ['--logs', '/none', '--output', '/none/x'],
       /--output "\/none\/x" \(on the command line\): must be a place that can be written, and it is in a folder that does not exist/,
     ],
     [
@@ -217,13 +221,16 @@ describe('sources', () => {
 
   it('that cannot be what was named are refused with what to give', async () => {
     const { code, stderr } = await run([
-      ...['--logs', folder(), '--logs', 'https://example.com/a.log'],
+      ...['--logs', folder(), '--logs', 'https://example.com/a.log', '--logs', 'frontend=a.log'],
       ...['--metrics', '127.0.0.1:1', '--manifests', 'https://example.com/a.yaml'],
     ]);
     expect(code).toBe(5);
     expect(stderr).toContain('is a folder: name each log in it with a --logs of its own');
     expect(stderr).toContain(
       'https://example.com/a.log: is an address, and none is fetched: curl -fsS URL |',
+    );
+    expect(stderr).toContain(
+      'frontend=a.log: does not exist; a log is named by its file alone, without NAME=',
     );
     expect(stderr).toContain('--metrics 127.0.0.1:1: is no file; as an address: http://127.0.0.1:1\n');
     expect(stderr).toContain('--manifests https://example.com/a.yaml: must be a file, a folder or -');
@@ -339,7 +346,9 @@ describe('the report', () => {
     const output = join(folder(), 'no/such/folder/report.txt');
     const { code, stderr } = await run([...HEALTHY, '--output', output]);
     expect(code).toBe(2);
-    expect(stderr).toContain('must be a place that can be written, and it is in a folder that does not exist');
+    expect(stderr).toContain(
+      'must be a place that can be written, and it is in a folder that does not exist',
+    );
     expect(existsSync(output)).toBe(false);
   });
 

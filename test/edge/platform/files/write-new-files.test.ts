@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { explainWriteError } from '../../../../src/edge/platform/files/file.js';
 import {
+  newFileProblem,
   newFolderProblem,
   writeNewFiles,
   writeTextFile,
@@ -22,6 +23,19 @@ describe('a folder for new files', () => {
     writeFileSync(join(folder, 'x'), '');
     expect(await newFolderProblem(folder)).toBe('has something in it');
     expect(await newFolderProblem(join(folder, 'x'))).toBe('is no folder');
+  });
+});
+
+describe('a file to write', () => {
+  it('is one that is there or not, in a folder that is there', async () => {
+    writeFileSync(join(folder, 'x'), '');
+    expect(await newFileProblem(join(folder, 'x'))).toBeUndefined();
+    expect(await newFileProblem(join(folder, 'new'))).toBeUndefined();
+    expect(await newFileProblem('new')).toBeUndefined();
+    expect(await newFileProblem('/dev/stdout')).toBeUndefined();
+    expect(await newFileProblem(folder)).toBe('is a folder');
+    expect(await newFileProblem(join(folder, 'none', 'new'))).toBe('is in a folder that does not exist');
+    expect(await newFileProblem(join(folder, 'x', 'new'))).toBe('has a file where a folder should be');
   });
 });
 

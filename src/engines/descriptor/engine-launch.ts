@@ -26,6 +26,8 @@ export interface EngineLaunch {
   readonly commands: Readonly<Record<string, LaunchCommand>>;
   /** Images whose entrypoint starts the engine, by the last part of their names: `vllm-openai`. */
   readonly images: Readonly<Record<string, readonly string[]>>;
+  /** The engine's version in the tag of such an image; absent where tags do not have it. */
+  readonly versionInTag?: RegExp;
   /** Dynamo's wrapper around this engine; absent where there is none. */
   readonly dynamo?: DynamoWrapper;
   /** The flag of a file with more flags, which those of the command line outrank; absent where there is none. */

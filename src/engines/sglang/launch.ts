@@ -42,12 +42,14 @@ export const SGLANG_LAUNCH: EngineLaunch = {
     attn_dp_size: { name: 'attention_data_parallel_size' },
     attention_data_parallel_size: { name: 'attention_data_parallel_size' },
     enable_dp_attention: { name: 'attention_data_parallel' },
+    speculative_algorithm: { name: 'speculation' },
     dcp_size: { name: 'context_parallel_size' },
     hicache_ratio: { name: 'host_cache_ratio' },
     hicache_size: { name: 'host_cache_gigabytes' },
     enable_hierarchical_cache: { name: 'host_cache' },
   },
   attentionGroups: 'data_parallel_size',
+  defaultSettings: { tensor_parallel_size: '1' },
   poolsApart: {
     windows:
       'SGLang gives layers with a window a pool of their own, of swa_full_tokens_ratio (0.8 by default) of the tokens of the others, or of some models all: the line "max_total_num_tokens" of its log has the tokens',

@@ -7,6 +7,8 @@ export const VLLM_LAUNCH: EngineLaunch = {
     vllm: { program: 'vllm', subcommand: { name: 'serve', isOptional: false }, others: [] },
   },
   images: { 'vllm-openai': ['vllm', 'serve'] },
+  // "v0.26.0-cu129".
+  versionInTag: /^v?(\d{1,3}\.\d{1,4}\.\d{1,4}(?:\.post\d{1,3})?)(?=$|-)/,
   dynamo: {
     module: 'dynamo.vllm',
     // Read in the wheels: it added --kv-events-config by itself up to 1.0.
@@ -46,10 +48,12 @@ export const VLLM_LAUNCH: EngineLaunch = {
     kv_cache_dtype: { name: 'kv_cache_dtype' },
     kv_offloading_size: { name: 'host_cache' },
     quantization: { name: 'quantization' },
+    speculative_config: { name: 'speculation' },
     cache_dtype: { name: 'kv_cache_dtype' },
     lora_modules: { name: 'lora_adapters' },
     enable_lora: { name: 'lora_adapters' },
   },
+  defaultSettings: { tensor_parallel_size: '1' },
   // CacheConfig.gpu_memory_utilization: 0.9 in 0.19.1, 0.92 in 0.20.0.
   defaultMemoryShares: [{ share: 0.9, until: { major: 0, minor: 20 } }, { share: 0.92 }],
   tuning: {

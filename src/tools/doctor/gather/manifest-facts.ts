@@ -78,6 +78,7 @@ export class FleetReader {
       );
     }
     if (backend !== undefined) this.#setting(launch, 'backend', backend, this.#launched(launch));
+    this.#readVersion(launch);
     if (publishes !== undefined) {
       const setting = flagOf(launch, '--kv-events-config');
       const text = setting?.value === undefined ? this.#launched(launch) : this.#given(setting);
@@ -105,6 +106,17 @@ export class FleetReader {
       const text = `${name} is not set: ${value} is ${displayName}'s default`;
       this.#setting(launch, name, value, { ...this.#launched(launch), text }, true);
     }
+  }
+
+  /** The engine's version, where its image says it and all of its arguments are seen: then what is not set has the default of that release. */
+  #readVersion(launch: Launch): void {
+    const { image } = launch.container ?? {};
+    const [, name = '', tag = ''] =
+      /(?:^|\/)([\w.-]{1,100}):([\w.-]{1,100})(?:@|$)/.exec(image?.value ?? '') ?? [];
+    const engine = engineOfWord(launch.backend)?.launch;
+    if (launch.hasUnseenArgs || engine === undefined || !Object.hasOwn(engine.images, name)) return;
+    const version = engine.versionInTag?.exec(tag)?.[1];
+    if (version !== undefined) this.#setting(launch, 'engine_version', version, this.#image(launch));
   }
 
   /** The flags that engines share with their configuration files; block sizes are read by `readWorkerFacts`. */

@@ -23,6 +23,8 @@ export interface FormatInputs {
 
 /** Four bits, and a scale of one byte for every 16 values. */
 const FOUR_BITS = 0.5 + 1 / 16;
+/** Eight bits, and a scale of one byte for every 32 values. */
+const SCALED_EIGHT_BITS = 1 + 1 / 32;
 /** A scale of 32 bits. */
 const SCALE_BYTES = 4;
 /** FlashMLA's sparse form of 512 + 64 values: 512 bytes, four scales of 4 bytes, and 64 values of 2 bytes (vLLM's `MLAAttentionSpec`, SGLang's `calculate_mla_kv_cache_dim`). */
@@ -32,6 +34,7 @@ const PACKED_LATENT = { values: 576, bytes: 656 };
 const FORMATS: readonly (readonly [RegExp, valueBytes: number, headBytes: number])[] = [
   [/^(?:fp8|int8)_per_token_head$/, 1, SCALE_BYTES],
   [/^(?:fp8|fp8_(?:e4m3|e5m2|inc)|float8(?:_e4m3fn(?:uz)?|_e5m2(?:fnuz)?)?|int8|uint8)$/, 1, 0],
+  [/^mxfp8$/, SCALED_EIGHT_BITS, 0],
   [/^(?:nvfp4|nvfp4_4over6|fp4_e2m1|fp4_mx_block16|float4_e2m1fn_x2)$/, FOUR_BITS, 0],
   [/^(?:float32|fp32|float)$/, 4, 0],
   [/^(?:float16|bfloat16|fp16|bf16|half)$/, 2, 0],
@@ -52,8 +55,8 @@ function formatOfName(given: string, model: ModelShape): CacheFormat | string {
     return `the cache has a dtype whose size is not known here (${given.slice(0, 40)}): the line "GPU KV cache size" of the engine's log has its tokens`;
   if (valueBytes === 1 && hasIndexer(model))
     return 'engines keep the 8-bit cache of a model with an indexer with scales (656 bytes a layer, fp8_ds_mla) or without (576), by the attention kernel, which was not seen';
-  if (valueBytes < 1 && model.latentSize !== undefined)
-    return `how the latent vectors of this model are kept in 4 bits (${given}) is not known here`;
+  if (!Number.isInteger(valueBytes) && model.latentSize !== undefined)
+    return `how the latent vectors of this model are kept as ${given} is not known here`;
   return { valueBytes, headBytes, latentBytes: undefined };
 }
 

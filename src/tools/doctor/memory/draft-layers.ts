@@ -12,7 +12,9 @@ const WITHOUT_CACHE = /^(?:\[?ngram\w*|suffix|medusa|mlp_speculator|none|null|fa
 const OWN_LAYERS = /mtp|nextn|^eagle$/i;
 
 /** What the method of drafting adds to the model: its own layers of multi-token prediction, or a model whose shape was not seen. */
-export function draftLayersOf(method: string | undefined, { nextTokenLayers }: ModelShape): DraftLayers {
+export function draftLayersOf(given: string | undefined, { nextTokenLayers }: ModelShape): DraftLayers {
+  // As a flag has it: `{"method": "mtp", "num_speculative_tokens": 2}`.
+  const method = /"method"\s{0,4}:\s{0,4}"([\w.-]{1,40})"/.exec(given ?? '')?.[1] ?? given;
   if (method === undefined || WITHOUT_CACHE.test(method)) return { group: undefined, isUnknown: false };
   const group = OWN_LAYERS.test(method) ? nextTokenLayers : undefined;
   return { group, isUnknown: group === undefined };

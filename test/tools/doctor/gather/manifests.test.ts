@@ -137,6 +137,41 @@ data:
     });
   });
 
+  it.each([
+    ['vllm/vllm-openai:v0.19.1', '0.19.1'],
+    ['vllm/vllm-openai:v0.26.0-cu129', '0.26.0'],
+    ['docker.io/vllm/vllm-openai:v0.21.0.post1', '0.21.0.post1'],
+    ['vllm/vllm-openai:nightly', undefined],
+    ['vllm/vllm-openai:latest', undefined],
+    ['vllm/vllm-openai:v0.20.0rc1', undefined],
+    ['registry.example.com/own:v0.19.1', undefined],
+  ])('show the version of an engine where its image says it: %s', (image, expected) => {
+    const text = deployment('vllm', 'vllm serve Qwen/Qwen3-8B').replace(
+      'registry.example.com/dynamo-frontend:1.1.0',
+      image,
+    );
+    const settings = settingsOf(partOf(text));
+    expect(settings['engine_version']).toBe(expected);
+    expect(settings['tensor_parallel_size']).toBe('1 *');
+  });
+
+  it('show no version of an engine whose arguments are not all seen, so that none of its defaults is taken', () => {
+    const text = deployment('vllm', 'vllm serve Qwen/Qwen3-8B $EXTRA_ARGS').replace(
+      'registry.example.com/dynamo-frontend:1.1.0',
+      'vllm/vllm-openai:v0.19.1',
+    );
+    const settings = settingsOf(partOf(text));
+    expect(settings).not.toHaveProperty('engine_version');
+    expect(settings).not.toHaveProperty('tensor_parallel_size');
+  });
+
+  it('show what drafts tokens', () => {
+    const of = (command: string): string | undefined =>
+      settingsOf(partOf(deployment('w', command)))['speculation'];
+    expect(of('python3 -m sglang.launch_server --model-path m --speculative-algorithm EAGLE')).toBe('EAGLE');
+    expect(of(`vllm serve m --speculative-config '{\\"method\\": \\"mtp\\"}'`)).toBe('{"method": "mtp"}');
+  });
+
   it('that start nothing, or are broken, are reported', () => {
     expect(partOf('kind: Service\n').source).toMatchObject({
       status: 'not_read',

@@ -131,6 +131,7 @@ describe('the format of the cache', () => {
     ['torch.float8_e4m3fn', LLAMA_VALUES],
     ['nvfp4', (LLAMA_VALUES * 9) / 16],
     ['fp4_e2m1', (LLAMA_VALUES * 9) / 16],
+    ['mxfp8', (LLAMA_VALUES * 33) / 32],
     ['fp8_per_token_head', LLAMA_VALUES + 80 * 8 * 8],
     ['float32', LLAMA_VALUES * 4],
     ['auto', LLAMA_VALUES * 2],

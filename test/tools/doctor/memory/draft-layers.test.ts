@@ -69,7 +69,7 @@ describe('what drafts tokens', () => {
   const mtp = withFields('deepseek-ai/DeepSeek-V3', { num_nextn_predict_layers: 1 });
   const plain = withFields('Qwen/Qwen3-32B', {});
 
-  it.each(['mtp', 'deepseek_mtp', 'NEXTN', 'EAGLE'])(
+  it.each(['mtp', 'deepseek_mtp', 'NEXTN', 'EAGLE', '{"method": "mtp", "num_speculative_tokens": 2}'])(
     'is the own layers of a model that has them: %s',
     (method) => {
       expect(draftLayersOf(method, mtp)).toMatchObject({ group: { layers: 1 }, isUnknown: false });
@@ -78,6 +78,7 @@ describe('what drafts tokens', () => {
 
   it.each([
     ['eagle3', mtp],
+    ['{"method":"eagle3","model":"org/mtp-draft"}', mtp],
     ['EAGLE3', mtp],
     ['dflash', mtp],
     ['EAGLE', plain],

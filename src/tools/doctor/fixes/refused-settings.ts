@@ -3,6 +3,7 @@ import { advisedVariable } from '../logs/general/refusals.js';
 import { type RefusedKey, refusedKeyIn } from '../logs/general/refused-keys.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { assertedSettings } from './asserted-settings.js';
+import { jsonObject } from './json-settings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
 import { offloadedSizes } from './offloaded-sizes.js';
 import { repairRefusedKey } from './refused-keys.js';
@@ -36,6 +37,8 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (/prefill target not in allowlist/.test(sentence)) return allowedTargets();
   if (/--durable-kv-events requires/.test(sentence)) return durableEvents();
   if (OF_LMCACHE.test(sentence)) return lmcacheSettings(sentence);
+  const json = jsonObject(sentence);
+  if (json !== undefined) return fix(...json);
   const refused = refusedKeyIn(sentence);
   if (refused !== undefined) return fix(repairRefusedKey(refused), WHY_KEY, keyCommands(refused));
   const pages = fittingPages(measurements, sentence);

@@ -16,6 +16,8 @@ const ERROR_LEVEL = oneOf(
 /** A lower level in front of it, or a sentence: it is then a word of the message. */
 const IS_WORD =
   /\b(?:INFO|WARN(?:ING)?|DEBUG|TRACE|NOTICE)\b|\[[IWDTV]\]|(?:^|[\s\]|)])[IWD]\d{4}(?:\d{4})? \d\d:|[a-z]{2,} [a-z]{2,} /;
+/** The parser of arguments of programs in Rust. */
+const OF_CLAP = /(?:^|[\s|])error: (?:invalid value '|the following required arguments |the argument '--)/;
 const ERROR_WORD = /^(?:d?panic|error|err|fatal|critical|severe|emerg|alert)$/i;
 /** Frames of a traceback, each with the level in front, and what underlines their code. */
 const FRAME = /\]\s{2,}\S|Traceback \(most recent call last\)|[\^~]{3,}/;
@@ -83,7 +85,8 @@ export function isError(line: CleanLine): boolean {
   if (level !== undefined) return ERROR_WORD.test(level);
   const head = line.text.slice(0, HEAD_CHARS);
   const found = ERROR_LEVEL.exec(head);
-  return found !== null && !IS_WORD.test(head.slice(0, found.index + 1)) && !FRAME.test(head);
+  if (found === null) return OF_CLAP.test(head);
+  return !IS_WORD.test(head.slice(0, found.index + 1)) && !FRAME.test(head);
 }
 
 /** The level of a line of JSON; undefined for text, and for JSON without one. */

@@ -1,5 +1,6 @@
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import { LEVEL_WORD, oneOf } from './error-level.js';
+import { goesOnBelow } from './general/refused-keys.js';
 
 /** Lines between two parts of one message: empty ones, and those of other processes. */
 const MAX_GAP_LINES = 3;
@@ -26,6 +27,8 @@ const WRITERS = /^(?:\([^()]{1,80}\) ?){1,4}/;
 const OPENING =
   /[\w:"')] ?[{([]\s*$|validation errors? for \w{1,80}\s*$|in the following chart\(s\):\s*$|error\(s\) decoding:\s*$/;
 const CLOSING = /^[})\]]/;
+/** What an argument takes, or which ones are meant: `[possible values: a, b]`, `--model <MODEL>`. */
+const CHOICES = /\[possible values: |^[^<>]{0,40}\s--[a-z]/;
 /** Reasons that Rust writes below an error, the last of which is the first that happened. */
 const REASONS = /^\s{0,8}Caused by:?\s*$/;
 
@@ -33,7 +36,7 @@ interface Open {
   readonly line: LogLine;
   readonly parts: string[];
   /** What the next line may be: the message itself, more of a value, reasons below it; `rest` where it may only go on with reasons. */
-  awaits: 'message' | 'value' | 'reasons' | 'rest';
+  awaits: 'message' | 'value' | 'choices' | 'reasons' | 'rest';
   lastLine: number;
 }
 
@@ -60,7 +63,13 @@ export class SpreadErrors {
   add(line: LogLine): void {
     this.finish();
     const text = line.text.trimEnd();
-    const awaits = isBare(text) ? 'message' : OPENING.test(text) ? 'value' : 'rest';
+    const awaits = isBare(text)
+      ? 'message'
+      : OPENING.test(text)
+        ? 'value'
+        : goesOnBelow(text)
+          ? 'choices'
+          : 'rest';
     this.#open = { line, parts: [], awaits, lastLine: line.lineNumber };
   }
 
@@ -96,7 +105,12 @@ export class SpreadErrors {
   #isPart(open: Open, text: string): boolean {
     if (open.parts.length === MAX_PARTS) return false;
     if (open.awaits === 'rest' && REASONS.test(text)) open.awaits = 'reasons';
-    else if (open.awaits === 'rest' || (open.awaits === 'reasons' && !/^\s{2,}\S/.test(text))) {
+    else if (open.awaits === 'choices' && CHOICES.test(text)) open.awaits = 'rest';
+    else if (
+      open.awaits === 'rest' ||
+      open.awaits === 'choices' ||
+      (open.awaits === 'reasons' && !/^\s{2,}\S/.test(text))
+    ) {
       this.finish();
       return false;
     } else if (open.awaits === 'message' || (open.awaits === 'value' && CLOSING.test(text)))

@@ -6,7 +6,7 @@ import { connectionFaultOf } from './connection-faults.js';
 import { type Fault, faultOf } from './fault-classes.js';
 import { shortMemory } from './gpu-memory.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
-import { refusedPart } from './refused-keys.js';
+import { goesOnBelow, refusedPart } from './refused-keys.js';
 import { roomTakenIn } from './room-rules.js';
 import { pathFaultValue, readPathFault } from './seen-path-faults.js';
 import { CONNECTOR_FILES } from './source-files.js';
@@ -269,6 +269,7 @@ export const GENERAL_RULES: readonly LogRule[] = [
   ),
   ...REFUSED_KEYS.map((needle) =>
     rule(needle, (line, found) => {
+      if (goesOnBelow(line.text)) return;
       const value = refusedPart(wordsOf(line));
       if (value !== undefined) found.addSignal('settings_refused', line, { value, about: needle });
     }),

@@ -16,6 +16,7 @@ const HARMLESS: readonly RegExp[] = [
   /Exception in ASGI application\s*$/,
   // Probes that ask before a program serves.
   /(?:[Ss]tartup|[Rr]eadiness) probe (?:failed|errored)/,
+  /\b(?:uri|path|target)[=:] ?"?[^\s",}]{0,120}\/(?:livez?|healthz?|readyz?)(?:["\s,}].{0,200})?\b503\b|\b503\b.{0,200}\b(?:uri|path|target)[=:] ?"?[^\s",}]{0,120}\/(?:livez?|healthz?|readyz?)\b/,
   // Clients that went away.
   /[Cc]lient(?: has| was)? ?(?:disconnect(?:ed)?|closed (?:the )?connection|went away|cancell?ed)\b|ClientDisconnect\b|client_?disconnected|(?:[Rr]equest|stream|prompt|generation)\b.{0,80}\b(?:cancell?ed|aborted) by (?:the )?client|\bcontext canceled\b|\brpc error: code = Cancell?ed\b|status: Cancelled\b|Broken ?[Pp]ipe(?:Error)?\b.{0,60}(?:client|response|downstream|http)|(?:client|response|downstream|http)\b.{0,80}\b[Bb]roken pipe/,
   // A title of numbers that a controller writes at this level.

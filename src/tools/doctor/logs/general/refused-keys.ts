@@ -116,7 +116,7 @@ const FORMS: readonly Form[] = [
     'conflict',
     'argument',
     'cannot be used with',
-    /\bargument '(?<key>--[\w-]{1,80})[^'\n]{0,80}' cannot be used with(?: '(?<other>--[\w-]{1,80}))?/,
+    /\bargument '(?<key>--[\w-]{1,80})[^'\n]{0,80}' cannot be used with:?(?: '?(?<other>--[\w-]{1,80}))?/,
   ],
   // Cobra, Go's own flags, Click.
   [
@@ -230,6 +230,15 @@ const OF_REQUESTS =
 /** Where a file of settings is spoken of; a class of settings says so by its name. */
 const OF_FILES =
   /^\s{0,8}Error\b|\bconfig\w*|\bsettings?\b|\byaml\b|\btoml\b|\bvalues\b|Go struct field \w*Config/i;
+
+/** Clap: the values that an argument takes, and the arguments that are missing or in the way, stand in the line below. */
+const OPEN_CLAP =
+  /\berror: (?:invalid value '[^'\n]{0,80}' for '--[\w-]{1,80}[^'\n]{0,80}'|.{0,60}required arguments were not provided:|.{0,160}cannot be used with:)\s*$/;
+
+/** Whether a line refuses an argument in words that go on in the line below. */
+export function goesOnBelow(text: string): boolean {
+  return OPEN_CLAP.test(text);
+}
 
 /** The setting that a sentence refuses; undefined where it names none. */
 export function refusedKeyIn(sentence: string): RefusedKey | undefined {

@@ -97,6 +97,8 @@ export interface EngineReading {
   readonly kvCacheUsage?: number | undefined;
   readonly runningRequests?: number | undefined;
   readonly waitingRequests?: number | undefined;
+  /** Of which data-parallel rank it is, where several report in one log. */
+  readonly rank?: number | undefined;
 }
 
 /**

@@ -68,6 +68,7 @@ export const VLLM_RULES: readonly LogRule[] = [
       prefixHitRate: isIdle || isServed ? undefined : hitRate,
       runningRequests: numberBetween(text, 'Running: ', ' reqs'),
       waitingRequests: numberBetween(text, 'Waiting: ', ' reqs'),
+      rank: numberBetween(text, ' Engine ', ': Avg'),
     });
     const preemptions = numberOf(digitsBehind(text, 'Preemptions: ')) ?? 0;
     if (preemptions > 0) tally.addSignal('preemption', line, { count: preemptions, about: 'Preemptions' });

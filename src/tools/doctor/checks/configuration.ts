@@ -5,6 +5,9 @@ import { type Asked, answered, type Check, missing, type Reply, settingText } fr
 /** Block sizes that one answer names. */
 const MAX_SIZES = 6;
 
+/** Tokens of a block from which on it is longer than many a system prompt. */
+const LARGE_BLOCK_TOKENS = 256;
+
 /** What is configured, on every side. */
 export const CONFIGURATION_CHECKS: readonly Check[] = [
   {
@@ -52,10 +55,19 @@ export const CONFIGURATION_CHECKS: readonly Check[] = [
         ? missing(
             'No setting and no hit of an engine was seen: add --metrics http://ENGINE:PORT/metrics or the manifests.',
           )
-        : answered(`Prefix caching is ${caching.text}.`, caching.origin);
+        : answered(`Prefix caching is ${caching.text}.${largeBlocksText(measurements)}`, caching.origin);
     },
   },
 ];
+
+/** Blocks of models with state-space layers, which are larger than many a shared prefix: less than a whole one is never found. */
+function largeBlocksText({ signal }: Asked['measurements']): string {
+  const changed = signal('block_size_changed_by_engine')?.values.keys() ?? [];
+  const size = Math.max(0, ...[...changed].map((value) => Number(/(\d{1,7})$/.exec(value)?.[1] ?? 0)));
+  return size < LARGE_BLOCK_TOKENS
+    ? ''
+    : ` The engine made its blocks ${size} tokens long, as for models with Mamba or linear attention: prompts that share fewer tokens than that from their beginning find nothing. vLLM caches such models only with --enable-prefix-caching, and their states with --mamba-cache-mode align or all.`;
+}
 
 function sizesOf({ measurements: { sizes } }: Asked, isWorker: boolean): Reply {
   const rows = sizes.rows.filter(({ side }) => (side === 'worker') === isWorker);

@@ -14,6 +14,8 @@ const HOW =
 const LOW_CONCURRENCY = 2;
 /** Fewer decisions show nothing: the first of each conversation can find nothing. */
 const MIN_DECISIONS = 4;
+/** Moments in which ranks were loaded unevenly, from which on it is no chance: most of a minute. */
+const MIN_UNEVEN_MOMENTS = 5;
 
 /** How many sequences run at a time and how long they are, and what routers took for the load where nothing reports it. */
 export function answerRealLoad({ measurements, traffic }: Asked): Reply {
@@ -33,10 +35,21 @@ export function answerRealLoad({ measurements, traffic }: Asked): Reply {
     ...(concurrency === undefined ? ['how many run'] : []),
     ...(sequenceTokens === undefined ? ['how long they are'] : []),
   ];
-  const rest = lacking.length === 0 ? '' : `It was not seen ${lacking.join(' and ')}: ${HOW}.`;
+  const unseen = lacking.length === 0 ? '' : `It was not seen ${lacking.join(' and ')}: ${HOW}.`;
+  const rest = [unevenText(measurements) ?? '', unseen].filter((text) => text !== '').join(' ');
   if (parts.length === 0) return missing(rest);
   const origin = concurrency?.origin ?? sequenceTokens?.origin ?? load?.origin;
   return answered([`${capitalised(parts.join(', '))}.`, ...(rest === '' ? [] : [rest])].join(' '), origin);
+}
+
+/** Data-parallel ranks of one engine of which one has a queue while another has nothing to do. */
+function unevenText({ evidence }: Measurements): string | undefined {
+  const uneven = evidence.logs
+    .flatMap(({ engine }) => engine?.unevenRanks ?? [])
+    .find(({ moments }) => moments >= MIN_UNEVEN_MOMENTS);
+  if (uneven === undefined) return undefined;
+  const { busyRank, idleRank, waiting, moments, first } = uneven;
+  return `Its data-parallel ranks do not share them: rank ${busyRank} had up to ${countText(waiting)} waiting while rank ${idleRank} had none, ${countOf(moments, 'time')} (${first.place}). A router that sends to one rank (X-data-parallel-rank, one address for each rank) decides that; without it the engine balances by its queues.`;
 }
 
 /**

@@ -2,6 +2,7 @@ import type { EngineReading } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { Origin } from '../evidence.js';
 import type { EngineTally } from './log-summary.js';
+import { RankLoads } from './rank-loads.js';
 import { GaugeTally } from './spreads.js';
 
 /** Below this use of its cache an engine keeps what prompts may have in common. */
@@ -15,6 +16,7 @@ export class EngineCount {
   readonly #kvCacheUsage = new GaugeTally();
   readonly #runningRequests = new GaugeTally();
   readonly #waitingRequests = new GaugeTally();
+  readonly #ranks = new RankLoads();
   readonly #first: LogLine;
   #last: LogLine;
   #promptTokens = 0;
@@ -41,6 +43,7 @@ export class EngineCount {
     this.#kvCacheUsage.add(reading.kvCacheUsage);
     this.#runningRequests.add(reading.runningRequests);
     this.#waitingRequests.add(reading.waitingRequests);
+    this.#ranks.add(reading, line);
   }
 
   /** A lookup is a promise: where ranks say what they got, that share of it was reused. */
@@ -50,6 +53,7 @@ export class EngineCount {
   }
 
   finish(originOf: (line: LogLine) => Origin): EngineTally {
+    const uneven = this.#ranks.finish();
     return {
       promptTokens: this.#promptTokens,
       cachedTokens: this.#cachedTokens + this.#cameOfLookups(),
@@ -60,6 +64,7 @@ export class EngineCount {
       waitingRequests: this.#waitingRequests.gauge,
       first: originOf(this.#first),
       last: originOf(this.#last),
+      ...(uneven === undefined ? {} : { unevenRanks: { ...uneven, first: originOf(uneven.first) } }),
     };
   }
 }

@@ -3,6 +3,7 @@ import type { Signal } from '../../../engines/diagnosis/signals.js';
 import type { KnownFault } from '../known-faults/known-fault.js';
 import type { Origin, SettingSighting, SizeSighting } from '../sightings.js';
 import type { ProgramWord } from './known-programs.js';
+import type { UnevenRanks } from './rank-loads.js';
 
 /** Who wrote a line. */
 export type LogProgram = EngineWord | 'kv-accord' | ProgramWord | 'unknown';
@@ -121,6 +122,8 @@ export interface EngineTally {
   readonly missesWithRoom: number;
   readonly runningRequests: Gauge | undefined;
   readonly waitingRequests: Gauge | undefined;
+  /** Absent where the data-parallel ranks of the engine share their requests, or where there is one alone. */
+  readonly unevenRanks?: UnevenRanks<Origin>;
   readonly first: Origin;
   readonly last: Origin;
 }

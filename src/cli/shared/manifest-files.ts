@@ -47,6 +47,8 @@ export interface ManifestFileOptions {
   readonly others?: readonly string[];
   /** How files begin that are taken from folders without an ending, such as scripts. Default: none is. */
   readonly firstLine?: RegExp;
+  /** Largest file. Default 16 MiB. */
+  readonly maxFileBytes?: number;
   /** Keeps every byte of all files, also of large ones that hold schemas or data alone. Default false. */
   readonly keepsAll?: boolean;
 }
@@ -68,7 +70,13 @@ export interface ManifestFileModules {
 export async function readManifestFiles(
   operands: readonly string[],
   modules: ManifestFileModules = {},
-  { extensions = MANIFEST_EXTENSIONS, others = [], firstLine, keepsAll = false }: ManifestFileOptions = {},
+  {
+    extensions = MANIFEST_EXTENSIONS,
+    others = [],
+    firstLine,
+    keepsAll = false,
+    maxFileBytes = MAX_FILE_BYTES,
+  }: ManifestFileOptions = {},
 ): Promise<readonly ManifestFile[]> {
   const files: ManifestFile[] = [];
   const known = new Set<string>();
@@ -82,7 +90,10 @@ export async function readManifestFiles(
     } catch (error) {
       const why = explainSystemError(error);
       if (isNamed || onUnread === undefined)
-        throw wrong(file, `text of at most 16 MiB that can be read, and it ${why}`);
+        throw wrong(
+          file,
+          `text of at most ${maxFileBytes / 1024 / 1024} MiB that can be read, and it ${why}`,
+        );
       onUnread(file, `it ${why}`);
       return;
     }
@@ -102,7 +113,7 @@ export async function readManifestFiles(
     if (operand === STANDARD_INPUT) {
       if (known.has(STANDARD_INPUT)) continue;
       known.add(STANDARD_INPUT);
-      await add(operand, true, () => (modules.readStandardInput ?? readStandardInput)(MAX_FILE_BYTES));
+      await add(operand, true, () => (modules.readStandardInput ?? readStandardInput)(maxFileBytes));
       continue;
     }
     for (const file of await filesOf(
@@ -113,7 +124,7 @@ export async function readManifestFiles(
       const path = await orWrong(file, 'a file or a folder', () => truePath(file));
       if (known.has(path)) continue;
       known.add(path);
-      await add(file, file === operand, () => readWholeFile(file, MAX_FILE_BYTES));
+      await add(file, file === operand, () => readWholeFile(file, maxFileBytes));
     }
   }
   return files;

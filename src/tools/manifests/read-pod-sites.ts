@@ -6,8 +6,8 @@ import { readContainers, readEnv, readVolumes } from './read-containers.js';
 import type { SourceFile } from './source-file.js';
 import { placeOfNode, YamlAccess } from './yaml-access.js';
 
-/** Pod templates that are read of one file. */
-const MAX_SITES = 10_000;
+/** Objects and pod templates that are read of one file: no document within the bounds of the parser has as many. */
+const MAX_SITES = 100_000;
 
 /** A `kind: List` may hold lists, and no more than that. */
 const MAX_LIST_DEPTH = 3;

@@ -12,8 +12,11 @@ export const IS_TWICE = 'is there twice';
 /** Largest manifest that is read: a cluster's object is at most 1.5 MiB in etcd, and files hold a few. */
 export const MAX_FILE_BYTES: number = 16 * 1024 * 1024;
 
-/** Sixteen mebibytes of manifests have some two million pieces; custom resources with schemas in them are some thirty deep. */
-const YAML_BOUNDS = { maxLexemes: 8_000_000, maxDepth: 128 };
+/**
+ * The parser takes up to 300 bytes of memory for a piece of a document, so that one of this size passes in a gigabyte; a workload has some
+ * 300 pieces, and custom resources with schemas in them are some thirty deep.
+ */
+const YAML_BOUNDS = { maxLexemes: 2_500_000, maxDepth: 128 };
 
 /** Documents in one file. */
 const MAX_DOCUMENTS = 10_000;
@@ -51,7 +54,15 @@ export function readYamlDocuments(text: string): {
 } {
   const excess = findYamlExcess(text, YAML_BOUNDS);
   if (excess !== undefined)
-    return { documents: [], faults: [{ at: 0, message: `It ${YAML_EXCESS[excess]} to be read` }] };
+    return {
+      documents: [],
+      faults: [
+        {
+          at: 0,
+          message: `It ${YAML_EXCESS[excess]} to be read${excess === 'too_much' ? ' in one document: write it as several' : ''}`,
+        },
+      ],
+    };
   const first = parsedOf(text);
   const joined = withJoinedQuotes(text, (one) => firstError(one === text ? first : parsedOf(one)));
   const all = joined === undefined ? first : parsedOf(joined);

@@ -7,6 +7,7 @@ import { fixAll, type NamedText } from '../../../tools/manifests/lint/fixes/appl
 import { inspectTexts } from '../../../tools/manifests/lint/lint-texts.js';
 import type { LeftOut } from '../../../tools/manifests/lint/rules/unreadable.js';
 import { SHELL_LINE, textKindOf, UNREAD_EXTENSIONS } from '../../../tools/manifests/lint/text/text-kinds.js';
+import { SetTooLarge } from '../../../tools/manifests/set-too-large.js';
 import type { CommandBody, CommandContext, WithCommon } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
 import type { SettingsOf } from '../../settings/setting.js';
@@ -26,6 +27,9 @@ import type { lintSettings } from './settings.js';
 const SEVERITIES: readonly Severity[] = ['note', 'warning', 'error'];
 
 const DOCUMENTATION = ['.md', '.markdown', '.mdx'];
+
+/** Large files are read document by document. */
+const MAX_LINTED_BYTES = 64 * 1024 * 1024;
 
 type Context = CommandContext<typeof lintSettings>;
 type Settings = SettingsOf<WithCommon<typeof lintSettings>>;
@@ -58,8 +62,14 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
     ? await import('../../../tools/manifests/lint/markdown/lint-markdown.js')
     : undefined;
   const named = new Set(operands);
-  const inspect = (of: readonly NamedText[]): ReturnType<typeof inspectTexts> =>
-    inspectTexts(of, { lintMarkdown: markdown?.lintMarkdown, given: paths, named });
+  const inspect = (of: readonly NamedText[]): ReturnType<typeof inspectTexts> => {
+    try {
+      return inspectTexts(of, { lintMarkdown: markdown?.lintMarkdown, given: paths, named });
+    } catch (error) {
+      if (!(error instanceof SetTooLarge)) throw error;
+      throw new SettingError(`${quote(error.file)} (on the command line): must be ${error.message}`);
+    }
+  };
   let inspection = inspect(texts);
   if (settings.fix) {
     const fixed = fixAll(texts, (of) => {
@@ -133,6 +143,7 @@ async function readFiles(docs: boolean, { operands, stderr }: Context): Promise<
         stderr.write(`kv-accord lint: left out: ${withoutControls(file)}: ${withoutControls(why)}\n`),
     },
     {
+      maxFileBytes: MAX_LINTED_BYTES,
       extensions: docs ? [...MANIFESTS_AND_SCRIPTS, ...DOCUMENTATION] : MANIFESTS_AND_SCRIPTS,
       others: UNREAD_EXTENSIONS,
       firstLine: SHELL_LINE,

@@ -1,4 +1,5 @@
-import { readSourceFile, type SourceFile } from '../source-file.js';
+import type { SourceFile } from '../source-file.js';
+import { readSourceParts } from '../source-parts.js';
 import type { GivenFile } from './config/tree-files.js';
 import type { Finding } from './findings/finding.js';
 import type { NamedText } from './fixes/apply-fixes.js';
@@ -53,15 +54,11 @@ export function lintTexts(texts: readonly NamedText[], options: LintTextsOptions
   return inspectTexts(texts, options).findings;
 }
 
-/** Manifests, each parsed when it is asked for. Those that can say nothing here are not parsed at all, unless they were named. */
+/** Manifests, each parsed when it is asked for, a large one in parts. Those that can say nothing here are not parsed at all, unless they were named. */
 function* readOneByOne(texts: readonly NamedText[], named: ReadonlySet<string>): Iterable<SourceFile> {
   for (const { file, text } of texts)
-    yield named.has(file) || isWorthReading(file, text)
-      ? withText(readSourceFile(file, withoutSchemas(text)), text)
-      : { file, text, documents: [], problems: [], placeOf: () => ({ line: 1, column: 1 }) };
-}
-
-/** What was read of a text without its schemas, with all of the text. */
-function withText(read: SourceFile, text: string): SourceFile {
-  return { ...read, text };
+    if (named.has(file) || isWorthReading(file, text))
+      // What was read of a text without its schemas, with all of the text.
+      for (const part of readSourceParts(file, withoutSchemas(text))) yield { ...part, text };
+    else yield { file, text, documents: [], problems: [], placeOf: () => ({ line: 1, column: 1 }) };
 }

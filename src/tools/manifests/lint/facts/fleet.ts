@@ -77,13 +77,13 @@ export function readFleets(
   const isHalf = (set: readonly Launch[]): boolean =>
     set.some(({ section }) => section !== undefined) && !hasRouting({ launches: set });
   const halves = material.others.filter(({ sets }) => sets.some(isHalf)).map(({ file }) => file);
-  for (const { file, sets } of material.others) {
+  for (const [number, { file, sets }] of material.others.entries()) {
     if (!isAlone(file)) continue;
     for (const [index, set] of sets.entries()) {
       const router = isHalf(set)
         ? routerOfValues(file, files.filter(isOfValues), working, halves)
         : undefined;
-      add(groups, `set ${index} of ${file}`, [...set, ...(router?.launches ?? [])]);
+      add(groups, `set ${index} of ${number}`, [...set, ...(router?.launches ?? [])]);
     }
   }
   const together = readViews(files, material.kustomizations, working);

@@ -1,5 +1,6 @@
 import { closed, type PodSite } from '../../pod-site.js';
 import { readObjects, readPodSites } from '../../read-pod-sites.js';
+import { SetTooLarge } from '../../set-too-large.js';
 import type { SourceFile } from '../../source-file.js';
 import { ConfigMaps } from '../config/config-maps.js';
 import { Kustomizations } from '../config/kustomizations.js';
@@ -15,6 +16,9 @@ import { type OtherLaunches, readOthers } from '../readers/read-others.js';
 import { RELEASES } from '../readers/release-values.js';
 import type { TextSource } from '../text/span.js';
 import { namesProgram } from '../text/text-kinds.js';
+
+/** Pod templates of one set: each takes some six kilobytes until all are compared, and all of them have to be there together. */
+const MAX_TEMPLATES = 100_000;
 
 /** A pod template with the file that it is in. */
 export interface PlacedSite {
@@ -96,6 +100,11 @@ export class Material implements Library, ScriptLibrary {
       if (others.sets.length > 0 && RELEASES.includes(site.kind)) continue;
       const isLaunching = readLaunches(source, site, this).length > 0;
       if (isNamed || isLaunching) this.#sites.push({ source, site });
+      if (this.#sites.length > MAX_TEMPLATES)
+        throw new SetTooLarge(
+          file.file,
+          `one of at most ${MAX_TEMPLATES} pod templates together; name fewer files`,
+        );
       isRead ||= isLaunching;
     }
     if (isRead) return;

@@ -1,5 +1,6 @@
 import { type Document, isAlias, isMap, isNode, isSeq, Pair, Scalar, visit, YAMLMap, YAMLSeq } from 'yaml';
 import { readYamlDocuments } from '../../source-file.js';
+import { moveNodes } from '../../source-parts.js';
 import { keyOf, YamlAccess } from '../../yaml-access.js';
 import type { InnerText } from '../text/scalar-text.js';
 import { withoutSchemas } from '../text/text-kinds.js';
@@ -21,12 +22,12 @@ export function parsePart(text: InnerText, into: JoinedSource): readonly Documen
   const start = into.add(text);
   if (start === undefined) return undefined;
   for (const document of documents) {
+    moveNodes(document, start);
     let hasAliases = false;
     visit(document, {
-      Node(_key, node) {
-        hasAliases ||= isAlias(node);
-        const { range } = node;
-        if (range) node.range = [range[0] + start, range[1] + start, range[2] + start];
+      Alias() {
+        hasAliases = true;
+        return visit.BREAK;
       },
     });
     if (hasAliases && !writeOutAliases(document)) return undefined;

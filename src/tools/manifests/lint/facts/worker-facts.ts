@@ -241,11 +241,14 @@ export function commandPhase(launch: Launch): 'prefill' | 'decode' | undefined {
 
 /** By the name under which it is served, else by the model itself. */
 function modelOf(launch: Launch): string | undefined {
+  return modelSettingOf(launch)?.value;
+}
+
+/** Where the model of a worker stands, also where its name is known at run time alone. */
+export function modelSettingOf(launch: Launch): Pick<SettingValue, 'value' | 'span'> | undefined {
   const named =
     flagOf(launch, '--served-model-name') ?? flagOf(launch, '--model', '--model-path', '--model-name');
-  if (named !== undefined) {
-    return named.value;
-  }
+  if (named !== undefined) return named;
   const [first] = launch.args;
-  return launch.isDynamo || first?.value?.startsWith('-') ? undefined : first?.value;
+  return launch.isDynamo || first?.value?.startsWith('-') ? undefined : first;
 }

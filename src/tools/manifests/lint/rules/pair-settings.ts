@@ -7,10 +7,11 @@ import {
   readPairFacts,
   roleByPlace,
 } from '../facts/pair-facts.js';
-import type { WorkerFacts } from '../facts/worker-facts.js';
+import { modelSettingOf, type WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { nameOf } from '../launches/launch.js';
+import { textAt } from '../text/span.js';
 import { valueFindings } from './pair-values.js';
 import { sizesOf } from './worker-sizes.js';
 
@@ -79,12 +80,14 @@ function placed(worker: WorkerFacts): readonly PairFacts[] {
     : [{ worker, role, connector: undefined, usesNixl: false, kvRole: undefined, setting: undefined }];
 }
 
-/** By the name of the model, or because one object that names none has both. */
+/** By the name of the model; because one object that names none has both; or because a script writes the same variable for both. */
 function areOneModel(one: WorkerFacts, other: WorkerFacts): boolean {
+  if (one.model !== undefined || other.model !== undefined) return one.model === other.model;
   const object = one.launch.site?.object;
-  return one.model === undefined
-    ? other.model === undefined && object !== undefined && object === other.launch.site?.object
-    : one.model === other.model;
+  if (object !== undefined) return object === other.launch.site?.object;
+  const [ours, theirs] = [one, other].map(({ launch }) => modelSettingOf(launch)?.span);
+  if (ours === undefined || theirs === undefined || ours.source !== theirs.source) return false;
+  return textAt(ours).includes('$') && textAt(ours) === textAt(theirs);
 }
 
 /** TensorRT-LLM's servers send blocks as they are: those of another size are refused. */

@@ -173,3 +173,15 @@ describe("Dynamo's vLLM without a flag for its part", () => {
     expect(found(graph('--dtype float16', '--dtype bfloat16', '1.2.0'))).toEqual([]);
   });
 });
+
+describe('a pair whose model a script has in a variable that is not known', () => {
+  const script = (prefill: string, decode: string): string => `source ./env.sh
+python3 -m sglang.launch_server --model-path "\${${prefill}}" --disaggregation-mode prefill --page-size 64 &
+python3 -m sglang.launch_server --model-path "\${${decode}}" --disaggregation-mode decode --page-size 16 &
+`;
+
+  it('is of one model where both name the same variable', () => {
+    expect(found({ 'a.sh': script('MODEL_PATH', 'MODEL_PATH') })).toEqual(['pair-settings a.sh:3 error']);
+    expect(found({ 'a.sh': script('MODEL_A', 'MODEL_B') })).toEqual([]);
+  });
+});

@@ -33,10 +33,8 @@ export const offloadFailed: Cause = {
   suspect(measurements: Measurements): Suspicion | undefined {
     const failed = measurements.signal('offload_failed');
     if (failed === undefined) return undefined;
-    const said = [...failed.values.keys()].sort();
-    const isExplained = said.every((fault) => fault === CLIENTS_DO_NOT_MOVE) && namesPath(measurements);
-    if (isExplained) return undefined;
-    const faults = namedOf(said);
+    const faults = namedOf([...failed.values.keys()].sort());
+    if (faults.every((fault) => fault === CLIENTS_DO_NOT_MOVE) && namesPath(measurements)) return undefined;
     if (failed.count < LASTING && faults.every((fault) => WAITS.test(fault))) return undefined;
     const isStated = faults.some((fault) => STATED.test(fault));
     const isPassing = failed.count < LASTING && faults.every((fault) => PASSING.test(fault));

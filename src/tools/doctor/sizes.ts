@@ -32,12 +32,20 @@ export interface SizeConflict {
   readonly ofModel?: string;
 }
 
+/** What a router and its workers run with. */
+export interface AgreedSize {
+  readonly tokensPerBlock: number;
+  /** All of them, where a router serves several models. */
+  readonly numbers: readonly number[];
+  readonly origins: readonly Origin[];
+}
+
 /** Block sizes on every side. */
 export interface SizeTable {
   readonly rows: readonly SizeRow[];
   readonly conflicts: readonly SizeConflict[];
   /** The number, when a router and a worker were seen that run with the same, and nobody with another. */
-  readonly agreed: { readonly tokensPerBlock: number; readonly origins: readonly Origin[] } | undefined;
+  readonly agreed: AgreedSize | undefined;
 }
 
 /**
@@ -75,6 +83,14 @@ export function sizeTable({
     ...workerConflicts(fleets, rows),
   ];
   return { rows, conflicts, agreed: conflicts.length > 0 ? undefined : agreedSize(rows, workers) };
+}
+
+/** `a block size of 32 tokens`, `block sizes of 16 and 64 tokens`. */
+export function agreedText({ numbers }: AgreedSize): string {
+  const last = numbers.at(-1);
+  return numbers.length > 1
+    ? `block sizes of ${numbers.slice(0, -1).join(', ')} and ${last} tokens`
+    : `a block size of ${last} tokens`;
 }
 
 export function basisRank(basis: SizeBasis): number {
@@ -222,11 +238,17 @@ function workerConflicts(fleets: Evidence['fleets'], rows: readonly SizeRow[]): 
 function agreedSize(rows: readonly SizeRow[], workers: readonly SizeRow[]): SizeTable['agreed'] {
   // A card says what a worker believes; only the engine itself or its events say what it uses.
   const used = workers.find(({ basis }) => basisRank(basis) >= basisRank('in_use'));
-  const router = rows.find(
-    ({ side, basis, tokensPerBlock }) =>
-      side !== 'worker' && basisRank(basis) >= basisRank('in_use') && tokensPerBlock === used?.tokensPerBlock,
-  );
-  return used === undefined || router === undefined
-    ? undefined
-    : { tokensPerBlock: used.tokensPerBlock, origins: [router.origin, used.origin] };
+  const isInUse = ({ basis }: SizeRow): boolean => basisRank(basis) >= basisRank('in_use');
+  const routers = rows.filter((row) => row.side !== 'worker' && isInUse(row));
+  const router = routers.find(({ tokensPerBlock }) => tokensPerBlock === used?.tokensPerBlock);
+  if (used === undefined || router === undefined) return undefined;
+  const numbers = workers
+    .filter(isInUse)
+    .map(({ tokensPerBlock }) => tokensPerBlock)
+    .filter((number) => routers.some(({ tokensPerBlock }) => tokensPerBlock === number));
+  return {
+    tokensPerBlock: used.tokensPerBlock,
+    numbers: [...new Set(numbers)].sort((a, b) => a - b),
+    origins: [router.origin, used.origin],
+  };
 }

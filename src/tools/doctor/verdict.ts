@@ -5,6 +5,7 @@ import type { Spread } from './logs/log-summary.js';
 import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { refusedRequestsIn } from './refused-requests.js';
+import { agreedText } from './sizes.js';
 import { findsTooLittle, isNobodyServing, namesOf, nothingToFind, unknownsIn } from './unknowns.js';
 import { unreadIn } from './unread.js';
 
@@ -55,10 +56,7 @@ function healthOf(measurements: Measurements): string | undefined {
   const found = findsBlocks(measurements);
   if (findsTooLittle(measurements)) return undefined;
   if (found !== undefined && found.count >= MIN_DECISIONS) {
-    const size =
-      sizes.agreed === undefined
-        ? ''
-        : `, and router and engines use a block size of ${sizes.agreed.tokensPerBlock} tokens`;
+    const size = sizes.agreed === undefined ? '' : `, and router and engines use ${agreedText(sizes.agreed)}`;
     const engines =
       engineHits === undefined ? '' : ` (engines: ${percent(engineHits.share)} of prompt tokens)`;
     return `the router's hit rate is ${percent(found.share)} over ${countOf(found.count, 'decision')}${engines}${size}`;
@@ -71,7 +69,7 @@ function healthOf(measurements: Measurements): string | undefined {
     stores.applied > 0 &&
     stores.parentMissing === 0
   ) {
-    return `router and engines use a block size of ${sizes.agreed.tokensPerBlock} tokens, and ${countOf(stores.applied, 'store')} arrived without a gap; too few requests have come to say more`;
+    return `router and engines use ${agreedText(sizes.agreed)}, and ${countOf(stores.applied, 'store')} arrived without a gap; too few requests have come to say more`;
   }
   const fleets = evidence.fleets;
   const works =

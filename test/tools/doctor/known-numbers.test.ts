@@ -118,6 +118,24 @@ describe('one number of two', () => {
   });
 });
 
+describe('what is asked of block sizes and memory', () => {
+  it('is answered by what workers publish by, and in units that one reads', () => {
+    const { checks } = diagnose(
+      joined({
+        sizes: [sizeOf('worker', 16, 'declared'), sizeOf('worker', 32, 'observed')],
+        settings: [
+          settingOf('worker', 'program', 'dynamo.trtllm'),
+          settingOf('worker', 'kv_cache_bytes', '42595338158'),
+        ],
+      }),
+    );
+    const answerOf = (wanted: string): string | undefined => checks.find(({ id }) => id === wanted)?.answer;
+    expect(answerOf('router_block_size')).toContain('workers publish by 16');
+    expect(answerOf('hash_agreement')).toContain('16 (what a worker registers) and 32 (its engine)');
+    expect(answerOf('kv_memory_setting')).toMatch(/^39\.7 GiB/);
+  });
+});
+
 describe('memory by arithmetic alone', () => {
   const tight = memoryOf({ capacityTokens: 400_000, demandTokens: 200_000_000, largestBatch: 7 });
   const sequences = settingOf('worker', 'max_num_seqs', '256');

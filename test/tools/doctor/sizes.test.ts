@@ -33,6 +33,16 @@ describe('the table of block sizes', () => {
     ).toBe(32);
   });
 
+  it('agrees on each number of a router that serves several models', () => {
+    const { agreed } = tableOf(
+      sizeOf('frontend', 64, 'in_use', 'b'),
+      sizeOf('frontend', 16, 'in_use', 'a'),
+      sizeOf('worker', 64, 'in_use', 'b-0'),
+      sizeOf('worker', 16, 'in_use', 'a-0'),
+    );
+    expect(agreed?.numbers).toEqual([16, 64]);
+  });
+
   it.each([
     {
       name: 'a running frontend and events',

@@ -137,6 +137,11 @@ function turnoverOf({ stores }: Measurements): readonly ClueFor[] {
   );
 }
 
+function isRoomy(measurements: Measurements): boolean {
+  const { kvUsage } = measurements;
+  return kvUsage !== undefined && kvUsage.value < ROOMY && turnoverOf(measurements).length === 0;
+}
+
 function against(measurements: Measurements): readonly ClueAgainst[] {
   const { kvUsage, engineHits, decisions, missesWithRoom } = measurements;
   const foundNothing = engineReuses(measurements) === undefined;
@@ -150,7 +155,8 @@ function against(measurements: Measurements): readonly ClueAgainst[] {
           origin,
         ),
     ),
-    ...when(kvUsage !== undefined && kvUsage.value < ROOMY && kvUsage, ({ value, origin }) =>
+    // What running sequences hold: a cache of prefixes that is full is dropped from all the same.
+    ...when(isRoomy(measurements) && kvUsage, ({ value, origin }) =>
       clueAgainst(
         'weakens',
         `At most ${percent(value)} of the KV cache was in use when it was measured.`,

@@ -27,7 +27,7 @@ export const CONFIGURATION_CHECKS: readonly Check[] = [
       const found =
         settingText(measurements, 'free_gpu_memory_fraction') ??
         settingText(measurements, 'gpu_memory_utilization') ??
-        settingText(measurements, 'kv_cache_bytes');
+        cacheBytes(measurements);
       return found === undefined
         ? missing(
             'The setting was not seen: add --manifests DEPLOYMENT.yaml, --engine-config FILE, or the log of a worker with --logs.',
@@ -69,19 +69,49 @@ function largeBlocksText({ signal }: Asked['measurements']): string {
     : ` The engine made its blocks ${size} tokens long, as for models with Mamba or linear attention: prompts that share fewer tokens than that from their beginning find nothing. vLLM caches such models only with --enable-prefix-caching, and their states with --mamba-cache-mode align or all.`;
 }
 
-function sizesOf({ measurements: { sizes } }: Asked, isWorker: boolean): Reply {
+function sizesOf({ measurements }: Asked, isWorker: boolean): Reply {
+  const { sizes } = measurements;
   const rows = sizes.rows.filter(({ side }) => (side === 'worker') === isWorker);
   const [first] = rows;
   if (first === undefined)
-    return missing(
-      isWorker
-        ? 'No number of an engine was seen: add --metrics http://ENGINE:PORT/metrics, the log of a worker, or the manifests.'
-        : 'No number of a router was seen: add --metrics http://FRONTEND:8000/metrics of the router, or the manifests.',
+    return (
+      fromCards(measurements, isWorker) ??
+      missing(
+        isWorker
+          ? 'No number of an engine was seen: add --metrics http://ENGINE:PORT/metrics, the log of a worker, or the manifests.'
+          : 'No number of a router was seen: add --metrics http://FRONTEND:8000/metrics of the router, or the manifests.',
+      )
     );
   const shown = rows
     .slice(0, MAX_SIZES)
     .map((row) => `${ownerOf(row)} ${row.tokensPerBlock} ${basisText(row)}`);
   return answered(`${shown.join('; ')}.`, first.origin);
+}
+
+/** `39.7 GiB`, of the engines that report it. */
+function cacheBytes({ settings }: Asked['measurements']): ReturnType<typeof settingText> {
+  const all = settings('kv_cache_bytes');
+  const [first] = all;
+  if (first === undefined) return undefined;
+  const texts = all.map(({ value }) =>
+    Number(value) > 0 ? `${(Number(value) / 2 ** 30).toFixed(1)} GiB` : value,
+  );
+  return { text: [...new Set(texts)].join(', '), origin: first.origin };
+}
+
+/** A router inside a frontend takes its number from the cards of the workers, where the version does not say otherwise. */
+function fromCards({ sizes, seen, dynamo }: Asked['measurements'], isWorker: boolean): Reply | undefined {
+  if (isWorker || !seen.dynamo || dynamo.decides === 'variable') return undefined;
+  const declared = sizes.rows
+    .flatMap((row) => [row, ...row.otherwise])
+    .filter(({ side, basis }) => side === 'worker' && basis === 'declared');
+  const [first] = declared;
+  if (first === undefined) return undefined;
+  const numbers = [...new Set(declared.map(({ tokensPerBlock }) => tokensPerBlock))];
+  return answered(
+    `Its own was not seen. A router inside a frontend takes the number of the cards, and workers publish by ${numbers.join(', ')}; the gauge dynamo_frontend_model_kv_cache_block_size shows it.`,
+    first.origin,
+  );
 }
 
 function routerIndex({ measurements }: Asked): Reply {

@@ -182,7 +182,7 @@ function agreement({ measurements }: Asked): Reply {
   const [hit] = routerHits;
   if (conflict !== undefined)
     return answered(
-      `Block sizes differ: ${conflict.ours.tokensPerBlock} (${conflict.ours.side}) and ${conflict.theirs.tokensPerBlock} (${conflict.theirs.side})${hit === undefined ? '' : `; the router found ${percent(hit.share)}`}.`,
+      `Block sizes differ: ${conflict.ours.tokensPerBlock} (${conflict.between === 'own' ? 'what a worker registers' : conflict.ours.side}) and ${conflict.theirs.tokensPerBlock} (${conflict.between === 'own' ? 'its engine' : conflict.theirs.side})${hit === undefined ? '' : `; the router found ${percent(hit.share)}`}.`,
       conflict.ours.origin,
     );
   const share = missingShare(measurements);
@@ -192,7 +192,7 @@ function agreement({ measurements }: Asked): Reply {
     );
   const names = engineHits === undefined ? '' : `, engines had ${percent(engineHits.share)}`;
   const parts = [
-    ...(sizes.agreed === undefined ? [] : [`both use ${sizes.agreed.tokensPerBlock}`]),
+    ...(sizes.agreed === undefined ? [] : [`both use ${sizes.agreed.numbers.join(' and ')}`]),
     ...(hit === undefined ? [] : [`the router found ${percent(hit.share)}${names}`]),
     ...(share === undefined ? [] : [`${percent(share)} of stores lacked their parents`]),
   ];

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../../../src/tools/doctor/diagnose.js';
+import { metricsPart } from '../../../../src/tools/doctor/gather/metrics.js';
 import { summaryOf } from '../logs/summaries.js';
-import { joined } from '../support/evidence.js';
+import { joined, namesOf } from '../support/evidence.js';
 
 async function adviceOf(...lines: readonly string[]) {
   const { headline, advice } = diagnose(joined({ logs: [await summaryOf(`${lines.join('\n')}\n`)] }));
@@ -10,6 +11,26 @@ async function adviceOf(...lines: readonly string[]) {
 
 const RETRACTION =
   '[2026-11-21 14:57:47 TP0] KV cache pool is full. Retract requests. #retracted_reqs: 2, #new_token_ratio: 0.0980 -> 0.1919';
+
+describe('a cache whose prefixes are dropped as fast as they come', () => {
+  const page = (name: string, lines: readonly string[]) => metricsPart(name, `${lines.join('\n')}\n`);
+  const frontend = page('frontend', [
+    'dynamo_component_router_kv_hit_rate_sum{router_id="1"} 0',
+    'dynamo_component_router_kv_hit_rate_count{router_id="1"} 144',
+    'dynamo_component_kv_cache_events_applied{event_type="stored",status="ok"} 144',
+    'dynamo_component_kv_cache_events_applied{event_type="removed",status="ok"} 140',
+  ]);
+  const engine = page('w', [
+    'vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.12',
+    'vllm:prefix_cache_queries_total{engine="0",model_name="m"} 72000',
+    'vllm:prefix_cache_hits_total{engine="0",model_name="m"} 0',
+  ]);
+
+  it('may be too small also while running requests hold little of it', () => {
+    expect(namesOf(diagnose(joined(frontend, engine)))).toContain('cache_churn possible');
+    expect(namesOf(diagnose(joined(engine)))).not.toContain('cache_churn possible');
+  });
+});
 
 describe('requests that an engine takes off its GPU', () => {
   it('again and again are a full cache, and the cure has SGLang admit fewer', async () => {

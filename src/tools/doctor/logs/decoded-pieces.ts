@@ -2,6 +2,7 @@ import { on } from 'node:events';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
+import { isLokiAnswer, LOKI_BEGIN_BYTES, linesOfLoki } from './loki-answer.js';
 
 /** What is said of an encoding that is not plain UTF-8. */
 export type OnNote = (note: string, isDamaged: boolean) => void;
@@ -12,8 +13,9 @@ const GZIP_HIGH_WATER = 4;
 
 /**
  * Takes off gzip, recognised by its first two bytes whatever the name, and turns
- * UTF-16, recognised by its byte order mark, into UTF-8. Damaged gzip gives what
- * could be read of it, and a note.
+ * UTF-16, recognised by its byte order mark, into UTF-8, and the one line of an
+ * answer of Loki's API into those that it has. Damaged gzip gives what could be
+ * read of it, and a note.
  */
 export async function* decodedPieces(
   pieces: AsyncIterable<Uint8Array>,
@@ -34,7 +36,7 @@ async function* withoutUtf16(
   const isLittle = head[0] === 0xff && head[1] === 0xfe;
   const isBig = head[0] === 0xfe && head[1] === 0xff;
   if (!isLittle && !isBig) {
-    yield* pieces;
+    yield* isLokiAnswer(head) ? linesOfLoki(pieces) : pieces;
     return;
   }
   onNote('It is in UTF-16 and was read as such.', false);
@@ -43,15 +45,25 @@ async function* withoutUtf16(
   yield Buffer.from(decoder.decode());
 }
 
-/** The first bytes of a source, and the source with them. */
+/** The first bytes of a source, by which it is recognised, and the source with them. */
 async function peeked(
   pieces: AsyncIterable<Uint8Array>,
 ): Promise<{ head: Uint8Array; all: AsyncIterable<Uint8Array> }> {
   const iterator = pieces[Symbol.asyncIterator]();
   let head: Uint8Array = new Uint8Array(0);
   let isOver = false;
-  while (head.length < 2 && !isOver) {
-    const { value, done = false } = await iterator.next();
+  let failure: { readonly error: unknown } | undefined;
+  while (head.length < LOKI_BEGIN_BYTES && !isOver) {
+    let next: IteratorResult<Uint8Array>;
+    try {
+      next = await iterator.next();
+    } catch (error) {
+      if (head.length === 0) throw error;
+      // What came is read first.
+      failure = { error };
+      break;
+    }
+    const { value, done = false } = next;
     isOver = done;
     if (!done && value.length > 0)
       head = head.length === 0 ? Buffer.from(value) : Buffer.concat([head, value]);
@@ -59,6 +71,7 @@ async function peeked(
   async function* all(): AsyncGenerator<Uint8Array> {
     try {
       if (head.length > 0) yield head;
+      if (failure !== undefined) throw failure.error;
       while (!isOver) {
         const { value, done = false } = await iterator.next();
         if (done) isOver = true;

@@ -146,6 +146,8 @@ export interface LogFindings {
   addPanic(line: LogLine): void;
   /** The line says that a traceback begins whose exception stands below it. */
   addTraceback(): void;
+  /** The exception of a traceback through such files that ended a few lines above; empty where there is none. */
+  exceptionBefore(line: LogLine): string;
   /** What an error says of itself in the line above such a traceback. */
   addReason(line: LogLine, sentence: string): void;
   /** The line says that what a sign was of a worker has passed. */

@@ -1,5 +1,6 @@
 import { capitalised } from '../../../core/text/capitalised.js';
 import { countOf } from '../../../core/text/lists.js';
+import type { CauseId } from '../cause-ids.js';
 import { repairCache } from '../fixes/caches.js';
 import { readPathFault } from '../logs/general/seen-path-faults.js';
 import { CLIENTS_DO_NOT_MOVE } from '../logs/general/store-faults.js';
@@ -10,6 +11,9 @@ import { clueFor } from './clues.js';
 
 /** Faults that a program states of itself in so many words: nothing else can be the reason. */
 const STATED = /switched (?:itself|its store) off|at a time than its buffer|GPUDirect Storage refuses/;
+/** A cache that is off from its start on, and what it says of each request then. */
+const SWITCHED_OFF = /switched itself off/;
+const FOLLOWS_OFF = /skips everything while its health check fails/;
 /** Faults that heal by themselves as a rule where they come once, or whose sentence is not of a release. */
 const PASSING =
   /does not resolve|know the disk of this client|out of step|has closed the connection|no answer in time/;
@@ -37,6 +41,7 @@ export const offloadFailed: Cause = {
     if (faults.every((fault) => fault === CLIENTS_DO_NOT_MOVE) && namesPath(measurements)) return undefined;
     if (failed.count < LASTING && faults.every((fault) => WAITS.test(fault))) return undefined;
     const isStated = faults.some((fault) => STATED.test(fault));
+    const reasons = SWITCHED_OFF.test(faults.join()) ? reasonsOf(measurements) : [];
     const isPassing = failed.count < LASTING && faults.every((fault) => PASSING.test(fault));
     return {
       headline: `${capitalised(faults.slice(0, MAX_NAMED).join(', ')) || 'The cache behind the engine fails'}: ${followsOf(faults)}`,
@@ -44,7 +49,7 @@ export const offloadFailed: Cause = {
         'A cache behind the engine keeps what the GPU drops. Where it has no room, blocks are not stored; where the load gets fewer than the lookup named, they were evicted in between, one of several ranks lacks them, or the storage fails. Hits that it counts are higher then than what was really reused.',
       cluesFor: [
         clueFor(
-          isStated ? 'proof' : isPassing ? 'sign' : 'signature',
+          isStated && reasons.length === 0 ? 'proof' : isPassing ? 'sign' : 'signature',
           `${countOf(failed.count, 'line')} of a cache behind an engine that fails.`,
           failed.first,
         ),
@@ -52,10 +57,17 @@ export const offloadFailed: Cause = {
       cluesAgainst: [],
       // Errors of transfers below it are of the store, and not of another engine.
       explains: isStated ? ['transfers_fail'] : [],
+      ...(reasons.length === 0 ? {} : { yieldsTo: reasons }),
       fixes: [repairCache(faults)],
     };
   },
 };
+
+/** Causes of sentences that have their own cure: what an exception says that switched a cache off. */
+function reasonsOf(measurements: Measurements): readonly CauseId[] {
+  const rows = measurements.knownFaults().filter(({ fault }) => fault.isSign !== true);
+  return [...new Set(rows.map(({ fault }) => fault.cause))];
+}
 
 /** Whether a line below the store says what kept two of its clients from moving blocks. */
 function namesPath(measurements: Measurements): boolean {
@@ -73,7 +85,8 @@ function followsOf(faults: readonly string[]): string {
 function namedOf(faults: readonly string[]): readonly string[] {
   const isExplained = faults.some((fault) => /answers too late|does not resolve/.test(fault));
   const named = isExplained ? faults.filter((fault) => !fault.endsWith(' is not reached')) : faults;
-  return named.filter((fault) => !isSaidBetter(fault, named));
+  const isOff = named.some((fault) => SWITCHED_OFF.test(fault));
+  return named.filter((fault) => !isSaidBetter(fault, named) && !(isOff && FOLLOWS_OFF.test(fault)));
 }
 
 /** What LMCache says of its store in lines without an address or a reason. */
@@ -82,10 +95,12 @@ const STORE = "LMCache's remote store ";
 /** `Mooncake does not move its blocks` beside what keeps it from that; `is not reached` beside what says how. */
 function isSaidBetter(fault: string, faults: readonly string[]): boolean {
   const [, program] = /^(\w+)(?:'s \S+)? does not move its blocks$/.exec(fault) ?? [];
+  const off = /^(\w+ switched itself off at its start)(?: by an exception)?$/.exec(fault)?.[1];
   return faults.some(
     (other) =>
       other !== fault &&
-      ((program !== undefined && other.startsWith(program)) ||
+      ((off !== undefined && (other.startsWith(`${off}: `) || other === `${off} by an exception`)) ||
+        (program !== undefined && other.startsWith(program)) ||
         other.startsWith(`${fault} (`) ||
         (fault === `${STORE}is not reached` && other.startsWith(STORE))),
   );

@@ -79,32 +79,6 @@ export function nameThatResolves(fault: string): ProposedFix {
   };
 }
 
-/** LMCache that runs without itself, or without its store. */
-export function cacheOnAgain(fault: string): ProposedFix {
-  const reason = /at its start: (.+)$/.exec(fault)?.[1] ?? '';
-  const [, wanted] =
-    /\b(\w{3,60}) (?:is required|must be set|should be set|cannot be None)/.exec(reason) ?? [];
-  const variable = wanted === undefined ? undefined : `LMCACHE_${wanted.toUpperCase()}`;
-  return {
-    says:
-      variable !== undefined
-        ? `Set ${wanted} in LMCache's configuration (${variable}=…), as the sentence asks, and restart the engine`
-        : reason === ''
-          ? "Complete LMCache's configuration and restart: enable_controller needs lmcache_instance_id, controller_pull_url, controller_reply_url, lmcache_worker_ports; enable_p2p also p2p_host and its ports"
-          : `Correct what the sentence names (${reason}), and restart the engine`,
-    why: 'LMCache is off until the engine starts again: nothing is stored or found, each prompt is computed, and no later line says so. A reason that is empty is an assertion of its configuration; without a controller or peers set enable_controller and enable_p2p to false.',
-    disturbs: 'one_worker_at_a_time',
-    files: [],
-    commands: [
-      ...(variable === undefined ? [] : [environmentOf('each engine', `${variable}=VALUE`)]),
-      'kubectl logs WORKER | grep -B40 "degraded mode" | head -n 60    # the traceback, whose last lines name the setting',
-    ],
-    verify: [
-      'kubectl logs WORKER | grep -c "LMCacheManager initialized successfully"    # 1 for each process of the engine',
-    ],
-  };
-}
-
 /** LMCache that pauses or stops its work with a store that failed for some time. */
 export function storeOnAgain(fault: string): ProposedFix {
   const isHealth = fault.includes('health check');

@@ -1,7 +1,6 @@
 import type { ProposedFix } from '../diagnosis.js';
 import { keptFolder, roomOnDisk, usableFolder } from './cache-disks.js';
 import {
-  cacheOnAgain,
   directStorage,
   moreRoom,
   nameThatResolves,
@@ -14,6 +13,7 @@ import {
   storeOnAgain,
   usableDevice,
 } from './cache-stores.js';
+import { cacheOnAgain } from './lmcache-starts.js';
 import { answerLookups, largerTransferBuffer } from './lmcache-waits.js';
 import {
   clientsReachEachOther,

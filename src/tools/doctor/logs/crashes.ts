@@ -11,6 +11,8 @@ interface Reason {
 
 /** Lines between the sentence of an error and the first frame of its traceback that counts. */
 const NEAR_LINES = 24;
+/** Lines behind the last one of a traceback in which a program may still say what it did about it. */
+const MAX_LINES_BEHIND = 4;
 
 /** Tracebacks through files that move or keep KV blocks: classed by their last line, else kept as crashes with it. */
 export class CrashTally {
@@ -22,6 +24,8 @@ export class CrashTally {
   #reason: Reason | undefined;
   /** The last exception by its name. */
   #exception: Reason | undefined;
+  /** The exception of the last traceback that the log has to its end. */
+  #ended: Reason | undefined;
 
   constructor(found: LogFindings) {
     this.#found = found;
@@ -56,6 +60,12 @@ export class CrashTally {
     if (isLastLine(sentence)) this.#exception = { lineNumber, sentence };
   }
 
+  /** The exception of a traceback that ended a few lines above. */
+  exceptionBefore({ lineNumber }: LogLine): string {
+    const lines = lineNumber - (this.#ended?.lineNumber ?? Number.NaN);
+    return this.#ended !== undefined && lines <= MAX_LINES_BEHIND ? this.#ended.sentence : '';
+  }
+
   finish(): void {
     const open = this.#reader.end();
     if (open !== undefined) this.#add(open, open.first);
@@ -64,6 +74,8 @@ export class CrashTally {
 
   #add(read: Traceback, last: LogLine): void {
     const traceback = { ...read, sentence: read.sentence ?? (near(this.#exception, read) || undefined) };
+    if (traceback.sentence !== undefined)
+      this.#ended = { lineNumber: last.lineNumber, sentence: sentenceOf(traceback) };
     if (this.#found.isKnown(last)) {
       this.#hasWhole = true;
       return;

@@ -160,6 +160,10 @@ export class LogTally implements LogFindings {
     this.#crashes.addReason(line, sentence);
   }
 
+  exceptionBefore(line: LogLine): string {
+    return this.#crashes.exceptionBefore(line);
+  }
+
   addTraceback(): void {
     this.#crashes.begin();
   }

@@ -18,6 +18,10 @@ describe('texts with values in them', () => {
   });
 
   it.each([
+    ["ModuleNotFoundError: No module named 'nixl'", 'pip install nixl'],
+    ["PermissionError: [Errno 13] Permission denied: '/mnt/kv'", 'local_disk'],
+    ['OSError: [Errno 98] Address already in use', 'ports of its own'],
+    ['RuntimeError: CUDA error: out of memory', 'LMCACHE_MAX_LOCAL_CPU_SIZE'],
     [
       'Redis password is wrong',
       'Correct what the sentence names (Redis password is wrong), and restart the engine',

@@ -5,11 +5,31 @@ export const LMCACHE_ENGINE: readonly KnownFault[] = [
   {
     id: 'lmcache_remote_without_host_buffer',
     cause: 'settings_refused',
-    needles: ['Remote backend requires local CPU backend as a buffer', "KeyError: 'LocalCPUBackend'"],
+    needles: ['Remote backend requires local CPU backend as a buffer'],
     says: "LMCache refuses max_local_cpu_size: 0: its remote store needs a buffer in the host's memory",
     why: 'Each block on its way to a remote store, a disk or NIXL passes through that buffer. local_cpu: false only stops the cache in host memory; the size of the buffer is max_local_cpu_size, and 0 leaves it out.',
     cure: 'Set LMCACHE_MAX_LOCAL_CPU_SIZE to some GB for each rank (max_local_cpu_size: 5 in the file), and leave local_cpu: false where host memory is to cache nothing',
     commands: ['kubectl set env deploy/ENGINE LMCACHE_MAX_LOCAL_CPU_SIZE=5    # GB for each rank'],
+  },
+  {
+    id: 'lmcache_without_host_memory',
+    cause: 'settings_refused',
+    needles: ["KeyError: 'LocalCPUBackend'"],
+    says: 'LMCache does not start: it has no memory of the host (max_local_cpu_size is 0), and so no LocalCPUBackend to allocate blocks',
+    why: 'Blocks are allocated in that memory, whatever store or disk they go to, and without any of these it is the only place that LMCache has. Only with enable_pd another part allocates. The engine goes on without LMCache: nothing is stored or found.',
+    cure: 'Set LMCACHE_MAX_LOCAL_CPU_SIZE to some GB for each rank (max_local_cpu_size: 5), and LMCACHE_LOCAL_CPU=True where host memory is to keep blocks, too; restart the engine, or take LMCache out of --kv-transfer-config where the cache of the GPU is enough',
+    commands: [
+      'kubectl set env deploy/ENGINE LMCACHE_MAX_LOCAL_CPU_SIZE=5 LMCACHE_LOCAL_CPU=True    # GB for each rank',
+    ],
+  },
+  {
+    id: 'lmcache_pd_not_created',
+    cause: 'settings_refused',
+    needles: ["KeyError: 'PDBackend'"],
+    says: 'LMCache does not start: enable_pd is set, and its part for prefill and decode (PDBackend) was not made',
+    why: 'An error at the creation of the part stands above, or store_location leaves it out. The engine goes on without LMCache, and the other role waits for its blocks.',
+    cure: 'Repair the error of PDBackend above the traceback (NIXL installed, pd_role, pd_peer_host and pd_peer_init_port set), or set LMCACHE_ENABLE_PD=False where this engine is not of a pair; restart the engine',
+    commands: ['kubectl logs ENGINE | grep -m5 -nE "PDBackend|Failed to create backend"'],
   },
   {
     id: 'lmcache_host_buffer_of_zero',

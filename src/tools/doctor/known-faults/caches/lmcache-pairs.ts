@@ -156,7 +156,9 @@ export const LMCACHE_PAIRS: readonly KnownFault[] = [
     says: 'Prefill engines have more tensor-parallel ranks than the disagg_spec of their requests has ports of the decode engine: LMCache sends nothing',
     why: 'Rank n of a prefill engine sends to the n-th of receiver_init_port and receiver_alloc_port, which the proxy writes into each request. A decode engine with fewer ranks, or a proxy that was given one port, leaves the others without.',
     cure: 'Start the engines of both roles with the same --tensor-parallel-size, and give the proxy as many ports of a decode engine as it has ranks (its pd_peer_init_port and pd_peer_alloc_port)',
-    commands: ['kubectl exec DECODE -- sh -c "grep -nE pd_peer_ $LMCACHE_CONFIG_FILE; env | grep LMCACHE_PD"'],
+    commands: [
+      'kubectl exec DECODE -- sh -c "grep -nE pd_peer_ $LMCACHE_CONFIG_FILE; env | grep LMCACHE_PD"',
+    ],
     disturbs: 'all_workers',
   },
   {
@@ -172,7 +174,9 @@ export const LMCACHE_PAIRS: readonly KnownFault[] = [
     says: 'LMCache is given fewer ports than this engine has tensor-parallel ranks, and does not start on the others',
     why: 'Rank n takes the n-th of pd_peer_init_port and pd_peer_alloc_port, or of p2p_init_ports and p2p_lookup_ports.',
     cure: 'List as many ports as --tensor-parallel-size in pd_peer_init_port and pd_peer_alloc_port (P2P: p2p_init_ports and p2p_lookup_ports) of the file of LMCACHE_CONFIG_FILE, and restart the engine',
-    commands: ['kubectl exec ENGINE -- sh -c "grep -nE port $LMCACHE_CONFIG_FILE; env | grep -E LMCACHE_.*PORT"'],
+    commands: [
+      'kubectl exec ENGINE -- sh -c "grep -nE port $LMCACHE_CONFIG_FILE; env | grep -E LMCACHE_.*PORT"',
+    ],
   },
   {
     id: 'lmcache_worker_ports',

@@ -124,15 +124,18 @@ function diskFaultOf(text: string): string | undefined {
 function off(needle: string): LogRule {
   return rule(needle, (line, found) => {
     const reason = reasonOf(line.text);
-    const value = `LMCache switched itself off at its start${reason === '' ? '' : `: ${reason}`}`;
+    const said = reason ?? found.exceptionBefore(line);
+    const how = said === '' ? (reason === undefined ? ' by an exception' : '') : `: ${said}`;
+    const value = `LMCache switched itself off at its start${how.slice(0, MAX_REASON_CHARS).trimEnd()}`;
     found.addSignal('offload_failed', line, { value, about: needle });
   });
 }
 
-function reasonOf(text: string): string {
-  const [, after = ''] =
+/** What the line says of the reason; undefined where it is a traceback, whose last line stands below the first and above the last. */
+function reasonOf(text: string): string | undefined {
+  const [, after] =
     /(?:components|post_init|marked as init failed): (.*?)(?:\. System will operate|$)/.exec(text) ?? [];
-  return after.startsWith('Traceback') ? '' : after.slice(0, MAX_REASON_CHARS).trim();
+  return after === undefined || after.startsWith('Traceback') ? undefined : after.trim();
 }
 
 function fault(needle: string, value: string): LogRule {

@@ -6,6 +6,38 @@ const faultsOf = async (line: string): Promise<readonly string[]> => {
   return [...(signals.get('offload_failed')?.values.keys() ?? [])];
 };
 
+describe('LMCache that switches itself off', () => {
+  const MARKED =
+    '[2026-06-17 11:21:22,234] LMCache ERROR: LMCacheEngine marked as init failed: Traceback (most recent call last):';
+  const FRAME =
+    '  File "/opt/venv/lib/python3.12/site-packages/lmcache/v1/storage_backend/local_disk_backend.py", line 131, in __init__\n    os.makedirs(self.path)';
+  const EXCEPTION = "PermissionError: [Errno 13] Permission denied: '/mnt/kv'";
+  const DEGRADED = '. System will operate in degraded mode (recompute). (manager.py:235:lmcache.v1.manager)';
+
+  it('says the exception of its traceback', async () => {
+    expect(await faultsOf([MARKED, FRAME, EXCEPTION, DEGRADED].join('\n'))).toContain(
+      `LMCache switched itself off at its start: ${EXCEPTION}`,
+    );
+  });
+
+  it('says that it was one where the log does not have it', async () => {
+    expect(await faultsOf(MARKED)).toEqual(['LMCache switched itself off at its start by an exception']);
+  });
+
+  it('does not say an exception that stands further above', async () => {
+    const lines = [
+      MARKED,
+      FRAME,
+      EXCEPTION,
+      ...Array.from({ length: 6 }, () => 'INFO: another line'),
+      DEGRADED,
+    ];
+    expect(await faultsOf(lines.join('\n'))).toEqual([
+      'LMCache switched itself off at its start by an exception',
+    ]);
+  });
+});
+
 describe('a line of a cache behind an engine', () => {
   it.each([
     [

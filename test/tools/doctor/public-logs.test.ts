@@ -181,6 +181,8 @@ const LOGS: readonly PublicLog[] = [
   { name: 'healthy-vllm-nixl-new-paths', first: 'unknown' },
   { name: 'healthy-mooncake-registers-memory', first: 'unknown' },
   { name: 'healthy-mooncake-usual-codes', first: 'unknown' },
+  { name: 'mooncake-client-asserted', first: 'offload_failed', cure: 'later Mooncake' },
+  { name: 'healthy-mooncake-client-stops', first: 'unknown' },
   { name: 'healthy-mooncake-rpc-server-closes', first: 'unknown' },
   { name: 'lmcache-switched-off', first: 'offload_failed', cure: 'controller_pull_url' },
   { name: 'lmcache-no-host-memory', first: 'settings_refused', cure: 'LMCACHE_MAX_LOCAL_CPU_SIZE' },

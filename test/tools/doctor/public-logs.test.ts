@@ -687,6 +687,8 @@ const LOGS: readonly PublicLog[] = [
   { name: 'kserve-no-configuration', first: 'unknown' },
   { name: 'vllm-nixl-ranks-register', first: 'unknown' },
   { name: 'llm-d-sidecar-waits', first: 'unknown' },
+  { name: 'llm-d-sidecar-engine-ended', first: 'role_missing', cure: '--previous' },
+  { name: 'healthy-llm-d-sidecar-rollout', first: 'unknown' },
   { name: 'nccl-no-infiniband', first: 'unknown' },
   { name: 'nccl-channels', first: 'unknown' },
   { name: 'libfabric-lists-providers', first: 'unknown' },

@@ -1,5 +1,6 @@
 import type { KnownFault } from '../known-fault.js';
 import { ENVOY } from './envoy.js';
+import { GO_PROXIES } from './go-proxies.js';
 import { HTTP_CLIENTS } from './http-clients.js';
 import { LITELLM } from './litellm.js';
 import { NGINX } from './nginx.js';
@@ -14,6 +15,7 @@ export const ROUTERS_FAULTS: readonly KnownFault[] = [
   ...VLLM_ROUTER,
   ...LITELLM,
   ...HTTP_CLIENTS,
+  ...GO_PROXIES,
   ...ENVOY,
   ...NGINX,
 ];

@@ -10,7 +10,7 @@ export const MOONCAKE_ENDS: readonly KnownFault[] = [
     needles: ["<= kMaxSliceSize' failed"],
     pattern: /(?:^|[\s\]|])([\w.-]{1,40}): \S{1,300}?([\w-]{1,60}\.(?:cpp|h)):\d{1,6}: .{0,400}: Assertion `/,
     says: '$1 of Mooncake has ended at an assertion ($2): an object is larger than a slice, and reads of blocks from it fail',
-    why: 'Blocks that come back from the SSD are read into buffers of one slice (kMaxSliceSize, about 16 MB), which releases of spring 2026 assert. Large pages, many layers in one object and wide models exceed it, and with the process all that it held is gone.',
+    why: 'Blocks that come back from the SSD are read into buffers of one slice (kMaxSliceSize, 16 MB), which releases of spring 2026 assert. Large pages, many layers in one object and wide models exceed it, and with the process all that it held is gone.',
     cure: 'Run a later Mooncake (pip install -U mooncake-transfer-engine) on master, clients and engines; until then give the engines smaller pages or a layout with an object for each layer, or turn its SSD tier off (--enable_offload=false); and restart $1',
     commands: [PREVIOUS, 'kubectl exec POD -- pip list | grep -i mooncake    # in all pods'],
   },

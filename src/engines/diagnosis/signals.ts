@@ -74,6 +74,8 @@ export const SIGNALS = [
   'accord_transfer_slow',
   /** A router has no prefill engine, or no decode engine. */
   'role_missing',
+  /** A router's health check of a worker fails; the worker is the one that it names. */
+  'worker_unreachable',
   /** An engine has no room for its KV cache: it does not start, or drops a batch. */
   'cache_memory_missing',
   /** A library that moves or keeps KV blocks is missing, or its version does not belong to the engine's. */

@@ -3,6 +3,7 @@ import { startRole } from '../fixes/transfers.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueFor, when } from './clues.js';
+import { lostWorkers } from './lost-workers.js';
 import { transfersArrive } from './transfer-clues.js';
 
 /** `prefill: 0 of 2 workers can be used`, `decode: no worker has reported`, as kv-accord's aggregator says why a gate is closed. */
@@ -19,7 +20,7 @@ export const roleMissing: Cause = {
       const reason = fleet.reasons.find((text) => NONE_OF.test(text));
       return reason === undefined ? [] : [{ fleet, reason, role: NONE_OF.exec(reason)?.[1] }];
     });
-    if (said === undefined && groups.length === 0) return undefined;
+    if (said === undefined && groups.length === 0) return lostWorkers(measurements);
     const roles = [...(said?.values.keys() ?? [])];
     const role = groups[0]?.role ?? roles.find((value) => value === 'prefill' || value === 'decode');
     const isAny = role === undefined && roles.includes('any');

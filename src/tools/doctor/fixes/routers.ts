@@ -45,6 +45,27 @@ export function reachWorkers(): ProposedFix {
   };
 }
 
+/** Engines that a router had, and whose health checks fail now. */
+export function restartLostWorkers(workers: readonly string[]): ProposedFix {
+  return {
+    says: `See whether the engines at ${workers.join(', ')} run and answer /health, read the end of the log of each that does not, and restart it`,
+    why: 'The first error of the log of an engine that has ended is the reason. Where it runs and answers, the router has an old address, or a policy or proxy between them refuses.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      ...workers
+        .filter((worker) => worker.startsWith('http'))
+        .map(
+          (worker) =>
+            `curl -sS -m 5 -o /dev/null -w "%{http_code}\\n" ${worker}/health    # from the host of the router: 200`,
+        ),
+      'kubectl get pods -o wide    # RESTARTS, READY and the addresses of the engines',
+      'kubectl logs POD --previous | grep -nE "ERROR|Traceback|error" | head -n 20    # why it ended',
+    ],
+    verify: ['kubectl logs ROUTER --since=5m | grep -ciE "health check failed|not healthy"    # should be 0'],
+  };
+}
+
 /** A role whose engines are listed, and taken out after failures, as far as a line of SGLang's router says; undefined for other lines. */
 export function rolesOfRouter(said: string, role: string): ProposedFix | undefined {
   // "No available decode workers (all circuits open or unhealthy)"

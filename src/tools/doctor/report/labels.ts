@@ -77,6 +77,7 @@ export const SIGNAL_LABELS: Readonly<Record<Signal, string>> = {
   transfer_over_tcp: 'transfers within a host over TCP',
   accord_transfer_slow: 'pairs below their topology',
   role_missing: 'requests without a prefill or decode engine',
+  worker_unreachable: 'health checks of engines that fail',
   cache_memory_missing: 'engines without room for their cache',
   library_missing: 'libraries that are missing',
   ucx_differs: 'another version of UCX than expected',

@@ -15,7 +15,7 @@ export const LMCACHE_ENGINE: readonly KnownFault[] = [
     id: 'lmcache_without_host_memory',
     cause: 'settings_refused',
     needles: ["KeyError: 'LocalCPUBackend'"],
-    says: 'LMCache does not start: it has no memory of the host (max_local_cpu_size is 0), and so no LocalCPUBackend to allocate blocks',
+    says: 'LMCache does not start, and stores and finds nothing: it has no memory of the host (max_local_cpu_size is 0), and so no LocalCPUBackend',
     why: 'Blocks are allocated in that memory, whatever store or disk they go to, and without any of these it is the only place that LMCache has. Only with enable_pd another part allocates. The engine goes on without LMCache: nothing is stored or found.',
     cure: 'Set LMCACHE_MAX_LOCAL_CPU_SIZE to some GB for each rank (max_local_cpu_size: 5), and LMCACHE_LOCAL_CPU=True where host memory is to keep blocks, too; restart the engine, or take LMCache out of --kv-transfer-config where the cache of the GPU is enough',
     commands: [

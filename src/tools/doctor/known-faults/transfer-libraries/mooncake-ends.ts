@@ -9,7 +9,7 @@ export const MOONCAKE_ENDS: readonly KnownFault[] = [
     cause: 'offload_failed',
     needles: ["<= kMaxSliceSize' failed"],
     pattern: /(?:^|[\s\]|])([\w.-]{1,40}): \S{1,300}?([\w-]{1,60}\.(?:cpp|h)):\d{1,6}: .{0,400}: Assertion `/,
-    says: '$1 of Mooncake has ended at an assertion ($2): an object is larger than a slice, and reads of blocks from it fail',
+    says: 'a process of Mooncake ($1) has ended at an assertion of $2: an object is larger than a slice, and reads of blocks from it fail',
     why: 'Blocks that come back from the SSD are read into buffers of one slice (kMaxSliceSize, 16 MB), which releases of spring 2026 assert. Large pages, many layers in one object and wide models exceed it, and with the process all that it held is gone.',
     cure: 'Run a later Mooncake (pip install -U mooncake-transfer-engine) on master, clients and engines; until then give the engines smaller pages or a layout with an object for each layer, or turn its SSD tier off (--enable_offload=false); and restart $1',
     commands: [PREVIOUS, 'kubectl exec POD -- pip list | grep -i mooncake    # in all pods'],
@@ -21,7 +21,7 @@ export const MOONCAKE_ENDS: readonly KnownFault[] = [
     pattern:
       /(?:^|[\s\]|])([\w.-]{1,40}): \S{0,300}?(?:mooncake-[\w-]{2,30}|Mooncake)\/\S{0,200}?([\w-]{1,60}\.(?:cpp|h)):\d{1,6}: .{0,600}: Assertion `(.{1,60}?)' failed/,
     follows: ['mooncake_object_above_slice'],
-    says: '$1 has ended at an assertion of Mooncake ($2: $3)',
+    says: 'a process with a client or master of Mooncake ($1) has ended at an assertion of $2: $3',
     why: 'The process takes a state of its own for impossible and aborts. Its blocks are gone, and others that ask it for some get RPC_FAIL, a connection that is reset, or no answer.',
     cure: 'Run a later Mooncake (pip install -U mooncake-transfer-engine), of one release on master, clients and engines, and restart $1; until it runs through, turn the part off that $2 names (file_storage and storage_backend are its SSD tier: --enable_offload=false)',
     commands: [PREVIOUS, 'kubectl exec POD -- pip list | grep -i mooncake    # in all pods'],

@@ -33,7 +33,7 @@ const LOGS: readonly PublicLog[] = [
   { name: 'dynamo-vllm-publishing-skipped', first: 'events_off', cure: 'KV events switched on' },
   { name: 'dynamo-vllm-config-says-false', first: 'events_off', cure: '"enable_kv_cache_events": true' },
   { name: 'dynamo-vllm-no-prefix-caching', first: 'events_off', cure: 'prefix caching' },
-  { name: 'dynamo-trtllm-no-reuse', first: 'events_off', cure: 'prefix caching' },
+  { name: 'dynamo-trtllm-no-reuse', first: 'events_off', cure: 'enable_block_reuse: true' },
   { name: 'dynamo-trtllm-publishing-disabled', first: 'events_off', cure: '--publish-kv-events' },
   { name: 'dynamo-sglang-no-events', first: 'events_off', cure: 'KV events switched on' },
   { name: 'dynamo-1.6-checks-report-no-publisher', first: 'events_off', cure: 'KV events switched on' },

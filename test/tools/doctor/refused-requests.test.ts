@@ -62,6 +62,19 @@ describe('requests that are longer than an engine takes', () => {
 });
 
 describe('an exception of one request', () => {
+  it("is quoted itself, and not the line of vLLM's logger above it", async () => {
+    const head = '(APIServer pid=7) ERROR 06-16 14:16:20 [serving_chat.py:251] ';
+    const { headline } = await reportOf(
+      STATE,
+      `${head}Error in preprocessing prompt inputs`,
+      `${head}Traceback (most recent call last):`,
+      `${head}  File "/usr/lib/python3.12/site-packages/vllm/entrypoints/openai/serving_chat.py", line 230, in create_chat_completion`,
+      `${head}ValueError: the frobnicator is gone`,
+      STATE,
+    );
+    expect(headline).toContain('the frobnicator is gone');
+  });
+
   it('is quoted itself, and not the heading of uvicorn above it', async () => {
     const { headline } = await reportOf(
       STATE,

@@ -69,6 +69,15 @@ function workersWithout(
     .slice(0, MAX_NAMED);
 }
 
+/**
+ * Workers that keep no blocks, where a router was seen that would look for them, or prompts that found nothing: decode
+ * engines, and those of one's own prompts, may well run so.
+ */
+function cachingOff(measurements: Measurements): readonly SettingSighting[] {
+  const isMissed = measurements.engineHits !== undefined && engineReuses(measurements) === undefined;
+  return measurements.seen.eventReader || isMissed ? workersWithout(measurements, 'prefix_caching') : [];
+}
+
 /** Whether somebody is there to whom events matter: an engine by itself may well publish none. */
 function hasListener({ seen }: Measurements): boolean {
   return seen.eventReader || seen.dynamo;
@@ -116,8 +125,12 @@ function switchedOff(measurements: Measurements, isWithoutStores: boolean): read
         sighting.origin,
       ),
     ),
-    ...workersWithout(measurements, 'prefix_caching').map((sighting) =>
-      clueFor(weight, `${capitalised(ownerOf(sighting))} has prefix caching off.`, sighting.origin),
+    ...cachingOff(measurements).map((sighting) =>
+      clueFor(
+        isHeard ? weight : 'sign',
+        `${capitalised(ownerOf(sighting))} has prefix caching off.`,
+        sighting.origin,
+      ),
     ),
     ...measurements.evidence.findings
       .filter(({ ruleId }) => ruleId === 'kv-events-off' || ruleId === 'prefix-caching-off')

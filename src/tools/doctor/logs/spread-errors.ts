@@ -20,7 +20,8 @@ const NO_WORDS =
 const MAX_NO_WORDS = 24;
 /** The beginning of another message. */
 const RECORD =
-  /^(?:\([^()]{1,80}\) ?){0,4}\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d\/\d\d\/\d{4}|(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|[IWEFD]\d{4}[ \d]|[IWED]\]|level=|time=|TensorRT-LLM\])|Traceback \(most recent call last\)|^\s{1,8}File "/;
+  /^(?:\([^()]{1,80}\) ?){0,4}\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d\/\d\d\/\d{4}|(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|[IWEFD]\d{4}[ \d]|[IWED]\]|level=|time=|TensorRT-LLM\])|^\s{1,8}File "/;
+const TRACEBACK = /Traceback \(most recent call last\)/;
 /** Whose line it is, which the first has too: `(EngineCore_0 pid=7) `. */
 const WRITERS = /^(?:\([^()]{1,80}\) ?){1,4}/;
 /** A value of Rust that is written over several lines, `Error: Disconnected {`, and what pydantic, Helm and viper list below. */
@@ -77,6 +78,11 @@ export class SpreadErrors {
   follow({ lineNumber, text, fields, who }: LogLine): boolean {
     const open = this.#open;
     if (open === undefined) return false;
+    // A heading: the exception below it says what happened.
+    if (TRACEBACK.test(text)) {
+      this.drop();
+      return false;
+    }
     const isOther = fields !== undefined || who !== open.line.who || RECORD.test(text);
     if (isOther || lineNumber - open.lastLine > MAX_GAP_LINES) {
       this.finish();

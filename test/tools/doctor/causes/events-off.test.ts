@@ -35,3 +35,35 @@ describe('KV events that are off', () => {
     expect(diagnose(joined({ logs })).assessments[0]?.cause).toBe('events_off');
   });
 });
+
+describe('prefix caching that an operator switched off', () => {
+  const DECODE =
+    "[2026-01-05 02:20:01] server_args=ServerArgs(model_path='/models/DeepSeek-R1', port=8080, page_size=128, disable_radix_cache=True, disaggregation_mode='decode')";
+  const SERVED =
+    '[2026-01-05 02:24:45 TP0] Decode batch, #running-req: 12, #token: 40192, token usage: 0.31, #queue-req: 0,';
+  const PREFILL =
+    '[2026-01-05 02:24:45 TP0] Prefill batch, #new-seq: 1, #new-token: 5632, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0,';
+
+  it('is no fault of a decode engine, which gets its blocks from another', async () => {
+    expect(diagnose(joined({ logs: [await summaryOf(`${DECODE}\n${SERVED}\n`)] })).assessments).toEqual([]);
+  });
+
+  it('is a sign where its prompts find nothing', async () => {
+    const [first] = diagnose(
+      joined({ logs: [await summaryOf(`${DECODE}\n${PREFILL}\n${PREFILL}\n`)] }),
+    ).assessments;
+    expect(first).toMatchObject({ cause: 'events_off', confidence: 'possible' });
+  });
+
+  it('comes behind the exception by which the engine ended', async () => {
+    const crash = [
+      'Traceback (most recent call last):',
+      '  File "/usr/lib/python3.12/site-packages/lmcache/v1/storage_backend/connector/nixl_connector_v3.py", line 91, in __init__',
+      '    self.port = config.peer_init_port[rank]',
+      "TypeError: 'int' object is not subscriptable",
+    ];
+    const lines = [DECODE, PREFILL, PREFILL, ...crash];
+    const [first] = diagnose(joined({ logs: [await summaryOf(`${lines.join('\n')}\n`)] })).assessments;
+    expect(first?.cause).toBe('connector_crashed');
+  });
+});

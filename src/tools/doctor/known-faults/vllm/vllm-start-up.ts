@@ -3,6 +3,15 @@ import type { KnownFault } from '../known-fault.js';
 /** Engines of vLLM that do not come up together: `v1/engine`, `config`. */
 export const VLLM_START_UP: readonly KnownFault[] = [
   {
+    id: 'vllm_multimodal_uncached',
+    cause: 'events_off',
+    needles: ['is currently not supported for multimodal models and has been disabled'],
+    pattern: /prefix-caching is currently not supported/,
+    says: 'Prefix caching is off: this vLLM has none for multimodal models',
+    why: 'vLLM 0.6 and 0.7 (engine V0) switch it off for them by themselves; the engine of 0.8 and later keeps blocks of prompts with images too.',
+    cure: 'Run vLLM 0.8 or later, whose prefix caching takes prompts with images',
+  },
+  {
     id: 'start_too_slow',
     cause: 'program_ended',
     needles: ['(configured by VLLM_ENGINE_READY_TIMEOUT_S)'],

@@ -12,8 +12,6 @@ const HARMLESS: readonly RegExp[] = [
   // Leaders that are elected, and watches that end: both begin again.
   /leaderelection\.go.{0,160}(?:error retrieving resource lock|[Ff]ailed to (?:update|acquire|renew) (?:lock|lease))|error retrieving resource lock|[Ff]ailed to update (?:lock|lease)\b/,
   /reflector\.go.{0,300}(?:context (?:canceled|deadline exceeded)|unexpected error when reading response body|client connection lost|too old resource version|unable to decode an event|i\/o timeout|the server is currently unable|TLS handshake timeout|\bEOF\b)|[Uu]nable to decode an event from the watch stream|watch of .{1,120} ended with:|etcdserver: (?:request timed out|leader changed)/,
-  // Headings of the exception of one request, which follows.
-  /Exception in ASGI application\s*$/,
   // Probes that ask before a program serves.
   /(?:[Ss]tartup|[Rr]eadiness) probe (?:failed|errored)/,
   /\b(?:uri|path|target)[=:] ?"?[^\s",}]{0,120}\/(?:livez?|healthz?|readyz?)(?:["\s,}].{0,200})?\b503\b|\b503\b.{0,200}\b(?:uri|path|target)[=:] ?"?[^\s",}]{0,120}\/(?:livez?|healthz?|readyz?)\b/,

@@ -170,6 +170,8 @@ export const LMCACHE_PAIRS: readonly KnownFault[] = [
       'pd_peer_alloc_port[tp_rank]',
       'p2p_init_ports[self.',
       'p2p_lookup_ports[self.',
+      'peer_init_port[tp_rank]',
+      'peer_alloc_port[tp_rank]',
     ],
     says: 'LMCache is given fewer ports than this engine has tensor-parallel ranks, and does not start on the others',
     why: 'Rank n takes the n-th of pd_peer_init_port and pd_peer_alloc_port, or of p2p_init_ports and p2p_lookup_ports.',
@@ -177,6 +179,21 @@ export const LMCACHE_PAIRS: readonly KnownFault[] = [
     commands: [
       'kubectl exec ENGINE -- sh -c "grep -nE port $LMCACHE_CONFIG_FILE; env | grep -E LMCACHE_.*PORT"',
     ],
+  },
+  {
+    id: 'lmcache_one_port',
+    cause: 'settings_refused',
+    needles: ["TypeError: 'int' object is not subscriptable"],
+    below: [
+      'peer_init_port[tp_rank]',
+      'peer_alloc_port[tp_rank]',
+      'p2p_init_ports[self.',
+      'p2p_lookup_ports[self.',
+    ],
+    says: 'LMCache is given one port where it takes a list of them, one for each rank, and the engine does not start',
+    why: 'The number stands in nixl_peer_init_port and nixl_peer_alloc_port (pd_peer_… in later versions, p2p_init_ports and p2p_lookup_ports of P2P). Versions before took a number.',
+    cure: 'Write these ports as lists in the file of LMCACHE_CONFIG_FILE, one for each of --tensor-parallel-size (nixl_peer_init_port: [7300]), and restart the engine',
+    commands: ['kubectl exec ENGINE -- sh -c "grep -nE port $LMCACHE_CONFIG_FILE"'],
   },
   {
     id: 'lmcache_worker_ports',

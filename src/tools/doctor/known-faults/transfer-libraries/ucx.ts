@@ -39,6 +39,20 @@ export const UCX_FAULTS: readonly KnownFault[] = [
     ],
   },
   {
+    id: 'ucx_lanes_differ',
+    cause: 'transfer_path_broken',
+    needles: ['no remote ep address for ', ' is used more than once', 'no ep address '],
+    pattern:
+      /(?:lane\[\d{1,2}\].{0,80}no remote ep address for|no remote ep address for lane\[|remote lane \d{1,2} is used more than once|lane\[\d{1,2}\].{0,80}no ep address \d{1,3}, only \d{1,3} provided)/,
+    says: 'UCX cannot connect two engines: the lanes that one has are not those of the other',
+    why: 'Each side numbers its lanes by its own list of devices and transports. Where the lists, or their order, differ between pods, a lane leads to none of the peer; UCX 1.16 does this over TCP with several network cards too.',
+    cure: 'Set the same UCX_NET_DEVICES, in the same order, and the same UCX_TLS on the engines of both roles, and restart them together; with UCX 1.16 run 1.17 or later, or set UCX_PROTO_ENABLE=n',
+    commands: [
+      'kubectl exec POD -- sh -c "env | grep UCX_; ucx_info -d | grep -E Transport.\\|Device"    # on an engine of each role',
+    ],
+    disturbs: 'all_workers',
+  },
+  {
     id: 'ucx_no_transport',
     cause: 'transfer_path_broken',
     needles: ['no usable transports/devices (asked '],

@@ -97,6 +97,12 @@ export const VLLM_RULES: readonly LogRule[] = [
       tally.addEngineReading(line, { retrievedTokens: Number(came), wantedTokens: Number(wanted) });
     }),
   ),
+  // "Creating v1 connector with name: NixlConnector and engine_id: 966415c7-…".
+  rule('Creating v1 connector with name: ', (line, tally) => {
+    const about = 'connector with name';
+    const value = /connector with name: (\w{1,60})/.exec(line.text)?.[1];
+    tally.addSetting(line, 'kv_connector', { side: 'worker', value, about });
+  }),
   // "GPU KV cache size: 123,456 tokens", with the concurrency behind it since 0.30.
   rule('KV cache size: ', (line, tally) => {
     const tokens = numberOf(/KV cache size: ([\d,]{1,20}) tokens/.exec(line.text)?.[1]);

@@ -75,6 +75,8 @@ export interface ListWay {
 export interface ContainerSite {
   readonly name: string;
   readonly image: PlacedText | undefined;
+  /** The folder in which its command runs, where it is not that of the image. */
+  readonly workingDir?: PlacedText | undefined;
   readonly command: readonly PlacedText[];
   readonly args: readonly PlacedText[];
   /** What its Dynamo component gives it (`envs`), then the container's own variables: of one name the last counts. */

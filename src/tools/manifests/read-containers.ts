@@ -28,6 +28,7 @@ export function readContainers(
     return {
       name,
       image: access.text(node, 'image'),
+      workingDir: access.text(node, 'workingDir'),
       command: access.texts(node, 'command'),
       args: access.texts(node, 'args'),
       env: isMain ? [...componentEnv, ...own] : own,

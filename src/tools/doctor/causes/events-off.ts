@@ -16,6 +16,9 @@ import { arrivedStores, noStores, publishers, workingRouter } from './routing-cl
 /** Workers that are named one by one. */
 const MAX_NAMED = 3;
 
+/** Roles of a pair, in the words of vLLM and SGLang. */
+const ROLE = /^(?:prefill|decode|kv_(?:producer|consumer|both))$/;
+
 /** Workers publish no KV events, or cache nothing. */
 export const eventsOff: Cause = {
   id: 'events_off',
@@ -70,12 +73,14 @@ function workersWithout(
 }
 
 /**
- * Workers that keep no blocks, where a router was seen that would look for them, or prompts that found nothing: decode
- * engines, and those of one's own prompts, may well run so.
+ * Workers that keep no blocks. One of a prefill and decode pair may well run so, by what it hands over or gets; where no router looks for
+ * its blocks it is none of them.
  */
 function cachingOff(measurements: Measurements): readonly SettingSighting[] {
-  const isMissed = measurements.engineHits !== undefined && engineReuses(measurements) === undefined;
-  return measurements.seen.eventReader || isMissed ? workersWithout(measurements, 'prefix_caching') : [];
+  const isOfPair =
+    measurements.settings('kv_role').some(({ value }) => ROLE.test(value)) ||
+    measurements.settings('kv_connector').some(({ value }) => value.endsWith('Connector'));
+  return isOfPair && !measurements.seen.eventReader ? [] : workersWithout(measurements, 'prefix_caching');
 }
 
 /** Whether somebody is there to whom events matter: an engine by itself may well publish none. */
@@ -126,11 +131,7 @@ function switchedOff(measurements: Measurements, isWithoutStores: boolean): read
       ),
     ),
     ...cachingOff(measurements).map((sighting) =>
-      clueFor(
-        isHeard ? weight : 'sign',
-        `${capitalised(ownerOf(sighting))} has prefix caching off.`,
-        sighting.origin,
-      ),
+      clueFor(weight, `${capitalised(ownerOf(sighting))} has prefix caching off.`, sighting.origin),
     ),
     ...measurements.evidence.findings
       .filter(({ ruleId }) => ruleId === 'kv-events-off' || ruleId === 'prefix-caching-off')

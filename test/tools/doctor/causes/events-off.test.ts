@@ -48,11 +48,10 @@ describe('prefix caching that an operator switched off', () => {
     expect(diagnose(joined({ logs: [await summaryOf(`${DECODE}\n${SERVED}\n`)] })).assessments).toEqual([]);
   });
 
-  it('is a sign where its prompts find nothing', async () => {
-    const [first] = diagnose(
-      joined({ logs: [await summaryOf(`${DECODE}\n${PREFILL}\n${PREFILL}\n`)] }),
-    ).assessments;
-    expect(first).toMatchObject({ cause: 'events_off', confidence: 'possible' });
+  it('is named for an engine by itself', async () => {
+    const plain = DECODE.replace("disaggregation_mode='decode'", "disaggregation_mode='null'");
+    const [first] = diagnose(joined({ logs: [await summaryOf(`${plain}\n${PREFILL}\n`)] })).assessments;
+    expect(first).toMatchObject({ cause: 'events_off', confidence: 'likely' });
   });
 
   it('comes behind the exception by which the engine ended', async () => {

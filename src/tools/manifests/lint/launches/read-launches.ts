@@ -18,6 +18,7 @@ import type { ScriptLibrary } from './script-commands.js';
 import { innerTextOf, scriptFile, shellScript, startsElsewhere } from './shell-script.js';
 import {
   fileInContainer,
+  inFolder,
   type Library,
   pathOf,
   type Surroundings,
@@ -146,11 +147,11 @@ function containerLaunches(
     image: container.image?.value,
     scriptAt: ({ value }) =>
       value === undefined ? undefined : configMaps.fileOf(site.volumes, container.mounts, asking, value).text,
-    fileAt: (path) => {
+    fileAt: inFolder(container.workingDir?.value, (path) => {
       if (path.value === undefined) return treeFileAt(tree, file.file, false)(path);
       const { text, isMounted } = configMaps.fileOf(site.volumes, container.mounts, asking, path.value);
       return text ?? (isMounted ? tree.givenFor(path.value) : treeFileAt(tree, file.file, false)(path));
-    },
+    }),
   };
   const texts = [...container.command, ...container.args];
   const words = texts.map((text) => wordOf(file, text, known));

@@ -97,6 +97,15 @@ export function fileInContainer(
   };
 }
 
+/** Files of a container whose command runs in a folder: relative paths begin there. */
+export function inFolder(folder: string | undefined, fileAt: Surroundings['fileAt']): Surroundings['fileAt'] {
+  return (path) => {
+    const isWithin = folder !== undefined && path.value !== undefined && !path.value.startsWith('/');
+    const within = isWithin ? fileAt(pathOf(posix.join(folder, path.value))) : undefined;
+    return within ?? fileAt(path);
+  };
+}
+
 /** A path as a text, in which parts may not be known. */
 export function pathOf(text: string): PathSetting {
   const first = text.indexOf(UNKNOWN);

@@ -1,4 +1,5 @@
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
+import { SGLANG } from '../../../../engines/sglang/descriptor.js';
 import { readEngineConfig } from '../config/engine-config.js';
 import type { Fleet } from '../facts/fleet.js';
 import { eventsOff, hasKvScorer } from '../facts/router-facts.js';
@@ -230,6 +231,11 @@ function publishersOf({ workers }: Fleet): readonly WorkerFacts[] {
     : 'prefill';
   const asked = dynamo.filter(({ phase }) => phase === first);
   return asked.length > 0
-    ? asked
+    ? asked.filter(({ launch, phase }) => !(phase === 'prefill' && isKnownToDecodeAlone(launch)))
     : dynamo.filter(({ launch, phase }) => phase === 'aggregated' || commandPhase(launch) === undefined);
+}
+
+/** Prefill workers of SGLang register from Dynamo 0.8 on; before, decode workers ask them, and no router reads what they publish. */
+function isKnownToDecodeAlone({ backend, version }: Launch): boolean {
+  return backend === SGLANG.word && version !== undefined && !isAtLeast(version, 0, 8);
 }

@@ -31,6 +31,31 @@ describe("an engine's file beside a script", () => {
     ]);
   });
 
+  it('is found from the folder in which a container runs', () => {
+    const graph = (folder: string): string => `apiVersion: nvidia.com/v1alpha1
+kind: DynamoGraphDeployment
+metadata: {name: g}
+spec:
+  services:
+    Router: {extraPodSpec: {mainContainer: {image: r/dynamo:1.2.1, command: [python3, -m, dynamo.router, --router-block-size, "32"]}}}
+    Worker:
+      extraPodSpec:
+        mainContainer:
+          image: r/trtllm-runtime:1.2.1
+          workingDir: ${folder}
+          command: [python3, -m, dynamo.trtllm, --model-path, m, --kv-block-size, "64", --extra-engine-args, engine_configs/agg.yaml, --publish-events-and-metrics]
+`;
+    const files = {
+      'components/trtllm/engine_configs/agg.yaml': engine,
+      'engines/agg.yaml': 'kv_cache_config: {}\n',
+    };
+    const sizesIn = (folder: string) => sizes({ 'components/trtllm/deploy/a.yaml': graph(folder), ...files });
+    expect(sizesIn('/workspace/components/trtllm')).toContain(
+      'components/trtllm/engine_configs/agg.yaml:2 dynamo.trtllm of g/Worker: tokens_per_block is 64',
+    );
+    expect(sizesIn('/elsewhere').join()).not.toContain('agg.yaml');
+  });
+
   it('is found in a variable with a default', () => {
     const script = `ENGINE_ARGS=\${ENGINE_ARGS:-"$ROOT/engines/x/agg.yaml"}\n${front}${trtllm('"$ENGINE_ARGS"')}`;
     expect(sizes({ 'run/a.sh': script, 'engines/x/agg.yaml': engine })).toEqual([

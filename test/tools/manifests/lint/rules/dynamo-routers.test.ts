@@ -57,6 +57,20 @@ describe('a component of the type decode', () => {
     expect(found({ 'a.yaml': graph(front(), ...workers) })).toEqual([]);
   });
 
+  it('is the one that a router knows before Dynamo 0.8 beside a SGLang for prefill, which does not register', () => {
+    const pair = (release: string): string => {
+      const image = `r/sglang-runtime:${release}`;
+      const sglang = (mode: string): Part => ({
+        type: mode,
+        image,
+        command: `python3, -m, dynamo.sglang, --model-path, m, --page-size, "16", --disaggregation-mode, ${mode}`,
+      });
+      return graph({ ...front(), image }, sglang('prefill'), sglang('decode'));
+    };
+    expect(found({ 'a.yaml': pair('0.7.1') })).toEqual([]);
+    expect(found({ 'a.yaml': pair('0.8.0') })).toEqual(['kv-events-off a.yaml:21 error']);
+  });
+
   it('is none whose events are ignored', () => {
     const old = (more: string): string =>
       graph(front(', --no-kv-events'), worker('worker', more)).replaceAll('1.2.1', '1.0.2');

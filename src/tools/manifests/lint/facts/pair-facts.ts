@@ -1,6 +1,6 @@
-import { parseJson } from '../../../../edge/platform/data/bounded-json.js';
 import { isBefore } from '../../../../engines/descriptor/default-size.js';
 import { TRTLLM } from '../../../../engines/trtllm/descriptor.js';
+import { jsonObjectIn } from '../config/json-object.js';
 import type { Launch } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { flagOf } from '../launches/settings.js';
@@ -54,7 +54,7 @@ function ofVllm(worker: WorkerFacts): PairFacts | undefined {
       ? undefined
       : { worker, role: phaseRole, connector: undefined, usesNixl, kvRole: undefined, setting };
   }
-  const config = configOf(setting.value);
+  const config = jsonObjectIn(setting.value) ?? {};
   const named = config['kv_connector'];
   const kvRole = typeof config['kv_role'] === 'string' ? config['kv_role'] : undefined;
   const role = ROLES.get(kvRole ?? '') ?? phaseRole;
@@ -144,14 +144,4 @@ export function roleByPlace({ launch }: WorkerFacts): 'prefill' | 'decode' | und
 function roleByLabels({ site }: Launch): 'prefill' | 'decode' | undefined {
   const role = site?.labels.get('llm-d.ai/role');
   return role === 'prefill' || role === 'decode' ? role : undefined;
-}
-
-function configOf(json: string): Readonly<Record<string, unknown>> {
-  try {
-    const config: unknown = parseJson(json);
-    return typeof config === 'object' && config !== null ? (config as Record<string, unknown>) : {};
-  } catch {
-    // A template, or something that the engine itself refuses.
-    return {};
-  }
 }

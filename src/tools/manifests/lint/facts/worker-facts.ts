@@ -1,4 +1,3 @@
-import { parseJson } from '../../../../edge/platform/data/bounded-json.js';
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
 import { certainDefaultSize, isBefore } from '../../../../engines/descriptor/default-size.js';
 import type { DynamoWrapper, KvEventsFlag } from '../../../../engines/descriptor/engine-launch.js';
@@ -6,6 +5,7 @@ import { DYNAMO_DEFAULT_SIZES } from '../../../../engines/dynamo/default-sizes.j
 import { TRTLLM_DEFAULT_TOKENS } from '../../../../engines/trtllm/default-sizes.js';
 import { TRTLLM } from '../../../../engines/trtllm/descriptor.js';
 import { readEngineConfig } from '../config/engine-config.js';
+import { jsonObjectIn } from '../config/json-object.js';
 import type { Launch } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { flagOf, isFalse, numberOf, settingOf, switchOf, variableOf } from '../launches/settings.js';
@@ -190,19 +190,11 @@ function wrapperPublishes(
 }
 
 function configPublishes(events: KvEventsFlag, json: string): boolean | undefined {
-  let config: unknown;
-  try {
-    config = parseJson(json);
-  } catch {
-    return undefined;
-  }
-  if (typeof config !== 'object' || config === null) {
-    return undefined;
-  }
-  const own = config as Readonly<Record<string, unknown>>;
+  const own = jsonObjectIn(json);
+  if (own === undefined) return undefined;
   // What stands between two variables is not seen: then only what is written says no.
   const isSeen = !json.includes(UNKNOWN) || events.publishes(own);
-  const whole = isSeen ? own : { ...(parseJson(events.example) as typeof own), ...own };
+  const whole = isSeen ? own : { ...jsonObjectIn(events.example), ...own };
   const publishes = events.publishes(whole);
   return isSeen || !publishes ? publishes : undefined;
 }

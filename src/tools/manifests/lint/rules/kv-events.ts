@@ -1,6 +1,8 @@
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
+import type { KvEventsFlag } from '../../../../engines/descriptor/engine-launch.js';
 import { SGLANG } from '../../../../engines/sglang/descriptor.js';
 import { readEngineConfig } from '../config/engine-config.js';
+import { jsonObjectIn } from '../config/json-object.js';
 import type { Fleet } from '../facts/fleet.js';
 import { eventsOff, hasKvScorer } from '../facts/router-facts.js';
 import { commandPhase, type WorkerFacts } from '../facts/worker-facts.js';
@@ -83,9 +85,21 @@ function checkSidecar(own: Launch, { workers }: Fleet): readonly Finding[] {
 function adviceOf(launch: Launch): string {
   if (launch.eventsCure !== undefined) return launch.eventsCure;
   const events = engineOfWord(launch.backend)?.launch?.kvEvents;
-  return events === undefined
-    ? `Start it with ${trtllmFlag(launch)}, or let the router run without events (${noEventsFlag(launch)}).`
-    : `Start it with ${events.flag} '${events.example}'.`;
+  if (events === undefined)
+    return `Start it with ${trtllmFlag(launch)}, or let the router run without events (${noEventsFlag(launch)}).`;
+  // Workers of a script may share their host.
+  const ports = launch.site === undefined ? ', each worker of a host with a port of its own' : '';
+  return `Start it with ${events.flag} '${publishingConfig(launch, events)}'${ports}.`;
+}
+
+/** What is written, with what it lacks to publish. */
+function publishingConfig(launch: Launch, { flag, example, publishes }: KvEventsFlag): string {
+  const written = jsonObjectIn(flagOf(launch, flag)?.value ?? '');
+  if (written === undefined) return example;
+  const whole = jsonObjectIn(example) ?? {};
+  const filled: Readonly<Record<string, unknown>> = { ...whole, ...written };
+  const { endpoint } = filled;
+  return JSON.stringify(publishes(filled) ? filled : { ...written, ...whole, endpoint });
 }
 
 /** Renamed in 1.0; a frontend of another release than its workers ends with one that it does not know. */

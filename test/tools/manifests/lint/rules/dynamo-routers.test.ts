@@ -217,3 +217,19 @@ describe('a frontend without a block size', () => {
     expect(of('1.2.1', ', --dyn-chat-processor, vllm')).toEqual(['block-size-unset a.yaml:13 error']);
   });
 });
+
+describe('the cure of a worker that publishes no KV events', () => {
+  const script = (flags: string): string =>
+    `python3 -m dynamo.frontend --router-mode kv &\npython3 -m dynamo.vllm --model m --block-size 16 ${flags} &\npython3 -m dynamo.vllm --model m --block-size 16 ${flags}\n`;
+  const advice = (flags: string): string | undefined =>
+    inspect({ 'a.sh': script(flags) }).findings.find(({ ruleId }) => ruleId === 'kv-events-off')?.advice;
+
+  it('keeps what its configuration says already', () => {
+    expect(advice(`--kv-events-config '{"topic":"kv","endpoint":"tcp://*:20081"}'`)).toBe(
+      `Start it with --kv-events-config '{"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://*:20081","topic":"kv"}', each worker of a host with a port of its own.`,
+    );
+    expect(
+      advice(`--kv-events-config '{"enable_kv_cache_events":false,"endpoint":"tcp://*:20081"}'`),
+    ).toContain(`'{"enable_kv_cache_events":true,"endpoint":"tcp://*:20081","publisher":"zmq"}'`);
+  });
+});

@@ -62,6 +62,12 @@ describe('requests that are longer than an engine takes', () => {
 });
 
 describe('an exception of one request', () => {
+  it('leaves the line above it the headline where the log ends before it', async () => {
+    expect((await reportOf(STATE, HEADING, TRACE, FRAME)).headline).toContain(
+      'Exception in ASGI application',
+    );
+  });
+
   it("is quoted itself, and not the line of vLLM's logger above it", async () => {
     const head = '(APIServer pid=7) ERROR 06-16 14:16:20 [serving_chat.py:251] ';
     const { headline } = await reportOf(

@@ -48,7 +48,12 @@ export class LogTally implements LogFindings {
   /** Signs, settings, sizes, decisions and readings that rules found so far: a line that adds none was not understood. */
   found = 0;
   readonly #unread = new UnreadErrorTally();
-  readonly #spread = new SpreadErrors((line, text) => this.#addWholeError(line, text));
+  readonly #spread = new SpreadErrors(
+    (line, text) => this.#addWholeError(line, text),
+    (line) => (this.#heading = { line, found: this.found }),
+  );
+  /** The last error above a traceback: where the log ends within that, nothing else says what happened. */
+  #heading: { readonly line: LogLine; readonly found: number } | undefined;
   /** What was found until a part of such an error was read; -1 for none. */
   #foundWithPart = -1;
   readonly #name: string;
@@ -88,6 +93,7 @@ export class LogTally implements LogFindings {
 
   /** An error with its whole message, of which no rule made anything: a setting that is refused, or what is only quoted. */
   #addWholeError(line: LogLine, text: string): void {
+    this.#heading = undefined;
     const last = lastWords(text);
     if (last !== undefined) {
       this.addError(line, { sentence: last, about: 'Error: ' });
@@ -296,6 +302,7 @@ export class LogTally implements LogFindings {
     this.#panics.finish();
     this.#leaveToRules();
     this.#spread.finish();
+    if (this.#heading?.found === this.found) this.#addWholeError(this.#heading.line, this.#heading.line.text);
     this.#room.finish();
     const unreadErrors = this.#unread.finish();
     const knownFaults = await this.#knownFaults.finish();

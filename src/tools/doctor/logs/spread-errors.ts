@@ -48,11 +48,16 @@ interface Open {
  */
 export class SpreadErrors {
   readonly #onError: (line: LogLine, text: string) => void;
+  readonly #onHeading: (line: LogLine) => unknown;
   #open: Open | undefined;
 
-  /** `onError` gets each error once its message is whole, before the next one begins. */
-  constructor(onError: (line: LogLine, text: string) => void) {
+  /**
+   * `onError` gets each error once its message is whole, before the next one begins. `onHeading` gets one that stands
+   * above a traceback, whose exception says what happened.
+   */
+  constructor(onError: (line: LogLine, text: string) => void, onHeading: (line: LogLine) => unknown) {
     this.#onError = onError;
+    this.#onHeading = onHeading;
   }
 
   /** Whether the next line may belong to an error. */
@@ -78,9 +83,9 @@ export class SpreadErrors {
   follow({ lineNumber, text, fields, who }: LogLine): boolean {
     const open = this.#open;
     if (open === undefined) return false;
-    // A heading: the exception below it says what happened.
     if (TRACEBACK.test(text)) {
-      this.drop();
+      this.#open = undefined;
+      this.#onHeading(open.line);
       return false;
     }
     const isOther = fields !== undefined || who !== open.line.who || RECORD.test(text);

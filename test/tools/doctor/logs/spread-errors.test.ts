@@ -4,7 +4,10 @@ import { SpreadErrors } from '../../../../src/tools/doctor/logs/spread-errors.js
 /** What is made of lines of which those with a level are errors. */
 function errorsOf(...lines: readonly string[]): string[] {
   const errors: string[] = [];
-  const spread = new SpreadErrors((line, text) => errors.push(`${line.lineNumber}: ${text}`));
+  const spread = new SpreadErrors(
+    (line, text) => errors.push(`${line.lineNumber}: ${text}`),
+    () => {},
+  );
   for (const [at, text] of lines.entries()) {
     const line = { lineNumber: at + 1, text, ms: undefined, who: '', fields: undefined, record: undefined };
     if (spread.follow(line)) continue;

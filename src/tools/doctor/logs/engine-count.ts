@@ -8,7 +8,7 @@ import { GaugeTally } from './spreads.js';
 /** Below this use of its cache an engine keeps what prompts may have in common. */
 const ROOMY = 0.5;
 /** A share of hits below this is none. */
-const NOTHING_BELOW = 0.01;
+export const NOTHING_BELOW = 0.01;
 
 /** What an engine reports of its cache and its requests, summed over its lines. */
 export class EngineCount {

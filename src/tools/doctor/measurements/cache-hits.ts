@@ -1,5 +1,6 @@
 import type { PromptTokenCounters } from '../../../engines/descriptor/engine-pages.js';
 import type { Origin } from '../evidence.js';
+import { NOTHING_BELOW } from '../logs/engine-count.js';
 import type { LogSummary } from '../logs/log-summary.js';
 import { KNOWN_PAGES } from '../metrics/known-pages.js';
 import { type MetricsPage, sumOf, sumOfWanted, wantedText } from '../metrics/metrics-page.js';
@@ -41,8 +42,6 @@ export interface CacheHits {
 
 /** From this many decisions on, "never" means something. */
 export const MIN_DECISIONS = 10;
-/** A router that finds less is blind, an engine that reuses less reuses nothing. */
-const NOTHING_BELOW = 0.01;
 /** A router that finds more works, whatever else is so. */
 const FINDS_FROM = 0.05;
 

@@ -29,13 +29,18 @@ const CONNECTORS: ReadonlyMap<string, Connector> = new Map([
   ['MoRIIOConnector', { name: 'moriio' }],
 ]);
 
-/** Connectors that move blocks to memory or storage of one's own, record them, or play: no other engine takes part. */
-const ALONE: ReadonlySet<string> = new Set([
-  'OffloadingConnector',
-  'SimpleCPUOffloadConnector',
+/** Connectors by which no later request finds a block: they hold what attention leaves out, record states, or play. */
+const WITHOUT_REUSE: ReadonlySet<string> = new Set([
   'HiSparseConnector',
   'DecodeBenchConnector',
   'ExampleHiddenStatesConnector',
+]);
+
+/** Connectors in which no other engine takes part: these, and those that move blocks to memory of one's own. */
+const ALONE: ReadonlySet<string> = new Set([
+  'OffloadingConnector',
+  'SimpleCPUOffloadConnector',
+  ...WITHOUT_REUSE,
 ]);
 
 const ROLES: ReadonlyMap<string, TransferRole> = new Map([
@@ -58,6 +63,14 @@ interface TransferPart {
   /** `vllm_config.kv_transfer_config` */
   readonly transfer: JsonReader;
   readonly role: StatedWord;
+}
+
+/**
+ * Whether a vLLM engine may find blocks through this `kv_connector`: those of another engine, or those it stored itself. It hashes blocks
+ * for a connector also without prefix caching (`EngineCore.request_block_hasher`).
+ */
+export function findsBlocksThrough(connector: string): boolean {
+  return connector.includes('Connector') && !WITHOUT_REUSE.has(connector);
 }
 
 /** States connector and role of a `--kv-transfer-config`; false where the engine exchanges no blocks by it. */

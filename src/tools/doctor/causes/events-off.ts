@@ -1,5 +1,6 @@
 import { capitalised } from '../../../core/text/capitalised.js';
 import { countOf } from '../../../core/text/lists.js';
+import { findsBlocksThrough } from '../../../engines/vllm/transfer.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import type { Clue } from '../diagnosis.js';
 import type { SettingSighting } from '../evidence.js';
@@ -16,8 +17,8 @@ import { arrivedStores, noStores, publishers, workingRouter } from './routing-cl
 /** Workers that are named one by one. */
 const MAX_NAMED = 3;
 
-/** Roles of a pair, in the words of vLLM and SGLang. */
-const ROLE = /^(?:prefill|decode|kv_(?:producer|consumer|both))$/;
+/** Roles in which an engine hands blocks over or gets them, in the words of vLLM and SGLang. `kv_both` goes by its connector. */
+const ROLE = /^(?:prefill|decode|kv_(?:producer|consumer))$/;
 
 /** Workers publish no KV events, or cache nothing. */
 export const eventsOff: Cause = {
@@ -73,14 +74,16 @@ function workersWithout(
 }
 
 /**
- * Workers that keep no blocks. One of a prefill and decode pair may well run so, by what it hands over or gets; where no router looks for
- * its blocks it is none of them.
+ * Workers that keep no blocks. One of a prefill and decode pair may well run so, and one whose connector stores blocks elsewhere: where no
+ * router looks for its blocks it is none of them.
  */
 function cachingOff(measurements: Measurements): readonly SettingSighting[] {
-  const isOfPair =
+  const findsElsewhere =
     measurements.settings('kv_role').some(({ value }) => ROLE.test(value)) ||
-    measurements.settings('kv_connector').some(({ value }) => value.endsWith('Connector'));
-  return isOfPair && !measurements.seen.eventReader ? [] : workersWithout(measurements, 'prefix_caching');
+    measurements.settings('kv_connector').some(({ value }) => findsBlocksThrough(value));
+  return findsElsewhere && !measurements.seen.eventReader
+    ? []
+    : workersWithout(measurements, 'prefix_caching');
 }
 
 /** Whether somebody is there to whom events matter: an engine by itself may well publish none. */

@@ -54,6 +54,22 @@ describe('prefix caching that an operator switched off', () => {
     expect(first).toMatchObject({ cause: 'events_off', confidence: 'likely' });
   });
 
+  const vllmWith = (transfer: string): string =>
+    `INFO 05-01 10:00:00 [utils.py:233] non-default args: {'model_tag': 'Qwen/Qwen3-8B', 'enable_prefix_caching': False, 'kv_transfer_config': KVTransferConfig(${transfer})}\n`;
+
+  it.each(['OffloadingConnector', 'LMCacheConnectorV1', 'MooncakeStoreConnector'])(
+    'is no fault of an engine which finds blocks through %s',
+    async (connector) => {
+      const log = vllmWith(`kv_connector='${connector}', kv_role='kv_both'`);
+      expect(diagnose(joined({ logs: [await summaryOf(log)] })).assessments).toEqual([]);
+    },
+  );
+
+  it('is named for an engine whose connector finds it no blocks', async () => {
+    const log = vllmWith("kv_connector='ExampleHiddenStatesConnector', kv_role='kv_both'");
+    expect(diagnose(joined({ logs: [await summaryOf(log)] })).assessments[0]?.cause).toBe('events_off');
+  });
+
   it('comes behind the exception by which the engine ended', async () => {
     const crash = [
       'Traceback (most recent call last):',

@@ -48,7 +48,9 @@ const LONGEST_RUNTIME_TIME = 41;
 /** `{"log":"…\n","stream":"stdout","time":"2026-02-16T14:38:53.9Z"}`. */
 const DOCKER_START = '{"log":"';
 const DOCKER_STREAM = '","stream":"std';
-const DOCKER_REST = /^","stream":"std(?:out|err)","time":"([^"\\]{8,40})"\}\s*$/;
+const DOCKER_REST = /","stream":"std(?:out|err)","time":"([^"\\]{8,40})"\}\s*$/y;
+/** What Docker writes for the end of a line. */
+const DOCKER_LINE_FEED = '\\n';
 /** What a copy from a framed terminal (k9s) has around a line, and Markdown before a quoted one. */
 const FRAME = /^(?:\u2502 ?|> )/;
 const FRAME_END = /\s*\u2502\s*$/;
@@ -174,9 +176,15 @@ function dockerLine(text: string): { readonly log: string; readonly time: string
   if (!text.startsWith(DOCKER_START)) return undefined;
   const end = text.lastIndexOf(DOCKER_STREAM);
   if (end === -1) return undefined;
-  const time = DOCKER_REST.exec(text.slice(end))?.[1];
+  DOCKER_REST.lastIndex = end;
+  const time = DOCKER_REST.exec(text)?.[1];
   if (time === undefined) return undefined;
-  const log = parsedText(text.slice(DOCKER_START.length - 1, end + 1));
+  const start = DOCKER_START.length;
+  const slash = text.indexOf('\\', start);
+  // Most lines of text have no other escape than that of their end.
+  if (slash === end - DOCKER_LINE_FEED.length && text.startsWith(DOCKER_LINE_FEED, slash))
+    return { log: text.slice(start, slash), time };
+  const log = parsedText(text.slice(start - 1, end + 1));
   return log === undefined ? undefined : { log, time };
 }
 

@@ -2,7 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import type { LogLine, LogRecord } from '../../../engines/diagnosis/log-line.js';
 import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
 import { type CleaningContext, type CleanLine, cleanLine } from './clean-line.js';
-import { ESCAPE, textWithoutColours } from './colours.js';
+import { ColouredBytes, ESCAPE } from './colours.js';
 import { ErrorMarks, isError } from './error-level.js';
 import { isUsualOfStore } from './general/store-faults.js';
 import { MAX_LINE_BYTES } from './line-blocks.js';
@@ -14,9 +14,11 @@ import { NeedleSearch } from './needle-search.js';
 import { RuleHits } from './rule-hits.js';
 
 const LINE_FEED = 10;
-/** Lines from the start that are looked at whether or not a rule is for them; afterwards one in `SAMPLE_EVERY`. */
+/** Lines from the start that are looked at whether or not a rule is for them; afterwards one in `SAMPLE_EVERY`, in a long log fewer. */
 const SAMPLED_AT_START = 1_000;
 const SAMPLE_EVERY = 64;
+const LONG_LOG_LINES = 65_536;
+const SAMPLE_LONG_EVERY = 1_024;
 
 /** Blocks from which on the search is tuned by what the log is of: a log of one block is read sooner than that is done. */
 const FIRST_TUNING = 2;
@@ -68,7 +70,7 @@ export class LineReader {
     const hits = this.#hits;
     const isText = isUtf8(bytes) && !bytes.includes(0);
     const isPlain = isText && isAscii(bytes);
-    const isColoured = bytes.includes(ESCAPE);
+    const coloured = bytes.includes(ESCAPE) ? new ColouredBytes(bytes) : undefined;
     const marks = new ErrorMarks(bytes);
     let at = needles.next(bytes, 0, bytes.length);
     for (let start = 0; start < bytes.length; ) {
@@ -93,7 +95,7 @@ export class LineReader {
       if (isForRules || this.#maybeError(marks, start, end) || this.#isSampled()) {
         const encoding = isPlain ? 'latin1' : 'utf8';
         const clean = this.#clean(
-          isColoured ? textWithoutColours(bytes, start, end, encoding) : bytes.toString(encoding, start, end),
+          coloured?.textWithout(start, end, encoding) ?? bytes.toString(encoding, start, end),
         );
         // What a rule makes something of is not looked at as an error.
         if (!(isForRules && this.#isUnderstood(clean)) && this.#maybeError(marks, start, end))
@@ -104,7 +106,10 @@ export class LineReader {
   }
 
   #isSampled(): boolean {
-    return this.lines <= SAMPLED_AT_START || this.lines % SAMPLE_EVERY === 0;
+    const { lines } = this;
+    return (
+      lines <= SAMPLED_AT_START || lines % (lines <= LONG_LOG_LINES ? SAMPLE_EVERY : SAMPLE_LONG_EVERY) === 0
+    );
   }
 
   #maybeError(marks: ErrorMarks, start: number, end: number): boolean {

@@ -1,12 +1,27 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { textWithoutColours } from '../../../../src/tools/doctor/logs/colours.js';
+import { ColouredBytes } from '../../../../src/tools/doctor/logs/colours.js';
 
 function without(text: string): string {
   const bytes = Buffer.from(`before\u001b[1m${text}after`);
-  return textWithoutColours(bytes, 10, bytes.length - 5, 'utf8');
+  return new ColouredBytes(bytes).textWithout(10, bytes.length - 5, 'utf8');
 }
 
 describe('a line without colours', () => {
+  it('is what a replacement of all colours leaves, wherever they stand', () => {
+    const pieces = fc.oneof(
+      fc.constantFrom('\u001b[0m', '\u001b[38;5;9m', '\u001b[', '\u001b', '\u001b[2K', '\u001bm', 'm'),
+      fc.string({ maxLength: 9 }),
+    );
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 12 }), (parts) => {
+        const text = parts.join('');
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one.
+        expect(without(text)).toBe(text.replace(/\u001b\[[0-9:;]*m/g, ''));
+      }),
+    );
+  });
+
   it('has all else, and nothing of the lines around it', () => {
     expect(without('\u001b[2m2026\u001b[0m \u001b[1;38:5:9m INFO\u001b[m größer')).toBe('2026  INFO größer');
   });

@@ -68,7 +68,7 @@ export function repairMachine(fault: SeenPathFault, isSglang: boolean): readonly
 }
 
 const UCX_WITH_CUDA: PathCure = {
-  says: 'Have UCX load its parts for CUDA: UCX_TLS with cuda_copy and cuda_ipc in it (UCX_TLS=rc,cuda_copy,cuda_ipc,tcp,self) or not set at all, and a UCX that was built with CUDA, such as the one of the nixl wheel for the CUDA of the image (nixl-cu12, nixl-cu13)',
+  says: 'Have UCX load its parts for CUDA: UCX_TLS with cuda_copy and cuda_ipc in it (UCX_TLS=rc,cuda_copy,cuda_ipc,tcp,self) or not set at all, and a UCX that was built with CUDA: that of the nixl wheel for the CUDA of the image (nixl-cu12, nixl-cu13), with UCX_MODULE_DIR=SITE_PACKAGES/nixl_cu13.libs/ucx (nixl_cu12.libs) where it is installed and does not find them',
   why: 'UCX takes the memory of a GPU for memory of the host where its modules for CUDA are not loaded: they are not in UCX_TLS, another UCX of the system comes first in the search path, or the image has a UCX without CUDA. Registration then fails, or transfers fail or copy through the host.',
   commands: [
     "kubectl exec POD -- sh -c \"env | grep -E 'UCX_TLS|UCX_MODULE_DIR|LD_LIBRARY_PATH'; ucx_info -d | grep -E 'cuda_copy|cuda_ipc'; pip list | grep -iE 'nixl|torch'\"    # cuda_copy and cuda_ipc are listed",
@@ -193,7 +193,7 @@ function registration(
   const parts = {
     says:
       id === 'memory_of_gpu'
-        ? `Give each node ${module} (modprobe), or let the library take dma-buf (open kernel modules of the driver, a recent rdma-core), and give the pods the capability IPC_LOCK`
+        ? `Give each node ${module} (modprobe), or let the library take dma-buf (open kernel modules of the driver, a recent rdma-core), and give the pods the capability IPC_LOCK${isOfUcx(library) ? '; until then UCX_IB_GPU_DIRECT_RDMA=no lets UCX copy over the host' : ''}`
         : `Give the pods the right to lock memory (securityContext: capability IPC_LOCK, ulimit -l unlimited), and load ${module} on each node where GPU memory is registered${library === 'Mooncake' ? "; for Mooncake's store also a global_segment_size below max_mr_size of ibv_devinfo -v" : ''}`,
     why: 'A network card reads and writes only memory that is registered with it. That fails at the limit of locked memory, without the module between card and GPU, and with GPU memory that is mapped in pieces (expandable_segments, virtual memory).',
     commands: [

@@ -217,4 +217,14 @@ export const DYNAMO_SETTINGS: readonly KnownFault[] = [
     why: 'Events and metrics come from the PyTorch backend alone (_autodeploy in later releases).',
     cure: 'Set backend: pytorch in the YAML of --extra-engine-args, or start the worker without --publish-kv-events',
   },
+  {
+    id: 'dynamo_model_name_slash',
+    cause: 'settings_refused',
+    needles: [' cannot start with a slash'],
+    pattern: /Model name '([^']{1,160})' cannot start with a slash/,
+    says: 'a program of Dynamo ends: the name of its model is a path ($1)',
+    why: 'The name under which a model is served is part of keys and addresses; the folder of its files is another setting.',
+    cure: 'Set served_model_name (--served-model-name) to a name without a slash at its start, the same in frontend and workers, and leave $1 to --model (--model-path)',
+    disturbs: 'all_workers',
+  },
 ];

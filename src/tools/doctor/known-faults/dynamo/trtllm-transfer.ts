@@ -186,4 +186,15 @@ export const TRTLLM_TRANSFER: readonly KnownFault[] = [
     cure: 'Unset TRTLLM_DISAGG_ENABLE_INFLIGHT_CANCEL, or set transceiver_runtime: CPP, backend: NIXL and kv_transfer_timeout_ms: 60000 under cache_transceiver_config of both roles',
     disturbs: 'all_workers',
   },
+  {
+    id: 'trtllm_message_truncated',
+    cause: 'transfers_fail',
+    needles: ['Message truncated'],
+    pattern: /Data(?:Requester|Responder|Transceiver|Receiver|Sender)\b.{0,80}: Message truncated/,
+    says: 'blocks that a context server of TensorRT-LLM sends do not fit what the generation server expects: the message is cut',
+    why: 'Both sides divide a prompt by the buffers of their cache_transceiver_config. Buffers of other sizes on the two sides make messages of other lengths, first for long prompts (pull request 1572 of ai-dynamo/dynamo).',
+    cure: 'Give context and generation servers the same cache_transceiver_config, with max_tokens_in_buffer (max_num_tokens before 1.0) above the longest prompt, or leave its size out of both files',
+    commands: ['kubectl get cm -o yaml | grep -nA3 cache_transceiver_config    # of both roles'],
+    disturbs: 'all_workers',
+  },
 ];

@@ -27,18 +27,6 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
     ],
   },
   {
-    id: 'nixl_registration_refused',
-    cause: 'transfer_path_broken',
-    needles: ['registration failed for the specified or all potential backends'],
-    says: "NIXL cannot register the engine's memory with any backend",
-    why: 'The backend refused it, and its own lines above say why: no GPUDirect (nvidia_peermem, dma-buf), the limit of locked memory, a UCX without CUDA, or no EFA device for that GPU.',
-    cure: 'Load nvidia_peermem on the node (modprobe nvidia_peermem), give the pod the capability IPC_LOCK (ulimit -l unlimited), and unset UCX_TLS or put cuda_copy into it',
-    commands: [
-      'lsmod | grep nvidia_peermem    # on the node',
-      'kubectl exec POD -- sh -c "ulimit -l; env | grep ^UCX_; ucx_info -d | grep cuda_copy"    # unlimited; cuda_copy is listed',
-    ],
-  },
-  {
     id: 'nixl_peer_changed',
     cause: 'transfer_path_broken',
     needles: ["' was re-registered after transfer request creation"],

@@ -63,12 +63,27 @@ export const UCX_FAULTS: readonly KnownFault[] = [
     commands: ['kubectl exec POD -- ucx_info -d | grep -E "Transport|Device"    # what can be named'],
   },
   {
+    id: 'ucx_card_not_seen',
+    cause: 'transfer_path_broken',
+    needles: [' not available, please use one or more of: '],
+    pattern:
+      /network devices? ('(?:mlx|bnxt|irdma|ionic|roce|ibp|rdmap)[^;]{1,120}?') (?:is|are) not available, please use one or more of: ((?:'[^']{1,20}'\(tcp\)(?:, )?)+)$/,
+    isSign: true,
+    says: 'UCX is given the RDMA card $1 and sees none in this container: only TCP is left',
+    why: 'The list has no card at all: the container has no /dev/infiniband, or the UCX in its image has no part for RDMA (libuct_ib with libibverbs and the driver of the card). Blocks go over TCP then, or not at all.',
+    cure: 'Give the container the cards (rdma/ib: 1; --device=/dev/infiniband with --ulimit memlock=-1 and --network=host of docker); where ibv_devinfo lists $1 in it, install a UCX with RDMA in the image: the NIXL wheel (nixl-cu12, nixl-cu13) with rdma-core (libibverbs1, ibverbs-providers)',
+    commands: [
+      'kubectl exec POD -- sh -c "ls /dev/infiniband; ibv_devinfo | grep hca_id; ucx_info -d | grep -c mlx5"    # the card in all three',
+    ],
+  },
+  {
     id: 'ucx_device_not_there',
     cause: 'transfer_path_broken',
     needles: [' not available, please use one or more of: '],
     pattern:
       /network devices? ('[^;]{1,120}?') (?:is|are) not available, please use one or more of: (.{1,160})/,
     isSign: true,
+    follows: ['ucx_card_not_seen'],
     says: 'UCX is given the network device $1, which this pod does not have',
     why: 'It goes on with what is left of UCX_NET_DEVICES, and with nothing left it does not start. Names differ between nodes and pods.',
     cure: 'Set UCX_NET_DEVICES to devices of this pod ($2), or give the pod the RDMA device that it names (resources: rdma/ib: 1, or hostNetwork)',
@@ -221,13 +236,24 @@ export const UCX_FAULTS: readonly KnownFault[] = [
   {
     id: 'ucx_gid_unfit',
     cause: 'transfer_path_broken',
-    needles: ['failed to find a gid which matches', 'invalid gid[', 'ibv_query_gid(dev='],
-    pattern:
-      /(?:(invalid gid\[\d{1,3}\]) on ([\w.:-]{1,40})|following subnet list: (.{1,100})|ibv_query_gid\((dev=\S{1,40} port=\d{1,3} index=\d{1,3})\) failed)/,
-    says: 'UCX finds no usable GID on its network card: $1 $2$3$4',
+    needles: ['failed to find a gid which matches', 'invalid gid['],
+    pattern: /(?:(invalid gid\[\d{1,3}\]) on ([\w.:-]{1,40})|following subnet list: (.{1,100}))/,
+    says: 'UCX finds no usable GID on its network card: $1 $2$3',
     why: 'UCX_IB_GID_INDEX names an address of the card, and UCX_IB_ROCE_SUBNETS the networks that count. In a pod a port has only the GIDs of networks that the pod was given.',
     cure: 'Unset UCX_IB_GID_INDEX and UCX_IB_ROCE_SUBNETS, so that UCX chooses, or set the index of RoCE v2 with an address that show_gids lists in this pod',
     commands: ['kubectl exec POD -- show_gids'],
+  },
+  {
+    id: 'ucx_card_without_gid',
+    cause: 'transfer_path_broken',
+    needles: ['ibv_query_gid(dev='],
+    pattern: /ibv_query_gid\(dev=(\S{1,40}) port=(\d{1,3}) index=(\d{1,3})\) failed/,
+    says: 'UCX opens the network card $1, which has no address (GID $3 of port $2) in this pod',
+    why: 'It takes the card nearest to the GPU. A card of the network of the host, or of a network that the pod was not given, is listed with the others and carries no RDMA.',
+    cure: 'Name the cards of the RDMA network in UCX_NET_DEVICES of both engines (mlx5_0:1,mlx5_1:1 …, those for which show_gids lists an address) and leave $1 out; unset UCX_IB_GID_INDEX where it is set',
+    commands: [
+      'kubectl exec POD -- sh -c "show_gids || ibv_devinfo -v | grep -E \'hca_id|GID\'; env | grep ^UCX_"',
+    ],
   },
   {
     id: 'ucx_other_error_handling',
@@ -260,6 +286,19 @@ export const UCX_FAULTS: readonly KnownFault[] = [
       'lsmod | grep nvidia_peermem    # on the node',
       'kubectl exec POD -- ucx_info -d | grep -E "Transport|Device"',
     ],
+  },
+  {
+    id: 'ucx_no_protocol',
+    cause: 'transfer_path_broken',
+    needles: ['cannot find remote protocol for: '],
+    pattern: /remote protocol for: .{0,60}\| ?(.{1,80})/,
+    says: 'UCX finds no way for this kind of memory between the two engines: $1',
+    why: 'None of the lanes that both sides have takes the memory of both ends: UCX_TLS leaves out cuda_copy or the RDMA transports, the sides have other devices, or UCX is older than 1.20, which fails so on GB300 (pull request 10954 of openucx/ucx).',
+    cure: 'Run NIXL 0.8 or later (UCX 1.20) in both images, unset UCX_TLS on both engines (or UCX_TLS=rc,cuda_copy,cuda_ipc,tcp,self), and give both the same UCX_NET_DEVICES',
+    commands: [
+      'kubectl exec POD -- sh -c "pip list | grep -i nixl; ucx_info -v | head -n 1; env | grep ^UCX_"    # the same on both',
+    ],
+    disturbs: 'all_workers',
   },
   {
     id: 'ucx_srd_failed',

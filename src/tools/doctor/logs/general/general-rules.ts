@@ -230,10 +230,6 @@ export const GENERAL_RULES: readonly LogRule[] = [
     add(line, found, fault, 'Failed to create connector');
     found.addError(line, { sentence, about: 'Failed to create connector', isNamed: fault !== undefined });
   }),
-  // KVBM: its leader pings workers once a second until all have answered; a few are usual.
-  rule('ZmqActiveMessageLeader: Ping timed out', (line, found) =>
-    found.addSignal('offload_failed', line, { value: 'KVBM is not reached', about: 'Ping timed out' }),
-  ),
   ...MEMORY_SENTENCES.map((needle) =>
     rule(needle, (line, found) => {
       if (hasException(line.text)) return;

@@ -116,7 +116,7 @@ const PATH_FAULTS: readonly PathFault[] = [
     id: 'memory_of_gpu',
     says: 'memory cannot be registered: the network card does not reach GPU memory',
     pattern:
-      /(?:ibv_reg_\w*mr|[Rr]egister(?:ing)? (?:memory|buffer))\b.{0,200}(?:Bad address|\[14\]|errno[:= ]+14\b|EFAULT)|nvidia_?peermem|dma_?-?buf\b.{0,80}(?:fail|error|not supported)|Failed to retrieve dmabuf|Couldn't enable GPUDirect RDMA/i,
+      /(?:ibv_reg_\w*mr|[Rr]egister(?:ing)? (?:memory|buffer))\b.{0,200}(?:Bad address|\[14\]|errno[:= ]+14\b|EFAULT)|ibv_reg_dmabuf_mr\b.{0,200}(?:Unknown error 524|not supported)|nvidia_?peermem|dma_?-?buf\b.{0,80}(?:fail|error|not supported)|Failed to retrieve dmabuf|Couldn't enable GPUDirect RDMA/i,
   },
   {
     id: 'memory',

@@ -310,7 +310,7 @@ const LOGS: readonly PublicLog[] = [
   { name: 'sglang-nixl-backtrace', first: 'connector_crashed', cure: 'later version' },
   { name: 'vllm-nixl-older-agent', first: 'library_missing', cure: 'pip install nixl' },
   { name: 'vllm-nixl-plugin-symbol', first: 'library_missing', cure: 'nixl' },
-  { name: 'vllm-connector-generation', first: 'library_missing', cure: 'release notes' },
+  { name: 'vllm-connector-generation', first: 'library_missing', cure: 'VLLM_USE_V1=1' },
   { name: 'gateway-select-prefill', first: 'role_missing', cure: '--policy random' },
   { name: 'gateway-workers-not-healthy', first: 'role_missing', cure: '--show-labels' },
   { name: 'kvbm-ping-times-out', first: 'offload_failed', cure: 'DYN_KVBM_LEADER_WORKER_INIT_TIMEOUT_SECS' },

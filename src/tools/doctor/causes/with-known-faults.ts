@@ -5,7 +5,7 @@ import { CAUSES } from '../diagnosis.js';
 import { repairKnownFault } from '../fixes/known-faults.js';
 import { filled } from '../known-faults/known-fault.js';
 import type { KnownFaultSum } from '../measurements/known-faults.js';
-import type { Cause } from './cause.js';
+import type { Cause, Suspicion } from './cause.js';
 import { clueFor } from './clues.js';
 
 /** Faults of one cause that get a clue and a cure of their own; further ones follow from these as a rule. */
@@ -21,6 +21,9 @@ export function withKnownFaults(cause: Cause): Cause {
       const faults = measurements.knownFaults(cause.id).slice(0, MAX_SHOWN);
       const [first] = faults;
       if (first === undefined) return suspicion;
+      // What is a sign alone adds to an error that the log has, and does not replace it.
+      if (first.fault.isSign === true && isSurer(suspicion))
+        return { ...suspicion, cluesFor: [...suspicion.cluesFor, ...faults.map(clueOf)] };
       return {
         headline: capitalised(filled(first.fault.says, first.values)),
         explanation: filled(first.fault.why, first.values),
@@ -33,6 +36,10 @@ export function withKnownFaults(cause: Cause): Cause {
       };
     },
   };
+}
+
+function isSurer(suspicion: Suspicion | undefined): suspicion is Suspicion {
+  return suspicion?.cluesFor.some(({ weight }) => weight !== 'sign') === true;
 }
 
 function clueOf({ fault, count, first, values }: KnownFaultSum): ReturnType<typeof clueFor> {

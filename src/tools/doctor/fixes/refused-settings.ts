@@ -163,7 +163,10 @@ function withoutFeatures(features: readonly string[], word: string | undefined):
 /** The KV caches of a hybrid model's layers, or of its draft model, do not make blocks of one size. */
 function fittingPages({ settings }: Measurements, sentence: string): ProposedFix | undefined {
   const isHybridOff = /hybrid KV cache manager is disabled/i.test(sentence);
-  if (!isHybridOff && !/one page size|[Cc]annot unify|page size of the layer/.test(sentence))
+  if (
+    !isHybridOff &&
+    !/one page size|[Cc]annot unify|page size of the layer|maximum page size/.test(sentence)
+  )
     return undefined;
   if (isHybridOff)
     return fix(
@@ -173,8 +176,8 @@ function fittingPages({ settings }: Measurements, sentence: string): ProposedFix
     );
   const speculation = settings('speculation').length > 0 ? 'It has a draft model. ' : '';
   return fix(
-    'Start the engine without --speculative-config (kubectl edit) and with --kv-cache-dtype auto, until a later version brings their pages to one size',
-    `${speculation}Pages of all layers come from one pool. A draft model or another dtype of the KV cache beside a hybrid model makes pages that do not divide each other; later versions pad them.`,
+    'Run vLLM 0.32 or later, which pads the pages of Mamba and attention layers to one size; until then start the engine with --kv-cache-dtype auto, and without --speculative-config and VLLM_PP_LAYER_PARTITION (kubectl edit)',
+    `${speculation}Pages of all layers come from one pool. A draft model, another dtype of the KV cache, or a pipeline stage whose layers were chosen by hand makes pages of a hybrid model that do not divide each other.`,
     [argumentsOf('the engine', 'without --speculative-config; --kv-cache-dtype auto')],
   );
 }

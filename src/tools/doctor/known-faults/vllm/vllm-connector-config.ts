@@ -6,6 +6,7 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
     id: 'vllm_connector_name_unknown',
     cause: 'settings_refused',
     needles: ['Unsupported connector type: ', "' is not registered."],
+    follows: ['vllm_lmcache_connector_unknown'],
     pattern: /(?:Unsupported connector type: |Connector ')([\w.]{1,80})(?:' is not registered\.)?\s*$/,
     says: 'This version of vLLM has no KV connector with the name $1',
     why: 'kv_connector is looked up, with its upper and lower case, in the list of the version: PyNcclConnector ended with the V0 engine, P2pNcclConnector is gone in 0.24, SharedStorageConnector is called ExampleConnector, MooncakeConnector came back with 0.14 and MooncakeStoreConnector with 0.24.',
@@ -13,6 +14,35 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
     commands: [
       'kubectl exec WORKER -- python -c "from vllm.distributed.kv_transfer.kv_connector.factory import KVConnectorFactory as F; print(sorted(F._registry))"    # the names that it has',
     ],
+  },
+  {
+    id: 'vllm_lmcache_connector_unknown',
+    cause: 'settings_refused',
+    needles: [
+      'Unsupported connector type: LMCacheConnectorV1',
+      "Connector 'LMCacheConnectorV1' is not registered.",
+    ],
+    says: 'This vLLM is too old for LMCacheConnectorV1, or a build without it',
+    why: 'vLLM has had LMCacheConnectorV1 since 0.8.5, for its V1 engine. Before that there is LMCacheConnector for the V0 engine alone, and a patched build (of an older Dynamo image) may have neither.',
+    cure: 'Run vLLM 0.8.5 or later with its V1 engine (VLLM_USE_V1=1 before 0.11), and the LMCache that was released for it; with the vLLM that is there set "kv_connector": "LMCacheConnector"',
+    commands: ['kubectl exec WORKER -- python -c "import vllm; print(vllm.__version__)"'],
+  },
+  {
+    id: 'vllm_v1_connector_on_v0',
+    cause: 'library_missing',
+    needles: ['assert issubclass(connector_cls, KVConnectorBase)'],
+    says: 'The KV connector is one of the V1 engine, and this engine runs as V0',
+    why: 'Up to 0.10 vLLM has two engines, and a KV connector is written for one of them: NixlConnector and LMCacheConnectorV1 for V1, LMCacheConnector and PyNcclConnector for V0. VLLM_USE_V1=0, or a flag that V1 does not have, brings up V0.',
+    cure: 'Set VLLM_USE_V1=1 on the engine and leave out the flag for which it falls back (a line "… is not supported by the V1 Engine. Falling back to V0." names it), or set the connector of V0 ("kv_connector": "LMCacheConnector" in place of LMCacheConnectorV1)',
+    commands: ['kubectl logs WORKER | grep -m3 -E "Falling back to V0|VLLM_USE_V1|V0 LLM engine"'],
+  },
+  {
+    id: 'vllm_v0_connector_on_v1',
+    cause: 'library_missing',
+    needles: ['assert issubclass(connector_cls, KVConnectorBase_V1)'],
+    says: 'The KV connector is one of the V0 engine, and this engine runs as V1',
+    why: 'LMCacheConnector, PyNcclConnector and MooncakeStoreConnector of vLLM up to 0.10 are written for the V0 engine, which no longer is the default.',
+    cure: 'Set the connector of V1 in --kv-transfer-config: "LMCacheConnectorV1" in place of LMCacheConnector, "NixlConnector" in place of PyNcclConnector',
   },
   {
     id: 'vllm_kv_role_missing',

@@ -78,7 +78,7 @@ export const VLLM_NIXL_PAIRS: readonly KnownFault[] = [
     ],
     says: 'A KV block has another number of bytes on prefill than on decode engines',
     why: 'Bytes of a block follow from its tokens, the type of the KV cache, the heads of a rank and the attention backend. One of them differs where the numbers are no whole multiple.',
-    cure: 'Start the engines of both roles with the same --kv-cache-dtype, --dtype, --block-size and attention backend; --tensor-parallel-size may differ by a whole factor alone',
+    cure: 'Start the engines of both roles with the same --kv-cache-dtype, --dtype, --block-size and attention backend; --tensor-parallel-size may differ by a whole factor alone, and not beyond the number of KV heads of the model (num_key_value_heads), from where on ranks hold copies: with more ranks than that on one side, the same --tensor-parallel-size on both',
     commands: ['kubectl logs POD | grep -m1 "non-default args"    # of a prefill and a decode pod'],
   },
   {
@@ -100,6 +100,16 @@ export const VLLM_NIXL_PAIRS: readonly KnownFault[] = [
     says: 'Prefill and decode engines of a hybrid model group their kernel blocks differently, and prefix caching is on',
     why: 'vLLM sizes a block of a hybrid model after its Mamba state, which tensor parallelism divides. With another --tensor-parallel-size, blocks of the two engines no longer begin at the same tokens.',
     cure: 'Give the engines of both roles the same --tensor-parallel-size and --block-size, or start both with --no-enable-prefix-caching',
+  },
+  {
+    id: 'nixl_pair_fewer_decode_blocks',
+    cause: 'pair_incompatible',
+    needles: ['assert self.num_blocks >= nixl_agent_meta.num_blocks'],
+    says: 'The prefill engine has more KV blocks than the decode engine, which vLLM 0.9.1 does not pair',
+    why: 'Up to 0.9.1 the handshake of NixlConnector asks for as many blocks on the decode as on the prefill side. Ranks of equal engines differ by some blocks, too. 0.9.2 has dropped the check (pull request 19532).',
+    cure: 'Run vLLM 0.9.2 or later on the engines of both roles; until then start both with the same --num-gpu-blocks-override N, below the smallest num_blocks of their ranks',
+    commands: ['kubectl logs POD | grep -o "num_blocks: [0-9]*" | sort -u    # of each rank of both engines'],
+    disturbs: 'all_workers',
   },
   {
     id: 'nixl_pair_more_prefill_ranks',

@@ -136,6 +136,14 @@ export const VLLM_OFFLOAD: readonly KnownFault[] = [
     cure: 'Run vLLM 0.30 or later; with an earlier version start models with Mamba or sliding-window layers without --kv-offloading-size',
   },
   {
+    id: 'offload_copy_out_of_bounds',
+    cause: 'connector_crashed',
+    needles: ['in swap_blocks(at::Tensor&', 'cuMemcpyBatchAsync failed at index '],
+    says: "vLLM's copy of offloaded KV blocks between GPU and host ends the engine",
+    why: 'The copy is given addresses outside of the cache. vLLM 0.19 and 0.20 size the host cache after layers of one size, and reach beyond it where layers differ (sliding windows as of Gemma, a draft model of EAGLE or MTP).',
+    cure: 'Start the engine without --kv-offloading-size (OffloadingConnector in --kv-transfer-config) for this model, or without --speculative-config beside it, or run vLLM 0.32 or later, which has rewritten the copy',
+  },
+  {
     id: 'offload_lists_what_it_lacks',
     cause: 'connector_crashed',
     needles: ['in _get_reqs_to_store'],

@@ -215,13 +215,6 @@ export const GENERAL_RULES: readonly LogRule[] = [
     add(line, found, fault, 'No module named');
     found.addError(line, { sentence, about: 'No module named', isNamed: fault !== undefined });
   }),
-  // A connector of the engine V1 in an engine V0, or the other way round.
-  rule('issubclass(connector_cls, KVConnectorBase', (line, found) =>
-    found.addSignal('library_missing', line, {
-      value: 'a connector of another generation than the engine (V0, V1)',
-      about: 'issubclass(connector_cls',
-    }),
-  ),
   // A factory of connectors that passes the exception on: "Failed to create connector MooncakeTransferEngineConnector: Mooncake not available".
   rule('Failed to create connector ', (line, found) => {
     const sentence = /Failed to create connector [\w.'"]{1,120}: (.{1,400})/.exec(line.text)?.[1];

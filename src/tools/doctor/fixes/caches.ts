@@ -28,7 +28,7 @@ import {
   segmentOfOneName,
   trustNoBlocks,
 } from './mooncake-store.js';
-import { fittingUrl, keepWhatIsListed, reachRemoteStore, speakTls } from './remote-store.js';
+import { fittingUrl, keepWhatIsListed, loadAdapter, reachRemoteStore, speakTls } from './remote-store.js';
 import {
   askStore,
   hugePages,
@@ -63,6 +63,7 @@ const REPAIRS: readonly (readonly [fault: RegExp, repair: Repair])[] = [
   [/no adapter for the URL/, fittingUrl],
   [/ends each connection/, speakTls],
   [/^LMCache's remote store.*not reached/, reachRemoteStore],
+  [/could not load its adapter/, loadAdapter],
   [/another client of this name/, ownName],
   [/takes no memory of this client/, memoryOfClient],
   [/not reached/, reachStore],

@@ -25,6 +25,8 @@ export function reachControlPlane(names: readonly string[]): ProposedFix {
 export function installLibrary(sentence: string): ProposedFix {
   const plugin = findNixlPlugin(sentence);
   if (plugin !== undefined) return plugin;
+  const symbol = /undefined symbol: (\w{2,100})/.exec(sentence)?.[1];
+  if (symbol !== undefined && /nixl[A-Z_]|^uc[pst]m?_|^ibv_/.test(symbol)) return oneBuild(symbol);
   const library = /nixl|lmcache|mooncake|flexkv|kvbm|hf3fs|memfabric|ibverbs|rdma|ucx/i
     .exec(sentence)?.[0]
     ?.toLowerCase();
@@ -86,6 +88,28 @@ function otherVersion(module: string, name: string): ProposedFix {
 }
 
 /** Two versions of UCX in one process. */
+/** A symbol of NIXL, UCX or the verbs that the library that was loaded does not have. */
+function oneBuild(symbol: string): ProposedFix {
+  const [library, own] = /nixl/.test(symbol)
+    ? [
+        'NIXL',
+        'the NIXL that came with the engine (tensorrt_llm/libs/nixl of TensorRT-LLM, the wheel nixl-cu12 or nixl-cu13 of vLLM and SGLang)',
+      ]
+    : symbol.startsWith('ibv_')
+      ? ['rdma-core', 'the rdma-core of the image (libibverbs1 and librdmacm1 of one release)']
+      : ['UCX', 'the UCX that came with NIXL or the engine'];
+  return {
+    says: `Have one ${library} in the image, of the version that its user was built for: put ${own} first in LD_LIBRARY_PATH, and take the other one out of it or out of the image`,
+    why: `The ${library} that was loaded lacks the symbol ${symbol}: it is of another version than the library that asks for it, as several are installed and LD_LIBRARY_PATH is searched before a library's own folder. Functions of C++ change their symbol with each argument, as NIXL's did in 0.6.`,
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      `kubectl exec POD -- sh -c "env | grep LD_LIBRARY_PATH; find / -name 'lib${library === 'NIXL' ? 'nixl' : library === 'UCX' ? 'ucp' : 'ibverbs'}*.so*' 2>/dev/null; pip list | grep -iE 'nixl|tensorrt|vllm|sglang'"    # which ones are there`,
+    ],
+    verify: ['kubectl logs POD --since=5m | grep -c "undefined symbol"    # should be 0'],
+  };
+}
+
 function oneUcx(): ProposedFix {
   return {
     says: 'Let the engine load the UCX that came with NIXL: take the other one, whose path the line names, out of LD_LIBRARY_PATH or out of the image (apt-get remove libucx0)',

@@ -64,6 +64,20 @@ export function fittingUrl(): ProposedFix {
   };
 }
 
+/** An adapter that every LMCache has, and that this process could not import. */
+export function loadAdapter(): ProposedFix {
+  return {
+    says: 'Install what the line "Failed to import module …_adapter" names into the image of the engine (or an LMCache of the release that belongs to its PyTorch and vLLM), and restart the engine',
+    why: `${WITHOUT} LMCache has an adapter for this scheme, and looks for adapters as it connects: one whose module cannot be imported is left out with a warning, and its URLs have none.`,
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      'kubectl logs WORKER | grep -E "Failed to (import module|instantiate adapter)|Discovered adapter"    # which one is missing, and why',
+    ],
+    verify: VERIFY,
+  };
+}
+
 /** Blocks that are listed and do not come, where no line speaks of room. */
 export function keepWhatIsListed(fault: string): ProposedFix {
   const isMooncake = fault.startsWith('Mooncake');

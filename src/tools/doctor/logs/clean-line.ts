@@ -51,6 +51,9 @@ const DOCKER_STREAM = '","stream":"std';
 const DOCKER_REST = /","stream":"std(?:out|err)","time":"([^"\\]{8,40})"\}\s*$/y;
 /** What Docker writes for the end of a line. */
 const DOCKER_LINE_FEED = '\\n';
+/** The answer of an OpenAI API to a request that failed, as curl prints it: no record of a log, and its sentence is in an object. */
+const ANSWER_START = '{"error":{"';
+const ANSWER = /^\{"error":\{[^{}]{1,4000}\}\}\s*$/;
 /** What a copy from a framed terminal (k9s) has around a line, and Markdown before a quoted one. */
 const FRAME = /^(?:\u2502 ?|> )/;
 const FRAME_END = /\s*\u2502\s*$/;
@@ -84,6 +87,7 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
       continue;
     }
     if (first === 123) {
+      if (text.startsWith(ANSWER_START) && ANSWER.test(text)) break;
       const docker = dockerLine(text);
       if (docker !== undefined) {
         ms ??= timeOf(docker.time, context.nowMs, context.gaps);

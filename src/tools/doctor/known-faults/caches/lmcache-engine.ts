@@ -3,6 +3,15 @@ import type { KnownFault } from '../known-fault.js';
 /** LMCache within an engine, 0.3 to 0.5: `lmcache/v1/config.py`, `cache_engine.py`, `storage_backend/__init__.py`, `integration/vllm`. */
 export const LMCACHE_ENGINE: readonly KnownFault[] = [
   {
+    id: 'lmcache_async_allocator',
+    cause: 'settings_refused',
+    needles: ['assert isinstance(self.memory_allocator, MixedMemoryAllocator)'],
+    says: "LMCache's enable_async_loading does not go with the memory allocator of this mode (P2P, NIXL, GDS)",
+    why: 'Loading ahead counts chunks of the pinned host memory that LMCache takes by default. With enable_p2p or a NIXL buffer LMCache 0.3.9 and before has another allocator, and the assertion ends the engine.',
+    cure: 'Run LMCache 0.3.9.post2 or later, which takes enable_async_loading with enable_p2p, or set enable_async_loading: false where enable_p2p is off',
+    commands: ['pip install -U "lmcache>=0.3.9.post2"    # of the release that belongs to the engine'],
+  },
+  {
     id: 'lmcache_remote_without_host_buffer',
     cause: 'settings_refused',
     needles: ['Remote backend requires local CPU backend as a buffer'],

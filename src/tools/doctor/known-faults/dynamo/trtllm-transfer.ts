@@ -135,14 +135,30 @@ export const TRTLLM_TRANSFER: readonly KnownFault[] = [
     disturbs: 'all_workers',
   },
   {
+    id: 'trtllm_other_nixl_loaded',
+    cause: 'library_missing',
+    needles: ['Assertion failed: status == NIXL_SUCCESS', 'createNixlTransferAgent'],
+    below: ['getPluginParams: backend', 'createNixlTransferAgent', 'NixlTransferAgent::NixlTransferAgent('],
+    says: 'TensorRT-LLM ends as it makes its NIXL agent: the NIXL that is loaded is not the one that it was built with',
+    why: 'Its wrapper was built for the NIXL of its own wheel (tensorrt_llm/libs/nixl), and LD_LIBRARY_PATH, which is searched first, leads to another one of the image (/opt/nvidia/nvda_nixl, or that of pip), which does not find or take its plugins.',
+    cure: "Put TensorRT-LLM's own NIXL first in LD_LIBRARY_PATH of both roles, and NIXL_PLUGIN_DIR to its plugins, or run a later image of Dynamo, which has one NIXL alone",
+    commands: [
+      'D=$(python3 -c "import tensorrt_llm, os; print(os.path.dirname(tensorrt_llm.__file__))")/libs/nixl; export LD_LIBRARY_PATH=$D:$LD_LIBRARY_PATH NIXL_PLUGIN_DIR=$D/plugins',
+      "find / -name 'libnixl.so' 2>/dev/null    # one folder alone should be left",
+    ],
+    disturbs: 'all_workers',
+  },
+  {
     id: 'trtllm_nixl_call_failed',
     cause: 'transfer_path_broken',
     needles: ['Assertion failed: status == NIXL_SUCCESS'],
     isSign: true,
     says: 'TensorRT-LLM ends, for NIXL cannot register its memory or make a transfer',
-    why: 'The reason stands in lines of UCX or NIXL just before. A UCX_TLS that the host or Slurm sets (tcp alone) leaves UCX without GPU memory.',
-    cure: 'Unset UCX_TLS in the env of both roles, or add cuda_copy and cuda_ipc to it (UCX_TLS=rc,cuda_copy,cuda_ipc,tcp,self), and start them again',
-    commands: ['kubectl exec WORKER -- env | grep ^UCX_'],
+    why: 'The reason stands in lines of UCX or NIXL just before. A UCX_TLS that the host or Slurm sets (tcp alone) leaves UCX without GPU memory; several NIXL libraries in the image, of which LD_LIBRARY_PATH finds a foreign one first, leave NIXL without its plugins.',
+    cure: "Unset UCX_TLS in the env of both roles, or add cuda_copy and cuda_ipc to it (UCX_TLS=rc,cuda_copy,cuda_ipc,tcp,self); where it is not set, put TensorRT-LLM's own NIXL (tensorrt_llm/libs/nixl) first in LD_LIBRARY_PATH, and start them again",
+    commands: [
+      'kubectl exec WORKER -- sh -c "env | grep -E \'^UCX_|LD_LIBRARY_PATH\'; find / -name libnixl.so 2>/dev/null"    # one libnixl.so, and no UCX_TLS',
+    ],
   },
   {
     id: 'trtllm_python_transceiver_backend',

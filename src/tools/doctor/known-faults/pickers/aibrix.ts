@@ -237,6 +237,16 @@ export const AIBRIX: readonly KnownFault[] = [
     commands: ['kubectl get pods -L model.aibrix.ai/port,model.aibrix.ai/name'],
   },
   {
+    id: 'aibrix_answer_not_json',
+    cause: 'role_missing',
+    needles: ["invalid character 'u' looking for beginning of value"],
+    pattern: /\{\\{0,3}"error\\{0,3}":\{.{0,80}invalid character 'u' looking for/,
+    says: "AIBrix's gateway calls a pod that does not answer at the port that it was given: the client gets Envoy's text as an error of JSON",
+    why: 'With a routing-strategy the gateway sends requests to the pod itself, at the port of its label model.aibrix.ai/port (8000 where there is none); without one they go through the Service. "upstream connect error" came back, which is no JSON.',
+    cure: 'Set the label model.aibrix.ai/port of the pods to the --port of the engine',
+    commands: ['kubectl get pods -L model.aibrix.ai/port,model.aibrix.ai/name'],
+  },
+  {
     id: 'aibrix_model_unknown',
     cause: 'role_missing',
     needles: ["model doesn't exist in cache, probably wrong model name"],

@@ -23,7 +23,8 @@ export const EPP_SERVING: readonly KnownFault[] = [
       'failed to wait for inferencepool caches to sync',
       'failed to wait for inferencemodel caches to sync',
     ],
-    pattern: /no matches for kind \\{0,3}"(Inference\w{4,20})\\{0,3}" in version/,
+    pattern:
+      /^(?!.{0,120}\bprovider\.controller-runtime).{0,600}no matches for kind \\{0,3}"(Inference\w{4,20})\\{0,3}" in version/,
     says: 'the endpoint picker does not start: the cluster lacks a CRD of the Gateway API Inference Extension ($1)',
     why: 'The picker watches kinds of its own version. InferenceObjective has to be installed up to 1.2 even where it is not used; InferenceModel is its name before 1.0.',
     cure: 'Apply the manifests of the release that the picker is of: kubectl apply -f https://github.com/kubernetes-sigs/gateway-api-inference-extension/releases/download/VERSION/manifests.yaml',

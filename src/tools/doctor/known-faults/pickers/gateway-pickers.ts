@@ -107,6 +107,21 @@ export const GATEWAY_PICKERS: readonly KnownFault[] = [
     disturbs: 'nothing',
   },
   {
+    id: 'envoy_gateway_pool_crd',
+    cause: 'control_plane_unreachable',
+    needles: ['if kind is a CRD, it should be installed before'],
+    pattern:
+      /provider\.controller-runtime.{0,400}no matches for kind \\{0,3}"(InferencePool)\\{0,3}" in version \\{0,3}"([\w./-]{3,80})/,
+    says: 'Envoy Gateway watches InferencePools ($2), whose CRD the cluster does not have: its controller does not become ready',
+    why: 'extensionManager.backendResources of its configuration names the kind InferencePool, and the provider waits for the CRD of just that group and version.',
+    cure: 'Apply the CRDs of the Gateway API Inference Extension that have $2 (kubectl apply -f https://github.com/kubernetes-sigs/gateway-api-inference-extension/releases/download/v1.0.1/manifests.yaml has v1 and v1alpha2), or take InferencePool out of config.envoyGateway.extensionManager.backendResources, and restart envoy-gateway',
+    commands: [
+      'kubectl get crd | grep inference.networking',
+      'kubectl rollout restart deploy/envoy-gateway -n envoy-gateway-system',
+    ],
+    disturbs: 'nothing',
+  },
+  {
     id: 'aigw_pool_crd',
     cause: 'control_plane_unreachable',
     needles: ['InferencePool CRD not found, skipping InferencePool controller'],

@@ -42,6 +42,17 @@ export const KSERVE_LLM: readonly KnownFault[] = [
     disturbs: 'nothing',
   },
   {
+    id: 'kserve_waits_for_gateway',
+    cause: 'settings_refused',
+    needles: ['WaitingForGateway'],
+    pattern: /InferencePoolReady\W{1,4}False\W{1,4}WaitingForGateway\s*$/,
+    says: 'KServe waits until a gateway accepts the InferencePool of an LLMInferenceService',
+    why: 'It looks for the gateways of its own routes among the parents of the pool. Where the pool is accepted and it waits nevertheless, the service has gateway.refs and a scheduler without route: KServe 0.20 then asks for a gateway that it does not know.',
+    cure: 'Look at status.parents of the InferencePool: where no parent is Accepted, use a gateway that supports InferencePools (Istio with ENABLE_GATEWAY_API_INFERENCE_EXTENSION=true, Envoy AI Gateway); where one is, add route: {} under spec.router of the LLMInferenceService, or run a KServe after 0.20',
+    commands: ["kubectl get inferencepool -n NAMESPACE -o yaml | grep -A14 'parents:'"],
+    disturbs: 'nothing',
+  },
+  {
     id: 'kserve_pool_missing',
     cause: 'settings_refused',
     needles: ['not found (checked v1 and v1alpha2)'],

@@ -60,6 +60,11 @@ const LIBRARY: readonly FaultClass[] = [
       `(?:lib[\\w-]*(?:${LIBRARIES}|etcd|jsoncpp)[\\w.-]*so[\\d.]*: (?:cannot open|undefined symbol)|(?:${LIBRARIES})[\\w./-]*\\.so[\\d.]*: undefined symbol)`,
     ),
   },
+  // "undefined symbol: _ZN12nixlDescListI12nixlBlobDescEC1ERK10nixl_mem_tRKbRKi", whatever asks for it: a NIXL or UCX of another version is loaded.
+  {
+    signal: 'library_missing',
+    pattern: /undefined symbol: (?:_Z\w{0,60}?\d(?:nixl[A-Z_])|uc[pst]m?_[a-z]|ibv_[a-z])\w{2}/,
+  },
   // "UCP API version is incompatible: required >= 1.18, actual 1.16.0 (loaded from /lib/x86_64-linux-gnu/libucp.so.0)".
   {
     signal: 'library_missing',

@@ -11,6 +11,10 @@ const OF_ASCEND = /\[pool_\w+\.py|kv_pool|ascend/i;
 /** What keeps LMCache from its remote store, by the reason behind its sentence. The first that fits counts. */
 const REASONS: readonly (readonly [pattern: RegExp, says: (store: string) => string])[] = [
   [
+    /No adapter found for URL: (?:lm|redis|rediss|redis-sentinel|valkey|infinistore|mooncakestore|fs|s3|blackhole|audit):\/\//,
+    () => 'LMCache could not load its adapter of the remote store',
+  ],
+  [
     /No adapter found for|Unsupported (?:remote )?(?:url|scheme)|Invalid remote url/i,
     () => 'LMCache has no adapter for the URL of its remote store',
   ],

@@ -27,6 +27,10 @@ describe("a line about LMCache's remote store", () => {
       'LMCache has no adapter for the URL of its remote store',
     ],
     [
+      'No adapter found for URL: lm://10.0.0.7:65432',
+      'LMCache could not load its adapter of the remote store',
+    ],
+    [
       'unsupported format string passed to bytes.__format__',
       'LMCache does not take what its store gives or is given',
     ],

@@ -104,10 +104,6 @@ export const SIGNALS = [
   'settings_refused',
   /** NATS or etcd, by which a fleet finds its members, cannot be reached. */
   'control_plane_unreachable',
-  /** A program does not start or has ended; the value is the first error of its log, where it has one. */
-  'program_ended',
-  /** An error of a kind that ends programs, in a log that does not say whether one ended. */
-  'fatal_error',
   /** An engine refused a request that is longer than it takes; the value is what it takes, in tokens. */
   'request_too_long',
   /** A program began. */

@@ -25,7 +25,7 @@ export const connectorCrashed: Cause = {
     const crash = crashes.find(({ sentence }) => sentence !== '') ??
       crashes[0] ?? { path: '', place: '', sentence: '' };
     const { name } = partOf(crash);
-    const hasEnded = measurements.signal('program_ended') !== undefined;
+    const hasEnded = measurements.failures.some(({ ends }) => ends > 0);
     return {
       headline: `${name} ${hasEnded ? 'ends a program' : 'fails'} with an exception${said(crash)}${crashPlace(crash)}`,
       explanation: `Such an exception is a fault of that part, or of versions that do not belong together, far more often than one of the deployment. ${hasEnded ? 'What the program held of KV blocks is gone with it.' : 'Requests that need the part fail or are computed again, and the program goes on where no line says that it ended.'}`,

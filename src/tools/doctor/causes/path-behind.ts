@@ -21,8 +21,6 @@ const TROUBLE: readonly Signal[] = [
   'transfer_failed',
   'transfer_unreachable',
   'connector_crashed',
-  'program_ended',
-  'fatal_error',
 ];
 /** Faults that a port which goes down brings about. */
 const OF_PORTS: readonly PathFaultId[] = ['peer_gone', 'too_slow', 'no_device', 'queues', 'ports_unfit'];
@@ -49,7 +47,8 @@ function portDown(measurements: Measurements): FaultBehind | undefined {
   const downs = measurements.signal('port_down');
   if (downs === undefined) return undefined;
   const ups = measurements.signal('port_up')?.values;
-  const isTrouble = TROUBLE.some((sign) => measurements.signal(sign) !== undefined);
+  const isTrouble =
+    measurements.failures.length > 0 || TROUBLE.some((sign) => measurements.signal(sign) !== undefined);
   const found = [...downs.values].find(
     ([card, count]) => CARD.test(card) && (isTrouble || count > 1 || count > (ups?.get(card) ?? 0)),
   );

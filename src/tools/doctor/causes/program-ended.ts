@@ -1,8 +1,8 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
-import type { Origin } from '../evidence.js';
 import { repairFor } from '../fixes/program-errors.js';
 import { readCrash } from '../logs/crash-text.js';
+import type { Failure } from '../logs/failures.js';
 import { type ErrorKind, errorKindOf } from '../logs/general/error-kinds.js';
 import type { LogSummary } from '../logs/log-summary.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
@@ -66,14 +66,9 @@ const BETTER: readonly Signal[] = [
   'control_plane_unreachable',
 ];
 
-/** What ended one program, or would have. */
-interface Ending {
-  /** The first error; undefined where the log does not have it. */
-  readonly sentence: string | undefined;
+/** What ended one program, with the kind of its error. */
+interface Ending extends Failure {
   readonly kind: ErrorKind | undefined;
-  /** Lines that say that it ended; 0 where none does. */
-  readonly ends: number;
-  readonly first: Origin;
 }
 
 /** Errors that come where another program has ended: a connection that is gone, a peer that does not answer. */
@@ -84,16 +79,14 @@ const OF_ANOTHER =
 function endingsOf(measurements: Measurements): readonly Ending[] {
   const endings = new Map<string, Ending>();
   for (const log of measurements.evidence.logs) {
-    const ended = log.signals.get('program_ended');
-    const tally = ended ?? log.signals.get('fatal_error');
-    if (tally === undefined) continue;
-    const [sentence] = tally.values.keys();
-    const kind = sentence === undefined ? undefined : errorKindOf(sentence);
-    const ending = { sentence, kind, ends: ended?.count ?? 0, first: tally.first };
-    if ((ended === undefined && !FATAL.includes(kind)) || isSaidElsewhere(measurements, log, ending))
-      continue;
-    const same = `${kind ?? ''} ${kind === undefined ? (sentence ?? '').replace(/\d+/g, '0') : ''}`;
-    if (!endings.has(same)) endings.set(same, ending);
+    for (const failure of log.failures ?? []) {
+      const { sentence, ends } = failure;
+      const kind = sentence === undefined ? undefined : errorKindOf(sentence);
+      const ending = { ...failure, kind };
+      if ((ends === 0 && !FATAL.includes(kind)) || isSaidElsewhere(measurements, log, ending)) continue;
+      const same = `${kind ?? ''} ${kind === undefined ? (sentence ?? '').replace(/\d+/g, '0') : ''}`;
+      if (!endings.has(same)) endings.set(same, ending);
+    }
   }
   // A program of which only its end is known most probably ended with the others.
   const known = [...endings.values()].filter(({ sentence }) => sentence !== undefined);
@@ -101,14 +94,22 @@ function endingsOf(measurements: Measurements): readonly Ending[] {
 }
 
 /** Whether a sign says more of an ending: one of any log of what may follow from another program, one of its own log of what is its own. */
-function isSaidElsewhere(measurements: Measurements, log: LogSummary, { sentence, kind }: Ending): boolean {
+function isSaidElsewhere(
+  measurements: Measurements,
+  { signals, knownFaults = [] }: LogSummary,
+  { who, sentence, kind }: Ending,
+): boolean {
   // What a cache takes is in the sentence of a lack of room, with its numbers.
   if (kind === 'gpu_memory' && measurements.signal('cache_memory_missing') !== undefined) return true;
   const isInner = INNER.includes(kind) || (kind === 'versions' && isOfCrash(measurements, sentence));
   if (!isInner) return false;
   const isOwn =
     sentence !== undefined && (kind === undefined || kind === 'internal') && !OF_ANOTHER.test(sentence);
-  if (isOwn) return BETTER.some((sign) => log.signals.has(sign)) || (log.knownFaults ?? []).length > 0;
+  if (isOwn) {
+    const isOfIt = (sign: Signal): boolean =>
+      who === '' ? signals.has(sign) : signals.get(sign)?.byWorker.has(who) === true;
+    return BETTER.some(isOfIt) || knownFaults.length > 0;
+  }
   return (
     BETTER.some((sign) => measurements.signal(sign) !== undefined) || measurements.knownFaults().length > 0
   );
@@ -155,13 +156,13 @@ function reasonOf({ kind, sentence = '' }: Ending): string {
   return `${kind === undefined ? 'by an error of its own' : WORDS[kind]} (${cut(sentence)})`;
 }
 
-function clueOf({ ends, sentence, first }: Ending): ReturnType<typeof clueFor> {
+function clueOf({ ends, sentence, origin }: Ending): ReturnType<typeof clueFor> {
   return clueFor(
     ends === 0 ? 'sign' : 'signature',
     ends === 0
       ? 'An error that a program does not live through; no line says that it ended.'
       : `${countOf(ends, 'line')} of programs that do not start or have ended${sentence === undefined ? ', and no line at error level before them' : '; this is the first error'}.`,
-    first,
+    origin,
   );
 }
 

@@ -43,9 +43,6 @@ export const sideChannelDead: Cause = {
 };
 
 /** Whether an error beside it says that an address is taken. */
-function hasPortInUse(measurements: Measurements): boolean {
-  const errors = [measurements.signal('program_ended'), measurements.signal('fatal_error')];
-  return errors.some((error) =>
-    [...(error?.values.keys() ?? [])].some((text) => /ddress already in use/.test(text)),
-  );
+function hasPortInUse({ failures }: Measurements): boolean {
+  return failures.some(({ sentence }) => sentence !== undefined && /ddress already in use/.test(sentence));
 }

@@ -22,11 +22,38 @@ const PASSED_ON: readonly (ErrorKind | undefined)[] = [undefined, 'internal', 'w
 
 /** What ended a program, or would have. */
 export interface Failure {
+  /** The pod or worker that a prefix of its lines names; empty without one. */
+  readonly who: string;
   /** Lines that say that a program ended; 0 when none did. */
   readonly ends: number;
   /** The first error, as one sentence; undefined where the log does not have it. */
   readonly sentence: string | undefined;
   readonly origin: Origin;
+}
+
+/** Programs of one log that are distinguished; those beyond count as one. */
+const MAX_PROGRAMS = 64;
+
+/** What ended the programs of one log: each by its own lines, as a file of `kubectl logs --prefix` has those of many. */
+export class Failures {
+  readonly #programs = new Map<string, FailureTally>();
+
+  of(who: string): FailureTally {
+    const key = this.#programs.has(who) || this.#programs.size < MAX_PROGRAMS ? who : '';
+    let tally = this.#programs.get(key);
+    if (tally === undefined) {
+      tally = new FailureTally();
+      this.#programs.set(key, tally);
+    }
+    return tally;
+  }
+
+  finish(): readonly Failure[] {
+    return [...this.#programs].flatMap(([who, tally]) => {
+      const ended = tally.finish();
+      return ended === undefined ? [] : [{ who, ...ended }];
+    });
+  }
 }
 
 /**
@@ -79,7 +106,7 @@ export class FailureTally {
   }
 
   /** Undefined where no program ended and no error is of a kind that ends one, or where another cause names it. */
-  finish(): Failure | undefined {
+  finish(): Omit<Failure, 'who'> | undefined {
     const root = this.#ends > 0 ? (this.#root ?? this.#before) : this.#known;
     if (root?.isNamed === true) return undefined;
     const origin = root?.origin ?? this.#firstEnd;

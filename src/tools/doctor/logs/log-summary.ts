@@ -2,6 +2,7 @@ import type { EngineWord } from '../../../core/contract/engine-kinds.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
 import type { KnownFault } from '../known-faults/known-fault.js';
 import type { Origin, SettingSighting, SizeSighting } from '../sightings.js';
+import type { Failure } from './failures.js';
 import type { ProgramWord } from './known-programs.js';
 import type { UnevenRanks } from './rank-loads.js';
 
@@ -165,11 +166,13 @@ export interface LogSummary {
   readonly cutLines: number;
   /** What a reader has to know of how it was read: no zone in its times, damaged gzip, another encoding. */
   readonly notes: readonly string[];
-  /** Who wrote lines, and how many of those that were looked at: the first 1,000, then one in 64. */
+  /** Who wrote lines, and how many of those that were looked at: the first 1,000, then a sample. */
   readonly programs: ReadonlyMap<LogProgram, number>;
   readonly firstMs: number | undefined;
   readonly lastMs: number | undefined;
   readonly signals: ReadonlyMap<Signal, SignalTally>;
+  /** Programs that ended, or had an error that ends one. Absent where there are none. */
+  readonly failures?: readonly Failure[];
   /** Absent where there are none. */
   readonly knownFaults?: readonly KnownFaultSighting[];
   /** Absent where there are none. */

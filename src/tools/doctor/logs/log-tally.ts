@@ -19,16 +19,15 @@ import { BoundedCounts } from './bounded-counts.js';
 import { CrashTally } from './crashes.js';
 import { Decisions } from './decisions.js';
 import { EngineCount } from './engine-count.js';
-import { type Failure, FailureTally } from './failures.js';
+import { Failures } from './failures.js';
 import { isHarmlessError } from './general/harmless-errors.js';
 import { refusedConfiguration } from './general/refusals.js';
 import { refusedPart } from './general/refused-keys.js';
 import { KnownFaultTally } from './known-fault-tally.js';
 import { lastWords } from './last-words.js';
-import type { CostTally, LogSummary, SignalTally } from './log-summary.js';
+import type { CostTally, LogSummary } from './log-summary.js';
 import { excerptOf } from './masking.js';
 import { PanicReader } from './panics.js';
-import { RateBuckets } from './rate-buckets.js';
 import { RoomTally } from './room-tally.js';
 import { SightingTally } from './sighting-tally.js';
 import { SignalCount, signalTally } from './signal-count.js';
@@ -66,7 +65,7 @@ export class LogTally implements LogFindings {
   readonly #indexers = new Set<string>();
   #costs: { count: number; withoutCache: number; largestCachedBlocks: number; first: Origin } | undefined;
   #engine: EngineCount | undefined;
-  readonly #failures = new FailureTally();
+  readonly #failures = new Failures();
   readonly #crashes = new CrashTally(this);
   readonly #panics = new PanicReader(this);
   readonly #knownFaults = new KnownFaultTally();
@@ -274,27 +273,37 @@ export class LogTally implements LogFindings {
 
   addError(line: LogLine, { sentence, about, isNamed = false }: ErrorDetails): void {
     this.#crashes.addError(line, sentence);
-    this.#failures.addError(
-      line.lineNumber,
-      excerptOf(sentence, '').slice(0, MAX_VALUE_CHARS),
-      isNamed || this.isKnown(line),
-      () => this.#originOf(line, about),
-    );
+    this.#failures
+      .of(line.who)
+      .addError(
+        line.lineNumber,
+        excerptOf(sentence, '').slice(0, MAX_VALUE_CHARS),
+        isNamed || this.isKnown(line),
+        () => this.#originOf(line, about),
+      );
   }
 
   addEnd(line: LogLine, about: string): void {
     this.found += 1;
-    this.#failures.addEnd(line.lineNumber, () => this.#originOf(line, about));
+    this.#failures.of(line.who).addEnd(line.lineNumber, () => this.#originOf(line, about));
   }
 
-  addStop({ lineNumber }: LogLine): void {
-    this.#failures.addStop(lineNumber);
+  addStop({ lineNumber, who }: LogLine): void {
+    this.#failures.of(who).addStop(lineNumber);
   }
 
   async finish(): Promise<
     Pick<
       LogSummary,
-      'signals' | 'knownFaults' | 'unreadErrors' | 'decisions' | 'costs' | 'engine' | 'sizes' | 'settings'
+      | 'signals'
+      | 'failures'
+      | 'knownFaults'
+      | 'unreadErrors'
+      | 'decisions'
+      | 'costs'
+      | 'engine'
+      | 'sizes'
+      | 'settings'
     >
   > {
     const originOf = (line: LogLine, about = ''): Origin => this.#originOf(line, about);
@@ -305,14 +314,11 @@ export class LogTally implements LogFindings {
     if (this.#heading?.found === this.found) this.#addWholeError(this.#heading.line, this.#heading.line.text);
     this.#room.finish();
     const unreadErrors = this.#unread.finish();
+    const failures = this.#failures.finish();
     const knownFaults = await this.#knownFaults.finish();
     return {
-      signals: new Map(
-        [
-          ...[...this.#signals].map(([signal, count]) => signalTally(signal, count)),
-          ...failureTallies(this.#failures.finish()),
-        ].map((tally) => [tally.signal, tally]),
-      ),
+      signals: new Map([...this.#signals].map(([signal, count]) => [signal, signalTally(signal, count)])),
+      ...(failures.length === 0 ? {} : { failures }),
       ...(unreadErrors === undefined ? {} : { unreadErrors }),
       ...(knownFaults.length === 0 ? {} : { knownFaults }),
       decisions: this.#decisions.finish(originOf),
@@ -329,21 +335,6 @@ export class LogTally implements LogFindings {
   #originOf({ lineNumber, text }: Pick<LogLine, 'lineNumber' | 'text'>, about: string): Origin {
     return { place: `${this.#name}:${lineNumber}`, text: excerptOf(text, about) };
   }
-}
-
-function failureTallies(failure: Failure | undefined): readonly SignalTally[] {
-  if (failure === undefined) return [];
-  const { ends, sentence, origin } = failure;
-  return [
-    {
-      signal: ends > 0 ? 'program_ended' : 'fatal_error',
-      count: Math.max(1, ends),
-      rate: new RateBuckets().counts,
-      byWorker: new Map(),
-      first: origin,
-      values: new Map(sentence === undefined ? [] : [[sentence, 1]]),
-    },
-  ];
 }
 
 function costTally(costs: Omit<CostTally, 'overlapWeights'>, weights: BoundedCounts): CostTally {

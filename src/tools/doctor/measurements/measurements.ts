@@ -4,6 +4,7 @@ import { inOneOrder } from '../canonical.js';
 import type { CauseId } from '../diagnosis.js';
 import { type DynamoFacts, dynamoFacts } from '../dynamo-facts.js';
 import type { Evidence, SettingSighting } from '../evidence.js';
+import type { Failure } from '../logs/failures.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
 import { ofManifests } from '../of-manifests.js';
 import { type SizeTable, sizeTable } from '../sizes.js';
@@ -52,6 +53,8 @@ export interface Measurements extends CacheHits {
   readonly kvUsage: Measure | undefined;
   /** Readings of engines in which prompts found nothing although half of the KV cache and more was free. */
   readonly missesWithRoom: Measure | undefined;
+  /** Programs that ended, or had an error that ends one. */
+  readonly failures: readonly Failure[];
   signal(signal: Signal): SignalSum | undefined;
   /** Of all causes, or of one. */
   knownFaults(cause?: CauseId): readonly KnownFaultSum[];
@@ -87,6 +90,7 @@ export function readMeasurements(gathered: Evidence, memory: readonly MemoryArit
     concurrency: concurrencyOf(metrics, logs),
     kvUsage: usageOf(metrics, logs),
     missesWithRoom: missesWithRoomOf(logs),
+    failures: logs.flatMap(({ failures }) => failures ?? []),
     signal: (signal) => signalOf(logs, signal),
     knownFaults: (cause) => knownFaultsOf(logs, cause),
     settings: (wanted) => settings.filter(({ name }) => name === wanted),

@@ -72,7 +72,7 @@ function clueOf({ says, origin }: Clue): object {
 }
 
 /** Fields with foreign text that may carry credentials. */
-const FOREIGN = new Set(['place', 'text', 'name', 'detail', 'value', 'answer', 'missing']);
+const FOREIGN = new Set(['place', 'text', 'name', 'detail', 'value', 'answer', 'missing', 'sentence']);
 
 /** Names that the report had before the program changed them. */
 const REPORT_NAMES: ReadonlyMap<string, string> = new Map([['reporting', 'told']]);

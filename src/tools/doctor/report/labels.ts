@@ -92,8 +92,6 @@ export const SIGNAL_LABELS: Readonly<Record<Signal, string>> = {
   connector_crashed: 'tracebacks of KV connectors',
   settings_refused: 'settings that are refused',
   control_plane_unreachable: 'NATS or etcd not reached',
-  program_ended: 'programs that ended',
-  fatal_error: 'errors that end programs',
   request_too_long: 'requests that were refused as too long',
   started: 'starts',
 };

@@ -80,6 +80,36 @@ describe('a program that has ended', () => {
       expect(await causesOf(OF_CONNECTOR, follows)).not.toContain('program_ended');
   });
 
+  it.each([
+    ['kubectl logs --prefix', (pod: string, line: string) => `[pod/${pod}/main] ${line}`],
+    ['docker compose logs', (pod: string, line: string) => `${pod}  | ${line}`],
+  ])(
+    'has a reason of its own in a file of %s, whose lines of programs are mixed',
+    async (_name, prefixed) => {
+      const own = OF_ITS_OWN.split('\n').map((line) => prefixed('decode-1', line));
+      const other = [
+        'ERROR [core.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.',
+        'ERROR [core.py:2] EngineCore failed to start.',
+      ].map((line) => prefixed('prefill-1', line));
+      const mixed = own.flatMap((line, at) => [line, other[at] ?? '']);
+      const { headline } = await diagnosisOf(mixed.join('\n'));
+      expect(headline).toContain('its GPU has no memory left');
+      expect(headline).toContain('IndexError: list index out of range');
+    },
+  );
+
+  it('is not ended by the error of another one in the same file', async () => {
+    const lines = [
+      '[pod/router-0/main] ERROR [x.py:1] RuntimeError: NCCL error: unhandled system error',
+      '[pod/decode-1/main] ERROR: Server process died',
+    ];
+    const { failures } = await summaryOf(`${lines.join('\n')}\n`);
+    expect(failures?.map(({ who, ends, sentence }) => [who, ends, sentence?.includes('NCCL')])).toEqual([
+      ['router-0', 0, true],
+      ['decode-1', 1, undefined],
+    ]);
+  });
+
   it('has a reason for each program that ended by another one', async () => {
     const ofMemory =
       'ERROR [core.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\nERROR [core.py:2] EngineCore failed to start.';

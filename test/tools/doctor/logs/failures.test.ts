@@ -3,7 +3,7 @@ import { type Failure, FailureTally } from '../../../../src/tools/doctor/logs/fa
 
 type Line = readonly [lineNumber: number, what: 'end' | 'stop' | 'named' | 'error', sentence?: string];
 
-function failureOf(...lines: readonly Line[]): Failure | undefined {
+function failureOf(...lines: readonly Line[]): Omit<Failure, 'who'> | undefined {
   const tally = new FailureTally();
   for (const [lineNumber, what, sentence = ''] of lines) {
     const originOf = () => ({ place: `some.log:${lineNumber}`, text: sentence });

@@ -16,8 +16,8 @@ const ERROR = [
 
 describe('the last words of a program in Rust', () => {
   it('have the reason that happened first', async () => {
-    const { signals } = await summaryOf(ERROR.map((line) => `${line}\n`).join(''));
-    const [sentence = ''] = signals.get('program_ended')?.values.keys() ?? [];
+    const { failures } = await summaryOf(ERROR.map((line) => `${line}\n`).join(''));
+    const { sentence = '' } = failures?.[0] ?? {};
     expect(sentence).toBe(
       'Error: Failed to start the KV router (caused by: Connection refused (os error 111))',
     );
@@ -36,7 +36,7 @@ describe('the last words of a program in Rust', () => {
     expect(lastWords('2026-03-03 ERROR sending failed Caused by: 0: timeout')).toBeUndefined();
     expect(lastReasonOf('ValueError: (caused by: x)')).toBeUndefined();
     const goesOn = ['2026-03-03T10:00:00Z ERROR dynamo_runtime: retry', '', 'Caused by:', '    0: timeout'];
-    const { signals } = await summaryOf(goesOn.map((line) => `${line}\n`).join(''));
-    expect(signals.has('program_ended')).toBe(false);
+    const { failures } = await summaryOf(goesOn.map((line) => `${line}\n`).join(''));
+    expect(failures).toBeUndefined();
   });
 });

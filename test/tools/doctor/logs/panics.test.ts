@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { summaryOf } from './summaries.js';
 
 async function errorOf(...lines: readonly string[]): Promise<string | undefined> {
-  const { signals } = await summaryOf(`${lines.join('\n')}\n`);
-  return [...(signals.get('program_ended')?.values.keys() ?? [])][0];
+  const { failures } = await summaryOf(`${lines.join('\n')}\n`);
+  return failures?.find(({ ends }) => ends > 0)?.sentence;
 }
 
 const PLACE =

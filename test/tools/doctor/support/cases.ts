@@ -420,11 +420,16 @@ export const CASES: readonly Case[] = [
     name: 'an engine that ended for want of memory on its GPU',
     evidence: joined({
       logs: [
-        logOf([
-          tallyOf('program_ended', 2, {
-            values: new Map([['torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB', 1]]),
-          }),
-        ]),
+        logOf([], {
+          failures: [
+            {
+              who: '',
+              ends: 2,
+              sentence: 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB',
+              origin: { place: 'worker.log:7', text: 'torch.OutOfMemoryError' },
+            },
+          ],
+        }),
       ],
     }),
     first: 'program_ended likely',

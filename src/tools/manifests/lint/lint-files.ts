@@ -1,5 +1,7 @@
 import { posix } from 'node:path';
 import { placesIn, type SourceFile } from '../source-file.js';
+import { withScriptChanges } from './changes/changed-findings.js';
+import { readScriptChanges } from './changes/script-changes.js';
 import type { GivenFile } from './config/tree-files.js';
 import { readApplied } from './facts/applied-objects.js';
 import { type Fleet, readFleets } from './facts/fleet.js';
@@ -85,7 +87,9 @@ export function inspectFiles(
   findings.push(...findClosedSideChannels(fleets, networks));
   for (const facts of readPoolFacts(pools, sites, fleets, networks))
     for (const { check } of POOL_RULES) findings.push(...check(facts, fleets));
-  return { findings: withoutRepeats(findings), fleets, notChecked: findNotChecked(fleets), leftOut };
+  const changes = readScriptChanges(scripts, material.tree);
+  const all = withScriptChanges(withoutRepeats(findings), changes, material.tree);
+  return { findings: all, fleets, notChecked: findNotChecked(fleets), leftOut };
 }
 
 /** A finding of what an overlay builds names its kustomization, and none that holds for one branch alone is changed by a program. */

@@ -1,6 +1,7 @@
 import { IS_TWICE, type SourceFile } from '../../source-file.js';
 import { isTemplateText, templateKindOf } from '../../template-text.js';
 import type { Finding, Rule, Severity } from '../findings/finding.js';
+import { documentAround } from '../text/document-around.js';
 import { namesProgram } from '../text/text-kinds.js';
 
 /** Problems of one file that are reported; the rest mostly follow from the first. */
@@ -178,15 +179,4 @@ function linesAround(text: string, line: number): string {
     .split('\n')
     .slice(Math.max(0, line - 2), line)
     .join('\n');
-}
-
-/** The document that a line is in: a line `---` never stands inside of one. */
-function documentAround(text: string, line: number): string {
-  const lines = text.split('\n');
-  const isBoundary = (at: number): boolean => /^---(?:\s|$)/.test(lines[at] ?? '');
-  let first = Math.min(line, lines.length) - 1;
-  while (first > 0 && !isBoundary(first)) first -= 1;
-  let last = Math.min(line, lines.length);
-  while (last < lines.length && !isBoundary(last)) last += 1;
-  return lines.slice(first, last).join('\n');
 }

@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest';
+import { found, inspect, router, vllm } from '../support.js';
+
+const FLEET = `${router(16)}${vllm(64)}`;
+
+const PICKER = `inferenceExtension:
+  image: {name: llm-d-inference-scheduler, tag: v0.5.0}
+  pluginsConfigFile: custom.yaml
+  pluginsCustomConfig:
+    custom.yaml: |
+      apiVersion: inference.networking.x-k8s.io/v1alpha1
+      kind: EndpointPickerConfig
+      plugins:
+      - type: precise-prefix-cache-scorer
+        parameters:
+          tokenProcessorConfig: {blockSize: 64}
+          kvEventsConfig: {topicFilter: "kv@", zmqEndpoint: "tcp://*:5557"}
+      schedulingProfiles:
+      - name: default
+        plugins:
+        - pluginRef: precise-prefix-cache-scorer
+`;
+
+const SERVICE = `modelArtifacts: {name: Qwen/Qwen3-8B}
+decode:
+  create: true
+  containers:
+  - name: vllm
+    image: ghcr.io/llm-d/llm-d-cuda:v0.5.0
+    modelCommand: vllmServe
+    args: [--block-size=64]
+`;
+
+/** The severities of what is found beside a script. */
+function beside(
+  script: string,
+  files: Readonly<Record<string, string>> = { 'a.yaml': FLEET },
+): readonly string[] {
+  return inspect({ ...files, 'deploy.sh': `#!/bin/bash\n${script}\n` }).findings.map(
+    ({ severity }) => severity,
+  );
+}
+
+describe('a value that a script changes before it is used', () => {
+  it.each([
+    [`sed -i 's/"64"/"16"/' a.yaml`],
+    [`sed -e 's/"64"/"16"/' a.yaml | kubectl apply -f -`],
+    [`sed 's/--router-block-size, "16"/--router-block-size, "64"/' < a.yaml | kubectl apply -f -`],
+    [`cat a.yaml | sed "s/--block-size, .*/--block-size, 16]/" | kubectl apply -f -`],
+    [`kubectl apply -f <(sed -E 's|"(64)"|"16"|g' a.yaml)`],
+    [`for f in *.yaml; do\n  sed -i "s/\\"64\\"/\\"$SIZE\\"/" "$f"\ndone`],
+    [`sed -i '/dynamo.router/s/"16"/"64"/' ./a.yaml`],
+    [`sed -i '/dynamo.router/c\\          command: [python3, -m, dynamo.router]' a.yaml`],
+    [`sed -i "/image: /a\\          args: [--block-size, '16']" a.yaml`],
+    [`perl -pi -e 's/"64"/"16"/' a.yaml`],
+    [`yq -i '(select(.kind == "Deployment") | .spec.template.spec.containers[0].args[1]) = "16"' a.yaml`],
+    [
+      `yq eval '.spec.template.spec.containers[0].command += ["--block-size=16"]' a.yaml | kubectl apply -f -`,
+    ],
+    [
+      `kubectl patch deployment worker --type json -p '[{"op":"add","path":"/spec/template/spec/containers/0/args","value":[]}]'`,
+    ],
+    [`kubectl -n x patch deploy/router -p "$PATCH"`],
+    [`kubectl patch deployment worker --patch-file p.yaml`],
+    [`kubectl set env deployment/router DYN_ROUTER_BLOCK_SIZE=64`],
+  ])('is no error: %s', (script) => {
+    expect(beside(script)).toEqual(['note']);
+  });
+
+  it.each([
+    ['an image', `sed -i "s|registry.example.com/image:tag|$IMAGE|" a.yaml`],
+    ['a namespace', `sed "s/namespace: .*/namespace: $NS/" a.yaml | kubectl apply -f -`],
+    ['another file', `sed -i 's/"64"/"16"/' b.yaml`],
+    ['nothing, but prints it', `sed -n 's/.*"64".*/found/p' a.yaml`],
+    ['nothing, but reads it', `yq '.spec.template.spec.containers[0].args' a.yaml`],
+    ['an image by yq', `yq -i '.spec.template.spec.containers[0].image = "x"' a.yaml`],
+    ['replicas by yq', `yq -i '.spec.replicas = 3' a.yaml`],
+    ['replicas', `kubectl patch deployment worker -p '{"spec":{"replicas":2}}'`],
+    [
+      'another object',
+      `kubectl patch deployment other -p '{"spec":{"template":{"spec":{"containers":[{"args":[]}]}}}}'`,
+    ],
+    ['an object of another kind', `kubectl patch service worker -p '{"spec":{"args":[]}}'`],
+    ['a token', `kubectl set env deployment/worker HF_TOKEN=x`],
+    ['nothing, as a comment', `# sed -i 's/"64"/"16"/' a.yaml`],
+  ])('is an error where the script changes %s', (_, script) => {
+    expect(beside(script)).toEqual(['error']);
+  });
+
+  it('says which command changes it, and has no fix', () => {
+    const [one] = inspect({
+      'a.yaml': FLEET,
+      'deploy.sh': `set -e\nsed -i 's/"64"/"16"/' a.yaml\n`,
+    }).findings;
+    expect(one?.fix).toBeUndefined();
+    expect(one?.related?.at(-1)).toMatchObject({ file: 'deploy.sh', line: 2, says: 'changed here' });
+    expect(one?.consequence).toContain('deploy.sh changes it with sed');
+  });
+
+  it('is an error where the script is of another part of the repository', () => {
+    const patch = `kubectl patch deployment worker -p '{"spec":{"template":{"spec":{"containers":[{"args":[]}]}}}}'\n`;
+    expect(found({ 'one/deploy/prod/k8s/a.yaml': FLEET, 'two/test/e2e/run/x.sh': patch })).toEqual([
+      expect.stringMatching(/error$/),
+    ]);
+  });
+
+  it.each([
+    [
+      `helm install ms llm-d/llm-d-modelservice -f ms/values.yaml --set-json 'decode.containers[0].args=["--kv-events-config=x"]'`,
+    ],
+    [`helm upgrade --install ms chart --values=ms/values.yaml --set decode.containers[0].args[1]=x`],
+    [`helm install ms chart -f ms/values.yaml -f ms/more.yaml`],
+    [`helm install ms chart -f ms/values.yaml -f "$MORE"`],
+    [`yq -i '.decode.containers[0].args += ["x"]' ms/values.yaml`],
+  ])('is no error in values of a chart: %s', (script) => {
+    const files = {
+      'ms/values.yaml': SERVICE,
+      'gaie/values.yaml': PICKER,
+      'ms/more.yaml': 'decode:\n  containers:\n  - args: [x]\n',
+    };
+    expect(beside(script, files)).toEqual(['note']);
+  });
+
+  it.each([
+    [`helm install ms chart -f ms/values.yaml --set decode.replicas=3 --set modelArtifacts.name=x`],
+    [`helm install ms chart -f ms/values.yaml -f ms/more.yaml`],
+    [`helm install ms chart -f ms/other.yaml -f ms/values.yaml`],
+  ])('is an error in values of a chart that stay as they are: %s', (script) => {
+    const files = {
+      'ms/values.yaml': SERVICE,
+      'gaie/values.yaml': PICKER,
+      'ms/more.yaml': 'decode: {replicas: 4}\n',
+    };
+    expect(beside(script, files)).toEqual([expect.stringMatching(/error|warning/)]);
+  });
+});

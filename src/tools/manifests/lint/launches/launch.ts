@@ -141,8 +141,8 @@ export interface Gateway {
   readonly topicFilter?: SettingValue;
   /** The release of llm-d's picker, where its image stands beside the configuration. */
   readonly release?: Release & { readonly text: string };
-  /** The model by whose tokenizer it makes tokens of prompts. */
-  readonly tokenizerModel?: SettingValue;
+  /** The model by whose tokenizer it makes tokens of prompts, itself or by a vLLM that it asks under this name. */
+  readonly tokenizerModel?: SettingValue & { readonly isRendered?: boolean };
   readonly context?: DisaggregatedServers;
   readonly generation?: DisaggregatedServers;
 }

@@ -20,6 +20,7 @@ import {
   surroundingsOf,
 } from './picker-choice.js';
 import { askedPart, unaskedOf } from './picker-profiles.js';
+import { rendersByHttp, tokenizerModel } from './picker-tokenizer.js';
 import type { OpenFile } from './yaml-words.js';
 
 /** What every such configuration says of itself, wherever it stands. */
@@ -271,6 +272,7 @@ function readConfig(access: YamlAccess, config: YAMLMap, { spanOf, at, version }
                 span: spanOf(tokenizer),
                 how: 'engine-yaml' as const,
                 name: 'modelName',
+                isRendered: rendersByHttp(access, plugins, version),
               },
             }),
         ...(unasked === undefined
@@ -296,22 +298,5 @@ function readConfig(access: YamlAccess, config: YAMLMap, { spanOf, at, version }
       },
     },
     type === undefined ? at : spanOf(type),
-  );
-}
-
-/** Plugins that make tokens of a prompt before the one that looks them up. */
-const TOKENIZING: readonly string[] = ['tokenizer', 'token-producer'];
-
-/** The model whose tokenizer a picker loads: of a plugin of its own, or of the index (read from 0.5 on: `pkg/tokenization` of llm-d-kv-cache). */
-function tokenizerModel(
-  access: YamlAccess,
-  plugins: readonly YAMLMap[],
-  parameters: YAMLMap | undefined,
-): PlacedText | undefined {
-  const own = plugins.find((one) => TOKENIZING.includes(access.text(one, 'type')?.value ?? ''));
-  return (
-    access.text(access.map(own, 'parameters'), 'modelName') ??
-    access.text(access.map(parameters, 'indexerConfig', 'tokenizersPoolConfig'), 'modelName') ??
-    access.text(access.map(parameters, 'tokenizersPoolConfig'), 'modelName')
   );
 }

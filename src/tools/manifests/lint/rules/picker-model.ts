@@ -12,7 +12,7 @@ const rule: Rule = {
   severity: 'warning',
   summary: 'The endpoint picker of llm-d looks for another model than its workers have.',
   explanation:
-    'The picker looks a prompt up by its tokens and by the model of the request. With the tokens of another model, or under another name, it finds no block of the worker, without an error.',
+    'The picker looks a prompt up by its tokens and by the model of the request. With the tokens of another model, or under another name, it finds no block of the worker, and no request fails.',
 };
 
 /** The first release that has the model of its tokenizer in its configuration; before, it was that of the request (`pkg/tokenization` of llm-d-kv-cache). */
@@ -31,6 +31,13 @@ export const pickerModelDiffers: LintRule = {
   },
 };
 
+const OWN =
+  'Prompts have other tokens, or another chat template, than the worker computes: the picker finds no block of it, without an error.';
+
+/** Of a data producer that fails the picker writes a line, and goes on without it (`director.go`). */
+const RENDERED =
+  'The picker has each prompt rendered under that name by a vLLM. One that serves another model refuses it: the picker logs that its data producer failed, and picks without looking the prompt up. One that serves that model makes other tokens than the worker computes, and the picker finds no block of it, without an error.';
+
 function otherTokenizer(worker: Launch, { program, gateway }: Launch): readonly Finding[] {
   const { tokenizerModel, release } = gateway ?? {};
   const own = tokenizerOf(worker);
@@ -40,9 +47,8 @@ function otherTokenizer(worker: Launch, { program, gateway }: Launch): readonly 
   return [
     findingAt(rule, own.span, {
       message: `${nameOf(worker)} serves ${own.value}, and ${program} makes tokens by ${tokenizerModel.value}`,
-      consequence:
-        'Prompts have other tokens, or another chat template, than the worker computes: the picker finds no block of it, without an error.',
-      advice: `Set modelName of the picker's tokenizer to ${own.value}; one picker is for one model.`,
+      consequence: tokenizerModel.isRendered === true ? RENDERED : OWN,
+      advice: `Set modelName of the picker's tokenizer to ${own.value}${tokenizerModel.isRendered === true ? ', and let the vLLM that renders its prompts serve that' : ''}; one picker is for one model.`,
       related: [{ span: tokenizerModel.span, says: `modelName is ${tokenizerModel.value}` }],
     }),
   ];

@@ -276,6 +276,25 @@ describe("the model of llm-d's picker", () => {
     expect(of(tokenizer, model)).toEqual([]);
   });
 
+  it.each([
+    ['v0.7.0', 'vllm: {url: "http://render:8000"}, ', 'refuses it'],
+    ['v0.9.0', '', 'refuses it'],
+    ['v0.8.0', '', 'without an error'],
+    ['v0.9.0', 'udsTokenizerConfig: {socketFile: /tmp/x}, ', 'without an error'],
+  ])('is asked for by its name where a vLLM renders prompts: %s %s', (tag, more, says) => {
+    const text = picker({ tag }).replace(
+      'plugins:',
+      `plugins:\n    - {type: token-producer, parameters: {${more}modelName: Qwen/Qwen3-32B}}`,
+    );
+    const model = 'meta-llama/Llama-3.2-3B-Instruct';
+    const { findings } = inspect({
+      'a.yaml': text + worker(events('tcp://*:5557', `kv@pod@${model}`), '', model),
+    });
+    const [one] = findings.filter(({ ruleId }) => ruleId === 'picker-model-differs');
+    expect(one?.consequence).toContain(says);
+    expect(one?.consequence.includes('refuses it')).toBe(says === 'refuses it');
+  });
+
   it('is that of a tokenizer that the worker is given', () => {
     expect(of('Qwen/Qwen3-32B', 'own/llama-tune', 'v0.7.0', ', --tokenizer, Qwen/Qwen3-8B')).toEqual([]);
   });

@@ -136,6 +136,7 @@ export const programEnded: Cause = {
     const endings = endingsOf(measurements).slice(0, MAX_SHOWN);
     const [first, ...others] = endings;
     if (first === undefined) return undefined;
+    const copiesToHost = measurements.settings('host_cache').some(({ value }) => value === 'hierarchical');
     const also = others.map((ending) => `; another one: ${reasonOf(ending)}`).join('');
     return {
       headline:
@@ -147,7 +148,7 @@ export const programEnded: Cause = {
       cluesFor: endings.map(clueOf),
       cluesAgainst: [],
       explains: ['no_stores', 'transfers_fail'],
-      fixes: endings.map(({ kind, sentence }) => repairFor(kind, sentence)),
+      fixes: endings.map(({ kind, sentence }) => repairFor(kind, sentence, { copiesToHost })),
     };
   },
 };

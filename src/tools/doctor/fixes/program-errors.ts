@@ -159,8 +159,30 @@ function repairReason(reason: string): Repair {
   };
 }
 
+/** SGLang with a hierarchical cache: its copy kernels, and what they meet, are the known reason. */
+const HOST_COPIES: Repair = {
+  says: 'Start SGLang with --hicache-io-backend direct --hicache-mem-layout page_first_direct (layer_first without a storage backend), so that the driver copies blocks to the host; where the error comes all the same, run a later version, and until then leave out --enable-hierarchical-cache',
+  why: 'This engine keeps blocks on its host, and kernels copy them there while others compute. Those of --hicache-io-backend kernel and of FA3 do not go together before April 2026 (pull request 21631), which --decode-attention-backend flashinfer avoids too. Kernels run behind the program: the line of the traceback is often another one than the one that failed.',
+  commands: [
+    'CUDA_LAUNCH_BLOCKING=1    # on the engine, for one trial: names the kernel',
+    'dmesg -T | grep -i xid    # a faulty GPU or link',
+  ],
+};
+
+/** What decides over the kind of an error alone. */
+interface Setup {
+  /** SGLang's hierarchical cache is on. */
+  readonly copiesToHost: boolean;
+}
+
 /** Of sentences that say themselves what is to change. */
-function particularRepair(kind: ErrorKind | undefined, sentence: string): Repair | undefined {
+function particularRepair(
+  kind: ErrorKind | undefined,
+  sentence: string,
+  { copiesToHost }: Setup,
+): Repair | undefined {
+  if (kind === 'gpu_fault' && copiesToHost && /illegal memory access|Memory access fault/i.test(sentence))
+    return HOST_COPIES;
   const reason = kind === undefined ? lastReasonOf(sentence) : undefined;
   if (reason !== undefined) return repairReason(reason);
   if (kind === 'internal') return panicRepair(sentence);
@@ -169,8 +191,12 @@ function particularRepair(kind: ErrorKind | undefined, sentence: string): Repair
 }
 
 /** What repairs a program that ended, by the kind of its first error. */
-export function repairFor(kind: ErrorKind | undefined, sentence: string | undefined): ProposedFix {
-  const particular = sentence === undefined ? undefined : particularRepair(kind, sentence);
+export function repairFor(
+  kind: ErrorKind | undefined,
+  sentence: string | undefined,
+  setup: Setup = { copiesToHost: false },
+): ProposedFix {
+  const particular = sentence === undefined ? undefined : particularRepair(kind, sentence, setup);
   const plain = sentence === undefined ? NOT_GIVEN : kind === undefined ? UNKNOWN : REPAIRS[kind];
   return {
     ...(particular ?? plain),

@@ -1,7 +1,13 @@
 import type { KnownFault } from '../known-fault.js';
 import { CHARTS } from './charts.js';
+import { KUBERNETES } from './kubernetes.js';
 import { STORES_REDIS } from './stores-redis.js';
 import { STORES_SERVERS } from './stores-servers.js';
 
-/** Of servers that fleets share: NATS, etcd, Redis and Valkey; and of what installs them. */
-export const SERVERS_FAULTS: readonly KnownFault[] = [...STORES_REDIS, ...STORES_SERVERS, ...CHARTS];
+/** Of servers that fleets share: NATS, etcd, Redis and Valkey, the API server of Kubernetes; and of what installs them. */
+export const SERVERS_FAULTS: readonly KnownFault[] = [
+  ...STORES_REDIS,
+  ...STORES_SERVERS,
+  ...CHARTS,
+  ...KUBERNETES,
+];

@@ -13,6 +13,18 @@ export const SGLANG_MEMORY: readonly KnownFault[] = [
     commands: ['kubectl set env deploy/WORKER SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_IDLE=0'],
   },
   {
+    id: 'sglang_pool_leak_warned',
+    cause: 'connector_crashed',
+    needles: ['memory leak detected!', 'KV cache pool leak detected!'],
+    pattern: /Warning: \w{3,40} memory leak detected!|^\s{0,20}KV cache pool leak detected!/,
+    isSign: true,
+    follows: ['sglang_pool_leak'],
+    says: 'SGLang warns that the accounts of its KV cache do not add up, and goes on with what is left',
+    why: 'When nothing runs, free, cached and locked tokens have to make the whole pool. What is missing is lost until the engine starts again: a few tokens do no harm, and more with each warning fill the cache.',
+    cure: 'Compare available_size and protected_size with max_total_num_tokens of several such lines; where the gap grows, restart this engine (kubectl delete pod) and run a later version of SGLang',
+    commands: ['kubectl logs POD | grep -A2 "leak detected"    # does the gap grow?'],
+  },
+  {
     id: 'sglang_pool_too_small',
     cause: 'cache_memory_missing',
     needles: ['AssertionError: Memory pool size is too small'],

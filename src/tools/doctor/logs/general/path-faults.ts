@@ -180,7 +180,7 @@ const PATH_FAULTS: readonly PathFault[] = [
   {
     id: 'tcp_gpu_memory',
     says: 'TCP cannot read the memory of a GPU',
-    pattern: /(?:read|write)Body failed.{0,40}Bad address/,
+    pattern: /(?:read|write)Body failed.{0,200}Bad address/,
   },
   // Mooncake over TCP, as the other side closes a connection before it has sent what was asked of it.
   {

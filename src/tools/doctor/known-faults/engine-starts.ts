@@ -230,4 +230,14 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
     cure: 'Install NIXL into the image of both roles (pip install nixl), and start the prefill engine with a --host, --nccl_host and --nccl_port that the decode engine reaches',
     commands: ['kubectl exec POD -- python3 -c "import nixl"    # no output: it is there'],
   },
+  // XLA: "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 20.44G of 15.75G hbm. …".
+  {
+    id: 'tpu_memory_exceeded',
+    cause: 'cache_memory_missing',
+    needles: ['Ran out of memory in memory space hbm'],
+    pattern: /Used ([\d.]{1,12}[KMGT]i?B?) of ([\d.]{1,12}[KMGT]i?B?) hbm/,
+    says: 'A step of the model needs $1 of the memory of a TPU chip, which has $2',
+    why: 'Weights, KV cache and what a step computes lie in the HBM of each chip; XLA refuses the program that does not fit.',
+    cure: 'Divide the model over more chips (--tensor-parallel-size, a larger slice), or start the engine with a lower --gpu-memory-utilization (a smaller KV cache), --max-num-batched-tokens and --max-model-len',
+  },
 ];

@@ -71,4 +71,13 @@ export const KVCACHED: readonly KnownFault[] = [
     commands: ['kvctl list    # what each engine holds'],
     disturbs: 'nothing',
   },
+  {
+    id: 'kvcached_cache_shape',
+    cause: 'settings_refused',
+    needles: ['Unsupported kv cache shape: ', 'Unsupported MLA kv cache shape: '],
+    pattern: /kv cache shape: \(?([\d, ]{3,60})/,
+    says: 'The KV cache of this attention backend has a layout that kvcached does not know ($1)',
+    why: 'kvcached lays the cache out in place of the engine, and knows the layouts of some backends: up to 0.1.2 that of FlashAttention (2, blocks, block size, heads, size of a head) alone, and not that of FlashInfer (blocks, 2, …).',
+    cure: 'Start the engine with --attention-backend FLASH_ATTN (VLLM_ATTENTION_BACKEND=FLASH_ATTN before 0.14), or run a later kvcached (pip install -U kvcached --no-build-isolation), or start without it (ENABLE_KVCACHED=false)',
+  },
 ];

@@ -26,6 +26,20 @@ export const LITELLM: readonly KnownFault[] = [
     disturbs: 'frontend',
   },
   {
+    id: 'litellm_no_deployment',
+    cause: 'role_missing',
+    needles: ['No deployments available for selected model, Try again in'],
+    pattern: /Passed model=([\w./:-]{1,100}?)\.? (?!.{0,200}cooldown_list=\[[^\]])/,
+    follows: ['litellm_in_cooldown', 'litellm_rate_limited'],
+    says: 'LiteLLM has no deployment to which it could send requests for $1 (429)',
+    why: 'All deployments of that model_name were left out: after errors (cooldown_time, 5 s), at their rpm or tpm, by a tag or a region, or because the checks before a call (enable_pre_call_checks) find the prompt too long for them.',
+    cure: 'Repair what the first error before this line names (api_base and model of $1 in model_list; curl http://LITELLM:4000/health names the deployments that fail), and set router_settings: { disable_cooldowns: true } where $1 has one engine alone',
+    commands: [
+      'curl -s -H "Authorization: Bearer KEY" "http://LITELLM:4000/health?model=$1"    # unhealthy_endpoints with their errors',
+    ],
+    disturbs: 'frontend',
+  },
+  {
     id: 'litellm_rate_limited',
     cause: 'settings_refused',
     needles: ['RouterRateLimitErrorBasic: No deployments available'],

@@ -56,4 +56,18 @@ export const ASCEND_HCCL: readonly KnownFault[] = [
       'grep -rhm3 ERROR ~/ascend/log/debug/plog | head    # the reason, of the first rank that failed',
     ],
   },
+  {
+    id: 'hccl_one_sided_batch',
+    cause: 'transfer_path_broken',
+    needles: [
+      'Failed to invoke HcclBatchPut',
+      'Failed to invoke HcclBatchGet',
+      "Can't find remoteBuffer by key",
+    ],
+    says: 'NPUs of one host do not copy KV blocks to each other over HCCL: the memory of the other side is not found',
+    why: 'Within a host HCCL goes over PCIe or HCCS by default, and the memory of Mooncake is registered for RoCE. Requests are still answered, and no block is kept or moved.',
+    cure: 'Set HCCL_INTRA_ROCE_ENABLE=1 and ASCEND_BUFFER_POOL=0:0 on all engines and clients of the store on A2 hosts (910B), and restart them',
+    commands: ['kubectl exec POD -- sh -c "env | grep -E \'HCCL_INTRA|ASCEND_BUFFER\'"    # of each engine'],
+    disturbs: 'all_workers',
+  },
 ];

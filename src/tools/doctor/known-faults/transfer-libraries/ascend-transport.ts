@@ -54,6 +54,14 @@ export const ASCEND_TRANSPORT: readonly KnownFault[] = [
     cure: 'Unset ASCEND_ENABLE_USE_FABRIC_MEM on all engines and clients of the store, or upgrade HDK to 26.0 and CANN to 9.0 on all A3 hosts',
   },
   {
+    id: 'ascend_memory_not_registered',
+    cause: 'transfer_path_broken',
+    needles: ['Register mem ret:207000'],
+    says: 'Ascend does not register the memory of the store for transfers (ret 207000: not supported)',
+    why: 'The runtime does not have the feature: ASCEND_ENABLE_USE_FABRIC_MEM=1 needs HDK 26.0, CANN 9.0 and LingQu CC 1.5.0 or later, on A3.',
+    cure: 'Unset ASCEND_ENABLE_USE_FABRIC_MEM on all engines and clients of the store, or upgrade HDK to 26.0, CANN to 9.0 and LingQu CC to 1.5.0 on all A3 hosts',
+  },
+  {
     id: 'ascend_fabric_memory_needed',
     cause: 'settings_refused',
     needles: ['ubshmem protocol only support fabric mem'],

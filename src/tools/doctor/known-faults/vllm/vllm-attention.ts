@@ -70,4 +70,31 @@ export const VLLM_ATTENTION: readonly KnownFault[] = [
     why: 'vLLM before 0.10 has no such models in its engine V1, and kvcached, which allocates the cache in its place, has none in later versions either.',
     cure: 'Run vLLM 0.11 or later, and without kvcached for this model (ENABLE_KVCACHED=false and KVCACHED_AUTOPATCH=0)',
   },
+  {
+    id: 'attention_without_decode_context_parallel',
+    cause: 'settings_refused',
+    needles: [
+      'Decode Context Parallelism (DCP) requires attention',
+      'DCP requires attention impls to return',
+    ],
+    says: 'The attention backend of this model and GPU does not go with --decode-context-parallel-size',
+    why: 'Ranks that share a sequence join their parts by the log-sum-exp of the attention, which the backend has to return. Those that do are FLASH_ATTN and FLASHINFER, and for MLA FLASH_ATTN_MLA, FLASHMLA, CUTLASS_MLA and FLASHINFER_MLA of later versions; on ROCm there is none for MLA before 0.32.',
+    cure: 'Start the engine without --decode-context-parallel-size, or on NVIDIA GPUs with --attention-backend FLASH_ATTN_MLA or FLASHMLA for a model with MLA, FLASH_ATTN for others; blocks of the router follow, as DCP multiplies them',
+  },
+  {
+    id: 'attention_without_prefill_context_parallel',
+    cause: 'settings_refused',
+    needles: ['PCP requires attention impls', 'PCP requires attention backend support'],
+    says: 'The attention backend of this model and GPU does not go with --prefill-context-parallel-size',
+    why: 'A prompt that several ranks compute needs kernels for it, which the backend does not have.',
+    cure: 'Start the engine without --prefill-context-parallel-size (--tensor-parallel-size with the ranks in its place)',
+  },
+  {
+    id: 'attention_interleave_with_draft',
+    cause: 'settings_refused',
+    needles: ['MTP with cp_kv_cache_interleave_size > 1 is not'],
+    says: 'A draft model (--speculative-config) does not go with --cp-kv-cache-interleave-size above 1',
+    why: 'The attention backend places the tokens of a draft one by one on the ranks.',
+    cure: 'Start the engine with --cp-kv-cache-interleave-size 1, or without --speculative-config',
+  },
 ];

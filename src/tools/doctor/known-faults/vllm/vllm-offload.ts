@@ -174,4 +174,13 @@ export const VLLM_OFFLOAD: readonly KnownFault[] = [
     cure: 'Lower --kv-offloading-size (cpu_bytes_to_use) below what /dev/shm has, or mount an emptyDir with medium Memory and a larger sizeLimit there and raise the memory limit of the pod; at "Invalid argument" run vLLM 0.23 or later',
     commands: ['kubectl exec WORKER -- sh -c "df -h /dev/shm; uname -r; cat /sys/fs/cgroup/memory.max"'],
   },
+  {
+    id: 'connector_hit_on_dropped_blocks',
+    cause: 'connector_crashed',
+    needles: ['in truncate_computed_blocks'],
+    pattern: /kv_cache_manager\.py.{1,20} in truncate_computed_blocks/,
+    says: 'A hybrid model with a KV connector and a draft model ends the engine: a group has fewer blocks than the hit says',
+    why: 'The end of a hit is set by what the connector has, and a group of layers that dropped its last block for the draft model does not reach it. vLLM 0.27 has it with OffloadingConnector and prefix caching.',
+    cure: 'Start the engine without --speculative-config, or without --kv-offloading-size (the connector in --kv-transfer-config)',
+  },
 ];

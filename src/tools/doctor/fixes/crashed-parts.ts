@@ -61,12 +61,13 @@ const PARTS: readonly PlacedPart[] = [
   {
     pattern: /lmcache/i,
     name: 'LMCache',
-    program: 'the engine and of LMCache that belong together',
+    program: "LMCache that belongs to the engine's own, by the table of versions in LMCache's documentation",
     packages: 'lmcache',
     wayOut: (_, { path }) =>
       /sglang/.test(path)
         ? 'start SGLang without --enable-lmcache'
         : "start the engine without LMCache's connector in --kv-transfer-config",
+    why: 'LMCache reaches into the engine: each of its releases is made for some versions of it, and its exceptions are of one that it does not know, or are repaired in the next release. Its issues have the sentence and the place, and name that release.',
   },
   {
     pattern: /vllm_ascend\//,

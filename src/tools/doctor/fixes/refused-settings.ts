@@ -1,5 +1,5 @@
 import type { ProposedFix } from '../diagnosis.js';
-import { advisedVariable } from '../logs/general/refusals.js';
+import { advisedVariable, type DemandedKey, lmcacheKeyIn } from '../logs/general/refusals.js';
 import { type RefusedKey, refusedKeyIn } from '../logs/general/refused-keys.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { assertedSettings } from './asserted-settings.js';
@@ -36,6 +36,8 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (/longer than 107 characters/.test(sentence)) return shorterPath();
   if (/prefill target not in allowlist/.test(sentence)) return allowedTargets();
   if (/--durable-kv-events requires/.test(sentence)) return durableEvents();
+  const key = TOGETHER.some(([, pattern]) => pattern.test(sentence)) ? undefined : lmcacheKeyIn(sentence);
+  if (key !== undefined && !/\brequires [a-z]+_[a-z_]+ > 0/.test(sentence)) return lmcacheKey(key);
   if (OF_LMCACHE.test(sentence)) return lmcacheSettings(sentence);
   const json = jsonObject(sentence);
   if (json !== undefined) return fix(...json);
@@ -231,6 +233,29 @@ function lmcacheSettings(sentence: string): ProposedFix {
     `Write ${isOff ? value.replace(': true', ': false') : value}${isOff || others.length === 0 ? '' : `, with ${others.slice(0, 8).join(', ')},`} into LMCache's configuration (LMCACHE_CONFIG_FILE) of every instance${leave}`,
     'LMCache checks what belongs together as it starts. Each setting is a variable too, with LMCACHE_ and in capitals. With enable_controller its controller has to run before the engines.',
     [environmentOf('each engine', 'LMCACHE_CONFIG_FILE=/etc/lmcache.yaml')],
+  );
+}
+
+/** One key of LMCache's configuration, as its check demands it. */
+function lmcacheKey({ name, isExtra, value, how }: DemandedKey): ProposedFix {
+  const variable = `LMCACHE_${name.toUpperCase()}`;
+  const place = `LMCache's configuration (LMCACHE_CONFIG_FILE${isExtra ? '' : `, or ${variable}`}) of every engine`;
+  const key = isExtra ? `${name} under extra_config` : value === '' ? name : `${name}: ${value}`;
+  const says =
+    how === 'out'
+      ? `Take ${key} out of ${place}`
+      : how === 'in'
+        ? `Write ${key} into ${place}`
+        : `Correct ${key} in ${place}, as the sentence asks`;
+  return fix(
+    `${says}, and restart the engines`,
+    'LMCache checks its configuration as it starts. Without LMCache the engine ends, or goes on and stores and finds nothing.',
+    [
+      environmentOf(
+        'each engine',
+        isExtra ? 'LMCACHE_CONFIG_FILE=/etc/lmcache.yaml' : `${variable}=${value === '' ? 'VALUE' : value}`,
+      ),
+    ],
   );
 }
 

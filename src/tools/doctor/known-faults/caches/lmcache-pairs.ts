@@ -3,6 +3,29 @@ import type { KnownFault } from '../known-fault.js';
 /** LMCache between engines: disaggregated prefill (`pd_backend*.py`), peers (`p2p_backend.py`) and the controller (`cache_controller`), 0.3 to 0.5. */
 export const LMCACHE_PAIRS: readonly KnownFault[] = [
   {
+    id: 'lmcache_buffer_not_multiple',
+    cause: 'settings_refused',
+    needles: ['must be a multiple of align bytes'],
+    pattern: /Buffer size (\d{1,15}) must be a multiple of align bytes (\d{1,12})/,
+    says: "LMCache does not start: its buffer of $1 bytes is no multiple of a chunk's $2 bytes",
+    why: 'A buffer whose memory is registered for transfers is cut into chunks, whose bytes follow from model, dtype and chunk_size. LMCache 0.4.2 and later cuts pd_buffer_size down by itself.',
+    cure: "Set LMCache's pd_buffer_size (nixl_buffer_size before 0.3.9; max_local_cpu_size with enable_p2p) to a multiple of $2 bytes, or run LMCache 0.4.5 or later, which cuts it down itself",
+    commands: ['python3 -c "print($1 // $2 * $2)"    # the next multiple below'],
+  },
+  {
+    id: 'lmcache_without_disagg_spec',
+    cause: 'pair_incompatible',
+    needles: [
+      "'NoneType' object has no attribute 'receiver_info'",
+      "'NoneType' object has no attribute 'is_last_prefill'",
+    ],
+    says: "LMCache's prefill engine ends on a request that does not say to which decode engine its blocks go (no disagg_spec)",
+    why: 'With enable_nixl and enable_xpyd (enable_pd) the proxy sends kv_transfer_params.disagg_spec with each prefill request. One that comes from another proxy, from a proxy of another version, or straight from a client has none, and the engine ends.',
+    cure: "Send requests to prefill engines through LMCache's own proxy alone (examples/disagg_prefill/disagg_proxy_server.py of the LMCache version that the engines have), and no client straight to them",
+    commands: ['pip show lmcache | grep ^Version    # check out the same tag for the proxy'],
+    disturbs: 'all_workers',
+  },
+  {
     id: 'lmcache_pd_prompt_too_long',
     cause: 'transfers_fail',
     needles: ['PD receiver buffer too small for req'],

@@ -3,6 +3,16 @@ import type { KnownFault } from '../known-fault.js';
 /** What LMCache needs of its engine, its server and their versions: IPC, layouts, hashes, settings; 0.3 to 0.5. */
 export const LMCACHE_VERSIONS: readonly KnownFault[] = [
   {
+    id: 'lmcache_pair_without_local_cpu',
+    cause: 'library_missing',
+    needles: ["local variable 'local_cpu_backend' "],
+    says: 'LMCache 0.3.5 does not start with enable_nixl and local_cpu: false, by a fault of that release',
+    why: 'It makes no backend of host memory for such an engine, and takes it for others nevertheless. 0.3.6 makes it always.',
+    cure: 'Run LMCache 0.3.6 or later in both roles, or set local_cpu: true with max_local_cpu_size: 5 until it is there',
+    commands: ['pip install -U "lmcache>=0.3.6"    # of the release that belongs to the engine'],
+    disturbs: 'all_workers',
+  },
+  {
     id: 'lmcache_older_than_sglang',
     cause: 'library_missing',
     needles: ['LMCacheLayerwiseConnector.', 'LMCacheConnector.__init__'],

@@ -13,6 +13,10 @@ const CLASS =
 /** A setting that another one needs: "controller_pull_url is required when enable_controller=True". */
 const NEEDED =
   /\b[a-z]+_[a-z_]+ (?:(?:is|are) required .{0,40}\bwhen [a-z]+_[a-z_]+ ?==? ?\w|must be set when [a-z]+_[a-z_]+ is )/;
+/** A key of LMCache's configuration, and what its checks say of it: "Need to specify gds_path for GdsBackend", "pd_role is not set". */
+const LMCACHE_KEY =
+  /\b(?:extra_config\['([\w.]{3,60})'\]|((?:max_|reserve_)?local_(?:cpu|disk)(?:_size)?|remote_(?:url|serde)|(?:gds|weka|maru)_(?:path|backend|buffer_size|pool_size)|(?:pd|p2p)_(?:buffer_size|buffer_device|role|host|peer_\w{4,20}|proxy_\w{4,5}|init_ports|lookup_ports)|nixl_(?:buffer_size|buffer_device|backends|pool_size|path|role|receiver_\w{4,6})|save_(?:unfull_chunk|decode_cache)|audit_actual_remote_url|max_hidden_state_cpu_size)\b)/;
+const LMCACHE_DEMAND = /\bNeed to specify\b|\bnot set\b|\bsmaller than\b|\bshould be set\b|\bmust be\b/;
 /** A flag that a sentence begins with, or that it says to set: "--a and --b must be provided together", "is required (set --a or A)". */
 const OF_FLAG =
   /^(?:Cannot (?:specify|use|combine) (?:both )?)?--[a-z][\w-]{2,60}|\b(?:required \(set|must be set via) --[a-z]/;
@@ -39,9 +43,36 @@ export function refusalOf(sentence: string): Fault | undefined {
     };
   const isRefusal =
     (SUBJECT.test(sentence) && DEMAND.test(sentence)) ||
+    (LMCACHE_KEY.test(sentence) && (DEMAND.test(sentence) || LMCACHE_DEMAND.test(sentence))) ||
     [PART, CLASS, NEEDED].some((pattern) => pattern.test(sentence));
   if (!isRefusal && !VARIABLE.test(sentence)) return undefined;
   return { signal: 'settings_refused', value: plain(sentence) };
+}
+
+/** A key of LMCache's configuration, and what a sentence demands of it. */
+export interface DemandedKey {
+  readonly name: string;
+  /** Under `extra_config`. */
+  readonly isExtra: boolean;
+  /** Empty where the sentence names none. */
+  readonly value: string;
+  /** `out`: it has to go; `in`: it is missing; otherwise it is wrong. */
+  readonly how: 'in' | 'out' | 'wrong';
+}
+
+/** The key of LMCache's configuration that a sentence speaks of; undefined where it has none. */
+export function lmcacheKeyIn(sentence: string): DemandedKey | undefined {
+  const advised = /\(set ([a-z][a-z_]{3,40})\b(?: > 0)?\)/.exec(sentence)?.[1];
+  if (advised !== undefined) return { name: advised, isExtra: false, value: '', how: 'in' };
+  const match = LMCACHE_KEY.exec(sentence);
+  if (match === null) return undefined;
+  const behind = sentence.slice(match.index + match[0].length);
+  const value = /^ (?:should|must) be (?:set to )?(True|False)\b/.exec(behind)?.[1]?.toLowerCase() ?? '';
+  const isMissing =
+    /^ (?:is not set|is required|must be (?:set|provided|specified|configured)\b)/.test(behind) ||
+    /Need to specify $/.test(sentence.slice(0, match.index));
+  const how = /^ must not be set/.test(behind) ? 'out' : isMissing || value !== '' ? 'in' : 'wrong';
+  return { name: match[1] ?? match[2] ?? '', isExtra: match[1] !== undefined, value, how };
 }
 
 /** What a line says that calls a configuration invalid: "Invalid configuration: chunk_size must be a multiple of 16". */

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   advisedVariable,
+  lmcacheKeyIn,
   pairFaultOf,
   refusalOf,
 } from '../../../../../src/tools/doctor/logs/general/refusals.js';
@@ -30,6 +31,8 @@ describe('settings that are refused', () => {
     'endpoint is required (set --endpoint or DYN_ROUTER_ENDPOINT)',
     'config_path must be set via --config or DYN_GLOBAL_ROUTER_CONFIG',
     'lmcache_worker_ports is required and cannot be empty when enable_controller=True',
+    'Need to specify gds_path for GdsBackend',
+    "extra_config['dax.max_dax_size'] must be > 0",
   ])('are recognised: %s', (sentence) => {
     expect(refusalOf(sentence)).toEqual({ signal: 'settings_refused', value: sentence });
   });
@@ -97,5 +100,31 @@ describe('an error about two engines of a pair', () => {
     'Page size mismatch: prefill server has page_size=16, but decode server has page_size=32.',
   ])('is none of its own: %s', (sentence) => {
     expect(pairFaultOf(sentence)).toBeUndefined();
+  });
+});
+
+describe('the key of LMCache that a sentence speaks of', () => {
+  it.each([
+    ['Need to specify gds_path for GdsBackend', 'gds_path', 'in', ''],
+    [
+      'save_unfull_chunk should be set to False when using dynamic storage',
+      'save_unfull_chunk',
+      'in',
+      'false',
+    ],
+    ["nixl_buffer_size must not be set when nixl_buffer_device='cpu'.", 'nixl_buffer_size', 'out', ''],
+    ["extra_config['dax.max_dax_size'] must be > 0", 'dax.max_dax_size', 'wrong', ''],
+    [
+      'nixl_buffer_device=cpu requires a staging buffer (set max_local_cpu_size > 0)',
+      'max_local_cpu_size',
+      'in',
+      '',
+    ],
+  ])('of %j is %s', (sentence, name, how, value) => {
+    expect(lmcacheKeyIn(sentence)).toMatchObject({ name, how, value });
+  });
+
+  it('is none where the sentence has none of its keys', () => {
+    expect(lmcacheKeyIn('local_cpu_backend must not be None')).toBeUndefined();
   });
 });

@@ -4,6 +4,7 @@ import type { Signal } from './signals.js';
 
 /** What a rule says of a sign. */
 export interface SignalDetails {
+  /** Whom it is of: the writer of the line by default, empty where the line speaks of somebody whom it does not name. */
   readonly worker?: string | undefined;
   /** The numbers that it has. */
   readonly value?: string | undefined;

@@ -42,12 +42,12 @@ export const EVENT_RULES: readonly LogRule[] = [
       fieldOf(line.text, name)?.slice(0, 8),
     );
     const value = checksums.every((sum) => sum !== undefined) ? checksums.join(' -> ') : undefined;
-    tally.addSignal('workers_rejected', line, { worker: instance, value, about: 'Rejected' });
+    tally.addSignal('workers_rejected', line, { worker: instance ?? '', value, about: 'Rejected' });
   }),
-  // 1.1 to 1.5.
-  sign('Checksum for new worker does not match', 'workers_rejected'),
-  // 0.6 to 1.0.
-  sign('Checksum for new model does not match', 'workers_rejected'),
+  // 1.1 to 1.5, and 0.6 to 1.0. The frontend that writes it does not name the worker.
+  ...['Checksum for new worker does not match', 'Checksum for new model does not match'].map((about) =>
+    rule(about, (line, tally) => tally.addSignal('workers_rejected', line, { worker: '', about })),
+  ),
   // Up to 0.9: "KV Router block size mismatch! … model_name=m existing_block_size=16 requested_block_size=64".
   rule('KV Router block size mismatch', readRouterMismatch),
   // The indexer, with the same fields; its answer is "block_size mismatch for model=m …: existing=16, requested=32".

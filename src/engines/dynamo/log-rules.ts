@@ -22,7 +22,7 @@ const START_RULES: readonly LogRule[] = [
     const { fields, text } = line;
     const value = [fields?.['error'], fieldOf(text, 'error')].find((error) => typeof error === 'string');
     tally.addSignal('model_not_added', line, {
-      worker: fieldOf(text, 'model_name'),
+      worker: fieldOf(text, 'model_name') ?? '',
       value: typeof value === 'string' ? value : undefined,
       about: 'Error adding model from discovery',
     });

@@ -5,6 +5,7 @@ import { faultOfTraceback } from './general/traceback-faults.js';
 import { isLastLine, placeOf, type Traceback, TracebackReader } from './traceback-reader.js';
 
 interface Reason {
+  readonly who: string;
   readonly lineNumber: number;
   readonly sentence: string;
 }
@@ -45,8 +46,8 @@ export class CrashTally {
   }
 
   /** What an error says of itself in the line above its traceback. */
-  addReason({ lineNumber }: LogLine, sentence: string): void {
-    this.#reason = { lineNumber, sentence };
+  addReason({ who, lineNumber }: LogLine, sentence: string): void {
+    this.#reason = { who, lineNumber, sentence };
   }
 
   /** The first line of a traceback whose exception stands in its last one: one above it is of something else. */
@@ -55,15 +56,16 @@ export class CrashTally {
   }
 
   /** An error in a line of its own: some programs write the exception above the places that it went through, and not below them. */
-  addError({ lineNumber }: LogLine, text: string): void {
+  addError({ who, lineNumber }: LogLine, text: string): void {
     const sentence = text.trim();
-    if (isLastLine(sentence)) this.#exception = { lineNumber, sentence };
+    if (isLastLine(sentence)) this.#exception = { who, lineNumber, sentence };
   }
 
   /** The exception of a traceback that ended a few lines above. */
-  exceptionBefore({ lineNumber }: LogLine): string {
-    const lines = lineNumber - (this.#ended?.lineNumber ?? Number.NaN);
-    return this.#ended !== undefined && lines <= MAX_LINES_BEHIND ? this.#ended.sentence : '';
+  exceptionBefore({ who, lineNumber }: LogLine): string {
+    const ended = this.#ended;
+    if (ended === undefined || ended.who !== who) return '';
+    return lineNumber - ended.lineNumber <= MAX_LINES_BEHIND ? ended.sentence : '';
   }
 
   finish(): void {
@@ -75,7 +77,7 @@ export class CrashTally {
   #add(read: Traceback, last: LogLine): void {
     const traceback = { ...read, sentence: read.sentence ?? (near(this.#exception, read) || undefined) };
     if (traceback.sentence !== undefined)
-      this.#ended = { lineNumber: last.lineNumber, sentence: sentenceOf(traceback) };
+      this.#ended = { who: last.who, lineNumber: last.lineNumber, sentence: sentenceOf(traceback) };
     if (this.#found.isKnown(last)) {
       this.#hasWhole = true;
       return;
@@ -107,8 +109,9 @@ export class CrashTally {
 
 /** The sentence of an error right above a traceback; empty where it is of another time. */
 function near(reason: Reason | undefined, { first }: Traceback): string {
-  const lines = reason === undefined ? Number.NaN : first.lineNumber - reason.lineNumber;
-  return reason !== undefined && lines >= 0 && lines <= NEAR_LINES ? reason.sentence : '';
+  if (reason === undefined || reason.who !== first.who) return '';
+  const lines = first.lineNumber - reason.lineNumber;
+  return lines >= 0 && lines <= NEAR_LINES ? reason.sentence : '';
 }
 
 /** The last line; of an assertion without words, what it asserts. */

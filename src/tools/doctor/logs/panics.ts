@@ -3,6 +3,8 @@ import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 
 /** Lines behind a panic's place in which its message is looked for: other threads write in between. */
 const MAX_GAP_LINES = 4;
+/** The same with the lines of other programs that stand between. */
+const MAX_MIXED_LINES = 120;
 /** `panicked at src/layout.rs:115:9:` with the message behind it or in the next line. */
 const PLACE = /panicked at ([^\s'][^:\n]{0,300}\.rs):\d{1,7}:\d{1,5}:?\s{0,80}(.{0,400})/;
 /** Before Rust 1.73: `panicked at 'index out of bounds', src/layout.rs:115:9`. */
@@ -16,7 +18,7 @@ const UNWRAPPED = /^called `\w+::\w+\(\)` on an? `\w+` value: (?=\S)/;
 /** Joins the place of a panic of Rust with its message, which stands in the line below it. */
 export class PanicReader {
   readonly #found: Pick<LogFindings, 'addError'>;
-  #open: { readonly line: LogLine; readonly file: string } | undefined;
+  #open: { readonly line: LogLine; readonly file: string; gap: number } | undefined;
 
   constructor(found: Pick<LogFindings, 'addError'>) {
     this.#found = found;
@@ -37,17 +39,21 @@ export class PanicReader {
       });
     else if (message.trim() !== '') this.#report(line, file, message);
     // Of threads that panic together the first counts: they say the same.
-    else this.#open ??= { line, file };
+    else this.#open ??= { line, file, gap: 0 };
   }
 
-  follow({ lineNumber, text }: LogLine): void {
+  follow({ lineNumber, text, who }: LogLine): void {
     const open = this.#open;
     if (open === undefined) return;
+    if (who !== open.line.who) {
+      if (lineNumber - open.line.lineNumber > MAX_MIXED_LINES) this.finish();
+      return;
+    }
+    open.gap += 1;
     if (!NO_MESSAGE.test(text)) {
       this.#open = undefined;
       this.#report(open.line, open.file, text);
-    } else if (lineNumber - open.line.lineNumber >= MAX_GAP_LINES || /note: run with/.test(text))
-      this.finish();
+    } else if (open.gap >= MAX_GAP_LINES || /note: run with/.test(text)) this.finish();
   }
 
   /** The log has no message of the last one. */

@@ -4,6 +4,8 @@ import { goesOnBelow } from './general/refused-keys.js';
 
 /** Lines between two parts of one message: empty ones, and those of other processes. */
 const MAX_GAP_LINES = 3;
+/** The same with the lines of other programs that stand between. */
+const MAX_MIXED_LINES = 60;
 /** The longest line that is looked at as one without a message. */
 const MAX_HEADER_CHARS = 200;
 /** Lines of a message that are kept behind the first. */
@@ -38,7 +40,9 @@ interface Open {
   readonly parts: string[];
   /** What the next line may be: the message itself, more of a value, reasons below it; `rest` where it may only go on with reasons. */
   awaits: 'message' | 'value' | 'choices' | 'reasons' | 'rest';
-  lastLine: number;
+  /** Lines since the last part: those of the program, and all. */
+  gap: number;
+  mixedGap: number;
 }
 
 /**
@@ -76,25 +80,34 @@ export class SpreadErrors {
         : goesOnBelow(text)
           ? 'choices'
           : 'rest';
-    this.#open = { line, parts: [], awaits, lastLine: line.lineNumber };
+    this.#open = { line, parts: [], awaits, gap: 0, mixedGap: 0 };
   }
 
   /** The line after it, whatever it is. Says whether it belongs to the error. */
-  follow({ lineNumber, text, fields, who }: LogLine): boolean {
+  follow({ text, fields, who }: LogLine): boolean {
     const open = this.#open;
     if (open === undefined) return false;
+    open.mixedGap += 1;
+    if (who !== open.line.who) {
+      if (open.mixedGap > MAX_MIXED_LINES) this.finish();
+      return false;
+    }
+    open.gap += 1;
     if (TRACEBACK.test(text)) {
       this.#open = undefined;
       this.#onHeading(open.line);
       return false;
     }
-    const isOther = fields !== undefined || who !== open.line.who || RECORD.test(text);
-    if (isOther || lineNumber - open.lastLine > MAX_GAP_LINES) {
+    const isOther = fields !== undefined || RECORD.test(text);
+    if (isOther || open.gap > MAX_GAP_LINES) {
       this.finish();
       return false;
     }
     const isPart = text.trim() !== '' && this.#isPart(open, text);
-    if (isPart) open.lastLine = lineNumber;
+    if (isPart) {
+      open.gap = 0;
+      open.mixedGap = 0;
+    }
     return isPart;
   }
 

@@ -20,10 +20,12 @@ export interface Traceback {
   readonly sentence: string | undefined;
 }
 
-/** Lines without anything of the traceback after which the rest of it is taken for cut off. */
+/** Lines of the program without anything of the traceback after which the rest of it is taken for cut off. */
 const MAX_GAP_LINES = 12;
 /** The longest traceback that is followed. */
 const MAX_LINES = 240;
+/** The same with the lines of other programs that stand between. */
+const MAX_MIXED_LINES = 2_400;
 const MAX_FRAMES = 64;
 
 const FRAME = /File "([^"\n]{1,400})", line \d{1,7}, in ([\w.<>]{1,80})/;
@@ -39,13 +41,18 @@ interface Open {
   /** What stands before the text of the traceback in each of its lines. */
   readonly lead: string;
   readonly frames: Frame[];
+  /** The line of the last frame. */
   lastLine: number;
+  /** Lines of the program since the first frame. */
+  lines: number;
+  /** The same since the last thing that was of the traceback. */
+  gap: number;
 }
 
 /**
  * Follows a traceback from its first frame within a file that moves or keeps KV
  * blocks to its last line, which names the reason. Nothing is kept of lines
- * before. Of processes that write at the same time it follows the first.
+ * before. Of processes and of programs that write at the same time it follows the first.
  */
 export class TracebackReader {
   #open: Open | undefined;
@@ -71,22 +78,25 @@ export class TracebackReader {
       return;
     }
     const lead = text.slice(0, Math.max(0, at)).trimEnd();
-    this.#open = { first: line, lead, frames: [frame], lastLine: lineNumber };
+    this.#open = { first: line, lead, frames: [frame], lastLine: lineNumber, lines: 0, gap: 0 };
   }
 
   /** Any line behind that frame. Returns the traceback as it ends. */
   follow(line: LogLine): Traceback | undefined {
     const open = this.#open;
     if (open === undefined) return undefined;
-    const { lineNumber, text } = line;
-    const isLost =
-      lineNumber - open.lastLine > MAX_GAP_LINES || lineNumber - open.first.lineNumber > MAX_LINES;
-    if (isLost) return this.end();
+    const { lineNumber, text, who } = line;
+    if (lineNumber - open.first.lineNumber > MAX_MIXED_LINES) return this.end();
+    if (who !== open.first.who) return undefined;
+    open.lines += 1;
+    open.gap += 1;
+    if (open.gap > MAX_GAP_LINES || open.lines > MAX_LINES) return this.end();
     const body = bodyOf(text, open.lead);
     if (body === undefined) return undefined;
     const [, path, place = ''] = FRAME.exec(body) ?? [];
     if (path !== undefined) {
       open.lastLine = lineNumber;
+      open.gap = 0;
       if (open.frames.length === MAX_FRAMES) open.frames.shift();
       open.frames.push({ path: fromPackage(path), place, source: '', isOfCache: false });
       return undefined;
@@ -95,9 +105,9 @@ export class TracebackReader {
     if (words.includes('Traceback (most recent call last)')) return this.end();
     if (isLastLine(words)) return this.end(words);
     const last = open.frames.at(-1);
-    const isBelow = last?.source === '' && lineNumber - open.lastLine === 1;
+    const isBelow = last?.source === '' && open.gap === 1;
     if (isBelow && words !== '') last.source = words.slice(0, 160);
-    if (isBelow || /^[~^]+$/.test(words)) open.lastLine = lineNumber;
+    if (isBelow || /^[~^]+$/.test(words)) open.gap = 0;
     return undefined;
   }
 

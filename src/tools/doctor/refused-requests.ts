@@ -19,17 +19,27 @@ const SETTINGS: Readonly<Partial<Record<EngineWord, string>>> = {
   trtllm: '--max_seq_len',
 };
 
+/** What gives the KV cache of each engine more room. */
+const ROOM: Readonly<Partial<Record<EngineWord, string>>> = {
+  vllm: '--gpu-memory-utilization, --kv-cache-dtype fp8',
+  sglang: '--mem-fraction-static, --kv-cache-dtype fp8_e4m3',
+  trtllm: 'free_gpu_memory_fraction, dtype: fp8',
+};
+
 /** Undefined where none was refused. They are clients' and no fault of the fleet. */
 export function refusedRequestsIn({ signal, seen }: Measurements): RefusedRequests | undefined {
   const refused = signal('request_too_long');
   if (refused === undefined) return undefined;
   const why = `an engine refused requests that are longer than it takes (${[...refused.values.keys()].join(', ')} tokens)`;
   const [engine] = seen.engines;
+  const word = seen.engines.length === 1 ? engine?.word : undefined;
   const setting =
-    (seen.engines.length === 1 && engine && SETTINGS[engine.word]) || 'the longest sequence of the engine';
+    (word && SETTINGS[word]) ||
+    'the longest sequence of the engine (--max-model-len of vLLM, --context-length of SGLang)';
+  const room = (word && ROOM[word]) ?? '--gpu-memory-utilization of vLLM, --mem-fraction-static of SGLang';
   return {
     headline: `Nothing wrong was seen with caches and routing: ${why}`,
     says: `Whether clients can do with what the engine takes: ${why} (${countOf(refused.count, 'line')}, the first at ${refused.first.place}).`,
-    ask: `Have clients send shorter prompts or ask for fewer tokens, or raise ${setting} as far as the model and the KV cache allow`,
+    ask: `Have clients send shorter prompts or ask for fewer tokens, or raise ${setting} as far as the model allows; where the KV cache holds no more, give it room first (${room}, more GPUs)`,
   };
 }

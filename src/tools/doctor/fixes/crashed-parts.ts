@@ -28,6 +28,13 @@ function hasSpeculation({ settings }: Measurements, { path, place, sentence }: C
   return settings('speculation').length > 0 || SPECULATION.test(`${path} ${place} ${sentence}`);
 }
 
+/** What SGLang had for each kind of model up to September 2026: pull request 30468 routes to one tree for all, and 40313 removes the others. */
+const OLD_TREES = /srt\/mem_cache\/(?:(?:swa|mamba|hi_?mamba|hi)_?radix_cache)\.py/;
+const ONE_TREE = {
+  program: 'SGLang with the unified radix tree (July 2026 and later, pull request 30468)',
+  why: 'SGLang kept a tree of its own for models with sliding windows, for those with Mamba states and for the hierarchical cache. Their assertions end the engine where locks, pages and tombstones do not add up. Since July 2026 one tree serves them all, and these files are gone.',
+};
+
 function usesNixl({ settings, signal }: Measurements): boolean {
   return (
     settings('kv_connector').some(({ value }) => value.startsWith('Nixl')) ||
@@ -119,6 +126,14 @@ const PARTS: readonly PlacedPart[] = [
     packages: 'sgl|mooncake|nixl',
     wayOut: (measurements, crash) =>
       `${hasSpeculation(measurements, crash) ? 'start both roles without --speculative-algorithm, or ' : ''}send whole requests to engines without --disaggregation-mode`,
+  },
+  {
+    pattern: new RegExp(`${OLD_TREES.source}|_mamba_radix_cache_v2`),
+    name: "SGLang's radix tree for this kind of model",
+    packages: 'sgl',
+    ...ONE_TREE,
+    wayOut: (_, { path }) =>
+      `set SGLANG_ENABLE_UNIFIED_RADIX_TREE=1, which releases since April 2026 know; on older ones start SGLang ${/\/hi/.test(path) ? 'without --enable-hierarchical-cache' : 'with --disable-radix-cache, which costs all hits'}`,
   },
   {
     pattern:

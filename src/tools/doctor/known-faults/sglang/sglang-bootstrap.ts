@@ -18,6 +18,20 @@ export const SGLANG_BOOTSTRAP: readonly KnownFault[] = [
     disturbs: 'nothing',
   },
   {
+    id: 'sglang_bootstrap_unregistered',
+    cause: 'side_channel_unreachable',
+    needles: ["int() argument must be a string, a bytes-like object or a real number, not 'NoneType'"],
+    below: [
+      'disaggregation/common/conn.py',
+      'disaggregation/mooncake/conn.py',
+      'disaggregation/nixl/conn.py',
+    ],
+    says: 'a decode engine asked the bootstrap server before the ranks of its prefill engine had registered there',
+    why: 'The server listens before the first rank of the prefill engine has said what it is, and answers such a question with an error in SGLang before March 2026 (pull request 19288). Later ones answer 503 until all ranks are there, and decode engines ask again.',
+    cure: 'Send requests only when the prefill engine is ready (GET /health_generate answers 200 before the router gets its URL; readinessProbe on it), or run a SGLang of March 2026 or later on both roles',
+    commands: ['kubectl exec DECODE -- curl -sS -m 3 http://PREFILL:8998/health'],
+  },
+  {
     id: 'sglang_bootstrap_ranks_disagree',
     cause: 'transfers_fail',
     needles: ['assert poll == KVPoll.WaitingForInput or poll'],

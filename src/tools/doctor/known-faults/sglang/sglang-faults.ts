@@ -10,6 +10,7 @@ import { SGLANG_SETTINGS } from './sglang-settings.js';
 import { SGLANG_STARTS } from './sglang-starts.js';
 import { SGLANG_STORES } from './sglang-stores.js';
 import { SGLANG_TRANSFERS } from './sglang-transfers.js';
+import { SGLANG_TREES } from './sglang-trees.js';
 
 /** Of SGLang and its routers. */
 export const SGLANG_FAULTS: readonly KnownFault[] = [
@@ -24,4 +25,5 @@ export const SGLANG_FAULTS: readonly KnownFault[] = [
   ...SGLANG_SETTINGS,
   ...SGLANG_MEMORY,
   ...SGLANG_STARTS,
+  ...SGLANG_TREES,
 ];

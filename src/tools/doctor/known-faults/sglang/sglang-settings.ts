@@ -251,10 +251,14 @@ export const SGLANG_SETTINGS: readonly KnownFault[] = [
       'extra_buffer_lazy unsupported under',
       'extra_buffer_lazy unsupported with',
       'Lazy extra buffer requires overlap schedule',
+      'extra_buffer needs CUDA/MUSA/NPU',
+      'extra_buffer requires platform support',
+      'needs a model with mamba state',
     ],
-    pattern: /AssertionError: .{0,20}(?:extra_buffer|extra buffer)/,
+    pattern:
+      /AssertionError: .{0,20}(?:extra_buffer|extra buffer)|-strategy=extra_buffer\w{0,10} needs a model/,
     says: 'the way in which Mamba states are buffered does not go with this model or mode',
-    why: 'The extra buffer needs kernels of FLA, and its lazy form the overlap scheduler and an engine without roles.',
+    why: 'The extra buffer needs a model with Mamba state and kernels of FLA for this GPU, and its lazy form the overlap scheduler and an engine without roles.',
     cure: 'Set --mamba-radix-cache-strategy no_buffer (--mamba-scheduler-strategy before) where extra_buffer is refused, and extra_buffer where extra_buffer_lazy is',
   },
   {

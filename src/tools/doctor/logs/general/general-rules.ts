@@ -197,6 +197,10 @@ export const GENERAL_RULES: readonly LogRule[] = [
   rule(', in _update_from_kv_xfer_finish', (line, found) => {
     if (line.text.includes('.py", line ')) found.addFrame(line);
   }),
+  // SGLang's scheduler as it plans where states of Mamba layers are kept in the radix tree.
+  rule(', in _mamba_radix_cache_v2', (line, found) => {
+    if (line.text.includes('.py", line ')) found.addFrame(line);
+  }),
   // vLLM Ascend: "Failed to transfer KV cache for request cmpl-1: operands could not be broadcast together with shape(32,) (0,)", and its traceback.
   rule('Failed to transfer KV cache for request ', (line, found) => {
     const sentence = /for request \S{1,200}: (.{1,240})/.exec(line.text)?.[1];

@@ -20,7 +20,8 @@ const LMCACHE_DEMAND = /\bNeed to specify\b|\bnot set\b|\bsmaller than\b|\bshoul
 /** A flag that a sentence begins with, or that it says to set: "--a and --b must be provided together", "is required (set --a or A)". */
 const OF_FLAG =
   /^(?:Cannot (?:specify|use|combine) (?:both )?)?--[a-z][\w-]{2,60}|\b(?:required \(set|must be set via) --[a-z]/;
-const FLAG_DEMAND = /^Cannot |\bno longer supported\b|\binvalid value\b|\bmust be provided together\b/;
+const FLAG_DEMAND =
+  /^Cannot |\bno longer supported\b|\binvalid value\b|\bmust be provided together\b|\bneeds (?:an? |the |--)|\b(?:can )?only (?:be )?(?:used|supports?|works?|valid|for|with)\b/;
 /** The first line of a sentence that a log has in two: "If 'block_size' is specified in kv_connector_extra_config,". */
 const OFFLOADED_SIZE = /^\W*If 'block_size' is specified in kv_connector_extra_config,\s*$/;
 /** What one request has wrong, what two engines differ in (read by rules of its own), and what is no word of a program. */

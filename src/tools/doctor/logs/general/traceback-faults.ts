@@ -38,6 +38,9 @@ export function faultOfTraceback(traceback: Traceback): Fault | undefined {
 
 /** A configuration that is checked by assertions, which have the setting in their source and mostly no words. */
 function refusedSetting(traceback: Traceback, words: string): Fault | undefined {
+  // Python's own words for a value that is not there say nothing of a setting.
+  if (/^(?:Type|Attribute|Index|Name|UnboundLocal)Error\b.*'?NoneType/.test(traceback.sentence ?? ''))
+    return undefined;
   const frame = placeOf(traceback);
   if (frame === undefined) return undefined;
   const isConfig = VALIDATES.test(frame.place) || /(?:^|\/)config\.py$/.test(frame.path);

@@ -132,6 +132,7 @@ export function readingFixes(measurements: Measurements, errors: string): readon
     const worker = measurements.sizes.rows.find(({ side }) => side === 'worker');
     return [pickerSizeFix(worker?.tokensPerBlock)];
   }
+  if (seen.dynamo) return [{ ...said, ...engineOfDynamo(seen, errors) }];
   return [
     {
       ...said,
@@ -142,4 +143,24 @@ export function readingFixes(measurements: Measurements, errors: string): readon
       ],
     },
   ];
+}
+
+/** Dynamo reads the events in its own worker: the engine beside it is to be the one of its release. */
+function engineOfDynamo(
+  seen: Measurements['seen'],
+  errors: string,
+): Pick<ProposedFix, 'says' | 'why' | 'commands'> {
+  const [one, ...others] = seen.engines;
+  const extra = one === undefined || others.length > 0 ? 'vllm' : one.word;
+  const engine = `the engine of the Dynamo release in each worker (pip install "ai-dynamo[${extra}]==VERSION", or its image ${extra === 'trtllm' ? 'tensorrtllm' : extra}-runtime:VERSION)`;
+  return {
+    says: /expected i64/.test(errors)
+      ? `Run Dynamo 0.6 or later in workers and frontend, or ${engine}: vLLM 0.10.1.1 for Dynamo 0.5`
+      : `Run ${engine}; frontend and workers of one release, versions that belong together`,
+    why: 'The worker of Dynamo reads what the engine beside it publishes. Engines have changed the form several times (hashes without a sign, further fields, maps in place of lists), and a release of Dynamo reads that of the engine which it pins.',
+    commands: [
+      'kubectl exec WORKER -- pip list | grep -iE "ai-dynamo|vllm|sglang|tensorrt"    # what is there',
+      'pip download --no-deps ai-dynamo==VERSION && unzip -p ai_dynamo-*.whl "*/METADATA" | grep Requires-Dist    # what that release pins',
+    ],
+  };
 }

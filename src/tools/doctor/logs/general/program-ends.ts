@@ -10,6 +10,8 @@ const ENDS = [
   'Engine process (pid ',
   'is already dead, terminating server',
   'EngineDeadError',
+  // Dynamo's monitor of vLLM, of TensorRT-LLM: "vLLM AsyncLLM health check failed: EngineCore encountered an issue. …".
+  'AsyncLLM health check failed: ',
   'WorkerProc failed to start',
   'WorkerProc initialization failed',
   ' hit an exception',

@@ -59,6 +59,10 @@ const WAY_OUT = /fall(?:ing|s)? ?back|simultaneous-open|P2P (?:access|unavailabl
 const HARMLESS =
   /\bDELETE http\S{1,300} (?:http=404|curl:)|Transfer is not complete yet|telemetry is not enabled/;
 
+/** What UCX writes of its modules as it loads them, at whatever level it is told to (UCX_MODULE_LOG_LEVEL). */
+const LOADS_MODULES =
+  /\bmodule\.c:\d{1,4} .{0,40}(?:ucs library path|loading modules? |loaded |calling '|ignoring ')/;
+
 /** What the system said, in the form of glog, as people copy it: "Failed to register memory 0x7fa3ce000000: Input/output error [5]". */
 const SYSTEM_REASON = /^Failed to register memory 0x[0-9a-f]{1,16}: [A-Z][\w /]{1,60} \[\d{1,3}\]/;
 
@@ -105,7 +109,7 @@ export const TRANSFER_LIBRARY_RULES: readonly LogRule[] = [
     ...['31m', '91m', '33m', '1;31m', '0;31m', '01;31m'].map((code) => ` UCX  \u001b[${code}ERROR`),
   ].map((needle) =>
     rule(needle, (line, found) => {
-      if (line.text.includes(' UCX  ERROR '))
+      if (line.text.includes(' UCX  ERROR ') && !LOADS_MODULES.test(line.text))
         add(line, found, namedPathFault(line.text) ?? 'backend_error', 'UCX  ERROR');
     }),
   ),

@@ -138,7 +138,7 @@ export interface LogFindings {
   /** Whether a known fault has this line. */
   isKnown(line: LogLine): boolean;
   /** A line of a traceback, of a file that moves or keeps KV blocks: what follows is read to its last line. */
-  addFrame(line: LogLine): void;
+  addFrame(line: LogLine, isOfCache?: boolean): void;
   /** The line has facts of a lack of room that a line nearby reports. */
   addRoomFacts(line: LogLine, facts: RoomFacts): void;
   /** What an engine takes memory for, by a traceback that ends in this line. */

@@ -7,6 +7,9 @@ import type { Cause, Suspicion } from './cause.js';
 import { clueFor } from './clues.js';
 import { transfersArrive } from './transfer-clues.js';
 
+/** Of a program above the engine: the sentence says all. */
+const OF_A_WORKER = "Dynamo's worker ";
+
 /** What makes a UCX of another version matter: programs that only load it run with it. */
 const TROUBLE: readonly Signal[] = [
   'transfer_path_broken',
@@ -28,7 +31,9 @@ export const libraryMissing: Cause = {
     if (missing === undefined) return undefined;
     const [sentence = 'a library that moves or keeps KV blocks'] = missing.values.keys();
     return {
-      headline: `A library below the engine is missing or does not fit its version: ${sentence}`,
+      headline: sentence.startsWith(OF_A_WORKER)
+        ? sentence
+        : `A library below the engine is missing or does not fit its version: ${sentence}`,
       explanation:
         'NIXL, Mooncake, LMCache and their like are installed beside an engine, and each is built for some versions of it, of CUDA and of Python. Where one cannot be loaded, the connector that needs it does not start.',
       cluesFor: [

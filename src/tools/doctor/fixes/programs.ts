@@ -37,7 +37,7 @@ export function installLibrary(sentence: string): ProposedFix {
   };
   const name = packages[library ?? ''];
   if (/UC[PXST] (?:API |library )?version/.test(sentence)) return oneUcx();
-  if (OF_DYNAMO.test(sentence)) return oneRelease();
+  if (OF_DYNAMO.test(sentence)) return oneRelease(sentence);
   const module = /No module named '(\w+)\.[\w.]+'/.exec(sentence)?.[1];
   if (module !== undefined) return otherVersion(module, packages[module] ?? module);
   const isSystem = /ibverbs|rdma|ucx/.test(library ?? '');
@@ -59,12 +59,21 @@ export function installLibrary(sentence: string): ProposedFix {
 
 /** Names that Dynamo and the engine that it was built for share. */
 const OF_DYNAMO =
-  /Remote(?:Prefill|Decode)(?:Request|Params)|Method '\w+' is not implemented|has no attribute '\w*(?:nixl_metadata|remote_prefill|remote_nixl)/;
+  /^Dynamo's worker was built for|'builtins\.\w{1,60}' object has no attribute|from 'dynamo\.|Remote(?:Prefill|Decode)(?:Request|Params)|Method '\w+' is not implemented|has no attribute '\w*(?:nixl_metadata|remote_prefill|remote_nixl)/;
 
 /** Dynamo brings an engine of one version, which has what its workers call. */
-function oneRelease(): ProposedFix {
+function oneRelease(sentence: string): ProposedFix {
+  const engine = /another release of (vLLM|SGLang|TensorRT-LLM)/.exec(sentence)?.[1];
+  const extra = engine === 'SGLang' ? 'sglang' : engine === 'vLLM' ? 'vllm' : 'trtllm';
+  const image = extra === 'trtllm' ? 'tensorrtllm' : extra;
+  const ofBindings = /'builtins\.|from 'dynamo\./.test(sentence);
   return {
-    says: 'Run the runtime and the engine that were released together: pip install the engine that ai-dynamo of this version pins as its extra, or build the image from one tag; without speculative decoding until then',
+    says:
+      engine !== undefined
+        ? `Install the ${engine} that this ai-dynamo pins, in one step: pip install "ai-dynamo[${extra}]==VERSION" (VERSION of pip show ai-dynamo), or run the image ${image}-runtime:VERSION`
+        : ofBindings
+          ? 'Install ai-dynamo and ai-dynamo-runtime of one version: pip install ai-dynamo==VERSION ai-dynamo-runtime==VERSION (a checkout of examples or components: git checkout vVERSION)'
+          : 'Run the runtime and the engine that were released together: pip install the engine that ai-dynamo of this version pins as its extra, or build the image from one tag; without speculative decoding until then',
     why: 'The worker calls the engine by names that this engine does not have, or gets messages of a version that has other fields. A later engine as its own project releases it lacks them as well.',
     disturbs: 'all_workers',
     files: [],

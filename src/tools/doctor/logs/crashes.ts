@@ -36,8 +36,8 @@ export class CrashTally {
     return this.#reader.isOpen;
   }
 
-  addFrame(line: LogLine): void {
-    this.#reader.add(line);
+  addFrame(line: LogLine, isOfCache?: boolean): void {
+    this.#reader.add(line, isOfCache);
   }
 
   follow(line: LogLine): void {
@@ -84,6 +84,7 @@ export class CrashTally {
     }
     const fault = faultOfTraceback(traceback);
     const { first, sentence } = traceback;
+    if (fault === undefined && placeOf(traceback) === undefined) return;
     if (fault !== undefined) {
       const isOfLast = sentence?.includes(fault.value.slice(0, 30)) === true;
       this.#found.addSignal(fault.signal, isOfLast ? last : first, { value: fault.value, about: 'File "' });

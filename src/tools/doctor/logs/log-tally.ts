@@ -156,9 +156,9 @@ export class LogTally implements LogFindings {
     if (value !== undefined) tally.values.add(value.slice(0, MAX_VALUE_CHARS), count);
   }
 
-  addFrame(line: LogLine): void {
+  addFrame(line: LogLine, isOfCache?: boolean): void {
     this.found += 1;
-    this.#crashes.addFrame(line);
+    this.#crashes.addFrame(line, isOfCache);
   }
 
   addReason(line: LogLine, sentence: string): void {

@@ -62,18 +62,22 @@ export class TracebackReader {
     return this.#open !== undefined;
   }
 
-  /** A frame of a file that moves or keeps KV blocks. */
-  add(line: LogLine): void {
+  /** A frame of a file that moves or keeps KV blocks, or of a worker that only calls an engine. */
+  add(line: LogLine, isOfCache = true): void {
     const { lineNumber, text } = line;
     const at = text.indexOf('File "');
     const [, path = '', place = ''] = FRAME.exec(text.slice(Math.max(0, at))) ?? [];
     if (path === '') return;
-    const frame = { path: fromPackage(path), place, source: '', isOfCache: true };
+    const frame = { path: fromPackage(path), place, source: '', isOfCache };
     const open = this.#open;
     if (open !== undefined) {
       if (open.lastLine === lineNumber) {
         const last = open.frames.pop();
-        open.frames.push({ ...frame, source: last?.source ?? '' });
+        open.frames.push({
+          ...frame,
+          source: last?.source ?? '',
+          isOfCache: isOfCache || last?.isOfCache === true,
+        });
       }
       return;
     }

@@ -79,13 +79,13 @@ const LIBRARY: readonly FaultClass[] = [
   {
     signal: 'library_missing',
     pattern: new RegExp(
-      `cannot import name '\\w{1,80}' from '(?:dynamo\\.llm|vllm\\.distributed\\.(?:kv|ec)_|vllm\\.v1\\.(?:kv|core)|sglang\\.srt\\.(?:mem_cache|disaggregation)|${LIBRARIES})`,
+      `cannot import name '\\w{1,80}' from '(?:dynamo\\.(?:llm|_core|runtime)|vllm\\.distributed\\.(?:kv|ec)_|vllm\\.v1\\.(?:kv|core)|sglang\\.srt\\.(?:mem_cache|disaggregation)|${LIBRARIES})`,
     ),
   },
   {
     signal: 'library_missing',
     pattern:
-      /(?:LMCache|Nixl|nixl_agent|Mooncake|FlexKV|KVConnector|Kvbm|DynamoConnector|Remote(?:Prefill|Decode)(?:Request|Params)|KVTransferParams)\w*'? (?:object |class )?has no attribute|Method '\w*(?:nixl|kv_|kv_connector|kv_transfer)\w*' is not implemented|has no attribute '\w*(?:nixl_metadata|nixl_agent|remote_prefill|remote_nixl)\w*'|(?:LMCache|Nixl|nixl_agent|Mooncake|FlexKV|KVConnector|Dynamo)\w*(?:\.\w+)?\(\) (?:got an unexpected keyword|missing \d|takes )|Unsupported connector type: |^.{0,40}Connector '?\w+'? is not registered/,
+      /(?:LMCache|Nixl|nixl_agent|Mooncake|FlexKV|KVConnector|Kvbm|DynamoConnector|Remote(?:Prefill|Decode)(?:Request|Params)|KVTransferParams)\w*'? (?:object |class )?has no attribute|Method '\w*(?:nixl|kv_|kv_connector|kv_transfer)\w*' is not implemented|has no attribute '\w*(?:nixl_metadata|nixl_agent|remote_prefill|remote_nixl)\w*'|'builtins\.(?:Client|Component|DistributedRuntime|Endpoint|Kv\w{1,40}|Namespace)' object has no attribute|(?:LMCache|Nixl|nixl_agent|Mooncake|FlexKV|KVConnector|Dynamo)\w*(?:\.\w+)?\(\) (?:got an unexpected keyword|missing \d|takes )|Unsupported connector type: |^.{0,40}Connector '?\w+'? is not registered/,
   },
 ];
 

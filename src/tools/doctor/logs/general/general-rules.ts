@@ -193,6 +193,12 @@ export const GENERAL_RULES: readonly LogRule[] = [
       if (/\.py", line \d{1,7}, in \w/.test(line.text)) found.addFrame(line);
     }),
   ),
+  // Dynamo's workers, which call the engine beside them.
+  ...['/dynamo/vllm/', '/dynamo/sglang/', '/dynamo/trtllm/'].map((needle) =>
+    rule(needle, (line, found) => {
+      if (/\.py", line \d{1,7}, in \w/.test(line.text)) found.addFrame(line, false);
+    }),
+  ),
   // vLLM's scheduler as a connector reports a transfer as finished: `KeyError: 'cmpl-1'`, later `assert req_id in self.requests`.
   rule(', in _update_from_kv_xfer_finish', (line, found) => {
     if (line.text.includes('.py", line ')) found.addFrame(line);

@@ -32,7 +32,8 @@ export function faultOfTraceback(traceback: Traceback): Fault | undefined {
     (words === '' ? undefined : refusalOf(words)) ??
     pagesOf(frames) ??
     unansweredPeer(traceback) ??
-    unknownPeer(traceback)
+    unknownPeer(traceback) ??
+    otherRelease(traceback)
   );
 }
 
@@ -138,4 +139,27 @@ function unknownPeer({ frames, sentence = '' }: Traceback): Fault | undefined {
     signal: 'transfer_unreachable',
     value: `no handshake with the engine ${engine.slice(0, 8)}…${of}`,
   };
+}
+
+/** What a call says of an engine that has other names and arguments; of values such as None it says nothing. */
+const OTHER_NAMES =
+  /^(?:TypeError: .{0,160}(?:\) (?:got an unexpected keyword argument|missing \d+ required|takes (?:from )?\d+ )|object is not callable)|AttributeError: (?!'(?:NoneType|dict|list|str|tuple|int|float|bool|bytes|set|coroutine|generator)').{1,120} has no attribute '|ImportError: cannot import name '|ModuleNotFoundError: No module named '(?:vllm|sglang|tensorrt_llm)\.)/;
+const ENGINE_NAMES: Readonly<Record<string, string>> = {
+  vllm: 'vLLM',
+  sglang: 'SGLang',
+  trtllm: 'TensorRT-LLM',
+};
+
+/** A worker of Dynamo calls its engine by names or with arguments that this engine does not have. */
+function otherRelease({ frames, sentence = '' }: Traceback): Fault | undefined {
+  const engine = /^dynamo\/(vllm|sglang|trtllm)\//.exec(frames.at(-1)?.path ?? '')?.[1] ?? '';
+  const name = ENGINE_NAMES[engine];
+  if (name === undefined || !OTHER_NAMES.test(sentence)) return undefined;
+  const words = sentence.slice(sentence.indexOf(': ') + 2);
+  return { signal: 'library_missing', value: plain(`${otherReleaseSays(name)} (${words})`) };
+}
+
+/** How an engine that a worker of Dynamo was not built for is said. */
+export function otherReleaseSays(engine: string): string {
+  return `Dynamo's worker was built for another release of ${engine}`;
 }

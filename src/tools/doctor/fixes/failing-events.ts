@@ -151,15 +151,15 @@ function engineOfDynamo(
   errors: string,
 ): Pick<ProposedFix, 'says' | 'why' | 'commands'> {
   const [one, ...others] = seen.engines;
-  const extra = one === undefined || others.length > 0 ? 'vllm' : one.word;
-  const engine = `the engine of the Dynamo release in each worker (pip install "ai-dynamo[${extra}]==VERSION", or its image ${extra === 'trtllm' ? 'tensorrtllm' : extra}-runtime:VERSION)`;
+  const extra = one === undefined || others.length > 0 ? 'ENGINE' : one.word;
+  const engine = `the engine that this release pins: pip install "ai-dynamo[${extra}]==VERSION", or its image`;
   return {
     says: /expected i64/.test(errors)
-      ? `Run Dynamo 0.6 or later in workers and frontend, or ${engine}: vLLM 0.10.1.1 for Dynamo 0.5`
-      : `Run ${engine}; frontend and workers of one release, versions that belong together`,
+      ? `Run Dynamo 0.6 or later in workers and frontend, which reads hashes without a sign, or ${engine}`
+      : `Run workers and frontend of one release, and ${engine} (versions that belong together)`,
     why: 'The worker of Dynamo reads what the engine beside it publishes. Engines have changed the form several times (hashes without a sign, further fields, maps in place of lists), and a release of Dynamo reads that of the engine which it pins.',
     commands: [
-      'kubectl exec WORKER -- pip list | grep -iE "ai-dynamo|vllm|sglang|tensorrt"    # what is there',
+      'kubectl exec WORKER -- pip list | grep -iE "dynamo|llm|lang"    # what is there',
       'pip download --no-deps ai-dynamo==VERSION && unzip -p ai_dynamo-*.whl "*/METADATA" | grep Requires-Dist    # what that release pins',
     ],
   };

@@ -59,7 +59,7 @@ const WAY_OUT = /fall(?:ing|s)? ?back|simultaneous-open|P2P (?:access|unavailabl
 const HARMLESS =
   /\bDELETE http\S{1,300} (?:http=404|curl:)|Transfer is not complete yet|telemetry is not enabled/;
 
-/** What UCX writes of its modules as it loads them, at whatever level it is told to (UCX_MODULE_LOG_LEVEL). */
+/** What UCX writes of its modules as it loads them, at whatever level that is set to (UCX_MODULE_LOG_LEVEL). */
 const LOADS_MODULES =
   /\bmodule\.c:\d{1,4} .{0,40}(?:ucs library path|loading modules? |loaded |calling '|ignoring ')/;
 

@@ -146,6 +146,8 @@ export interface PodSite {
   readonly object: ObjectIdentity;
   /** Whether the object asks for a picker: `spec.router.scheduler`. */
   readonly hasScheduler: boolean;
+  /** Whether it takes the rest of what it says from an object of another name, as an LLMInferenceService from its `baseRefs`. */
+  readonly hasBase: boolean;
   /** The name of the site as its key or `name` field has it, for findings about all of it. */
   readonly at: Placed;
 }

@@ -179,11 +179,18 @@ function siteOf(
     dynamoNamespace: labels.get('nvidia.com/dynamo-namespace'),
     object: identityOf(access, object),
     hasScheduler: access.map(object, 'spec', 'router', 'scheduler') !== undefined,
+    hasBase: hasBase(access, object),
     at: name ?? start(object),
     ...own,
     ...readContainers(access, spec, componentEnv),
     open: { spec, node, document, object },
   };
+}
+
+/** KServe's own presets apply to each object, and set no variable that is known here. */
+function hasBase(access: YamlAccess, object: YAMLMap): boolean {
+  const bases = access.maps(access.map(object, 'spec'), 'baseRefs');
+  return bases.some((base) => access.text(base, 'name')?.value.startsWith('kserve-config-') !== true);
 }
 
 /** The components of a DynamoGraphDeployment: `spec.services` of v1alpha1, `spec.components` of v1beta1. */

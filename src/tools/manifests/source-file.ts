@@ -14,9 +14,16 @@ export const MAX_FILE_BYTES: number = 16 * 1024 * 1024;
 
 /**
  * The parser takes up to 300 bytes of memory for a piece of a document, so that one of this size passes in a gigabyte; a workload has some
- * 300 pieces, and custom resources with schemas in them are some thirty deep.
+ * 300 pieces, and custom resources with schemas in them are some thirty deep. Manifests that people write have some dozen aliases.
  */
-const YAML_BOUNDS = { maxLexemes: 2_500_000, maxDepth: 128 };
+const YAML_BOUNDS = { maxLexemes: 2_500_000, maxDepth: 128, maxAliases: 20_000 };
+
+/** What is done about a text that is beyond a bound. */
+const ADVICE = {
+  too_much: ' in one document: write it as several',
+  too_many_aliases: `: ${YAML_BOUNDS.maxAliases} are the most; none of its documents was read`,
+  too_deep: '',
+} as const;
 
 /** Documents in one file. */
 const MAX_DOCUMENTS = 10_000;
@@ -59,7 +66,7 @@ export function readYamlDocuments(text: string): {
       faults: [
         {
           at: 0,
-          message: `It ${YAML_EXCESS[excess]} to be read${excess === 'too_much' ? ' in one document: write it as several' : ''}`,
+          message: `It ${YAML_EXCESS[excess]} to be read${ADVICE[excess]}`,
         },
       ],
     };

@@ -74,6 +74,22 @@ describe('a file of manifests', () => {
     expect(problemsOf(`a: &a {k: 1, l: 2, m: 3}\nb:\n${items}\n`)).toEqual([]);
   });
 
+  it('refuses more aliases than any manifest has, before it parses them', () => {
+    const of = (count: number): string => `a: &a x\nb: [${'*a, '.repeat(count)}]\n`;
+    expect(readSourceFile('a.yaml', of(19_000)).problems).toEqual([]);
+    const { documents, problems } = readSourceFile('a.yaml', of(200_000));
+    expect(documents).toEqual([]);
+    expect(problems).toEqual([
+      {
+        line: 1,
+        column: 1,
+        message: 'It has too many aliases to be read: 20000 are the most; none of its documents was read',
+      },
+    ]);
+    // What is no alias counts as none.
+    expect(readSourceFile('a.yaml', `a: "${'*a '.repeat(30_000)}"\n`).problems).toEqual([]);
+  });
+
   it('reports aliases that stand for more than kubectl reads', () => {
     const levels = Array.from(
       { length: 9 },

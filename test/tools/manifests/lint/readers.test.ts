@@ -184,6 +184,36 @@ ${indent(PICKER, 10)}  template:
     expect(lint(text).found).toEqual(['block-size-mismatch 15 warning']);
   });
 
+  const service = (container: string, more = ''): string => `apiVersion: serving.kserve.io/v1alpha2
+kind: LLMInferenceService
+metadata: {name: m}
+spec:
+${more}  router:
+    scheduler:
+      config:
+        inline:
+${indent(PICKER, 10)}  template:
+    containers:
+    - name: main
+      image: vllm/vllm-openai:v0.19.0
+${container}`;
+
+  it('is compared with an LLMInferenceService that gives its whole command', () => {
+    const command = '      command: [vllm, serve, m]\n';
+    expect(lint(service(`${command}      args: [--block-size, "64"]\n`)).found).toEqual([
+      'block-size-mismatch 15 warning',
+      'kv-events-off 22 error',
+    ]);
+    expect(
+      lint(service('      command: [vllm, serve, m, --block-size, "64"]\n      args: [--seed, "1"]\n')).found,
+    ).toContain('block-size-mismatch 15 warning');
+  });
+
+  it('is compared with nothing that a preset may say: arguments of a container without its own, variables of a base', () => {
+    expect(lint(service('      command: [vllm, serve, m]\n')).found).toEqual([]);
+    expect(lint(service('      env: []\n', '  baseRefs: [{name: my-preset}]\n')).found).toEqual([]);
+  });
+
   it('stands in Helm values, beside the containers of llm-d-modelservice', () => {
     const text = `modelArtifacts: {name: m}
 decode:

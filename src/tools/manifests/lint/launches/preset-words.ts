@@ -14,8 +14,7 @@ export function presetWords(
   site: PodSite,
   { name, env, image, args }: ContainerSite,
 ): readonly Word[] | undefined {
-  const isEngine = name === 'main' && !site.path.includes('router');
-  if (!site.kind.startsWith('LLMInferenceService') || !isEngine) return undefined;
+  if (!isOfPreset(site, name)) return undefined;
   const more = env.findLast((entry) => entry.name === 'VLLM_ADDITIONAL_ARGS')?.value;
   const { span } = locateOf(file, image ?? args[0] ?? more, site);
   const [added] = more === undefined ? [] : readShellCommands(scalarText(file, more), new Map());
@@ -24,6 +23,23 @@ export function presetWords(
     { value: undefined, span, mayBeMore: true },
     ...(added?.words ?? []),
   ];
+}
+
+/** Whether a container is one that KServe merges with those of the same name in presets. */
+function isOfPreset({ kind, path }: PodSite, name: string): boolean {
+  return kind.startsWith('LLMInferenceService') && name === 'main' && !path.includes('router');
+}
+
+/** What a preset gives a container that has a command and no arguments of its own: those of the preset, whatever they are. */
+export function presetArgs(
+  file: TextSource,
+  site: PodSite,
+  { name, command, args }: ContainerSite,
+): readonly Word[] {
+  const [first] = command;
+  return first === undefined || args.length > 0 || !isOfPreset(site, name)
+    ? []
+    : [{ value: undefined, ...locateOf(file, first, site), mayBeMore: true }];
 }
 
 function locateOf(

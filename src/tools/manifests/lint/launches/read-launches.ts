@@ -12,7 +12,7 @@ import { ENGINE_ARGUMENTS, ENGINE_FLAG } from './engine-flags.js';
 import { expand, wordOf } from './expand-variables.js';
 import { entrypointOf } from './image-entrypoint.js';
 import type { Launch } from './launch.js';
-import { presetWords } from './preset-words.js';
+import { presetArgs, presetWords } from './preset-words.js';
 import { findProgram } from './programs.js';
 import type { ScriptLibrary } from './script-commands.js';
 import { innerTextOf, scriptFile, shellScript, startsElsewhere } from './shell-script.js';
@@ -143,7 +143,7 @@ function containerLaunches(
     site,
     container,
     env,
-    hasUnseenEnv: given.hasUnseen || isPatch,
+    hasUnseenEnv: given.hasUnseen || isPatch || site.hasBase,
     image: container.image?.value,
     scriptAt: ({ value }) =>
       value === undefined ? undefined : configMaps.fileOf(site.volumes, container.mounts, asking, value).text,
@@ -154,8 +154,9 @@ function containerLaunches(
     }),
   };
   const texts = [...container.command, ...container.args];
-  const words = texts.map((text) => wordOf(file, text, known));
-  const scripts = new Map(words.map((word, index) => [word, texts[index]]));
+  const own = texts.map((text) => wordOf(file, text, known));
+  const words = [...own, ...presetArgs(file, site, container)];
+  const scripts = new Map(own.map((word, index) => [word, texts[index]]));
   if (container.command.length === 0) {
     if (site.kind === 'DynamoGraphDeployment' && isMain(container) && !isCommand(words, surroundings)) {
       return componentDefault(file, site, container, env, given.hasUnseen, words);

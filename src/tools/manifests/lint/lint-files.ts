@@ -16,7 +16,7 @@ import { SharedPlaces } from './fixes/shared-places.js';
 import { findRefused } from './rules/kustomization-refused.js';
 import { POOL_RULES } from './rules/pools.js';
 import { findClosedSideChannels } from './rules/side-channel-closed.js';
-import { findUnreadable, type LeftOut } from './rules/unreadable.js';
+import { findUnreadable, type LeftOut, ofPatch } from './rules/unreadable.js';
 import { FLEET_RULES } from './rules.js';
 import type { TextSource } from './text/span.js';
 
@@ -87,8 +87,13 @@ export function inspectFiles(
   findings.push(...findClosedSideChannels(fleets, networks));
   for (const facts of readPoolFacts(pools, sites, fleets, networks))
     for (const { check } of POOL_RULES) findings.push(...check(facts, fleets));
+  const isPatch = ({ file }: Finding): boolean => material.kustomizations.isPatch(file);
   const changes = readScriptChanges(scripts, material.tree);
-  const all = withScriptChanges(withoutRepeats(findings), changes, material.tree);
+  const all = withScriptChanges(
+    withoutRepeats(findings.map((one) => (isPatch(one) ? ofPatch(one) : one))),
+    changes,
+    material.tree,
+  );
   return { findings: all, fleets, notChecked: findNotChecked(fleets), leftOut };
 }
 

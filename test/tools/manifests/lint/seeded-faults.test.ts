@@ -258,6 +258,35 @@ describe('a kustomization with parts that are not here', () => {
     expect(seen(`resources: [worker.yaml, "${address}"]\n`)).not.toContain('block-size-mismatch');
   });
 
+  const NO_FILE = 'kustomization, a file that it names is not among these files';
+
+  it.each([
+    ['a resource', 'resources: [worker.yaml, more.yaml]\n'],
+    ['a patch', 'resources: [worker.yaml]\npatches: [{path: more.yaml}]\n'],
+    ['a patch of the old kind', 'resources: [worker.yaml]\npatchesStrategicMerge: [more.yaml]\n'],
+    [
+      'a patch of operations',
+      'resources: [worker.yaml]\npatchesJson6902: [{path: more.yaml, target: {kind: X}}]\n',
+    ],
+  ])('names %s that is not among the files', (_, text) => {
+    expect(seen(text)).toContain(NO_FILE);
+  });
+
+  it('names a kustomization of which no base is among the files, by its own place', () => {
+    const { notChecked } = inspect({
+      'llm/o/kustomization.yaml': 'kind: Kustomization\nresources:\n- ../../base\n',
+    });
+    expect(notChecked).toMatchObject([
+      {
+        reason: 'its base is not among these files',
+        places: [{ file: 'llm/o/kustomization.yaml', line: 3 }],
+      },
+    ]);
+    expect(
+      inspect({ 'web/kustomization.yaml': 'kind: Kustomization\nresources: [../base]\n' }).notChecked,
+    ).toEqual([]);
+  });
+
   it('names a chart, and a folder that is not among the files', () => {
     expect(
       seen('resources: [worker.yaml]\nhelmCharts: [{name: x, repo: "oci://example.com/x"}]\n'),
@@ -268,5 +297,6 @@ describe('a kustomization with parts that are not here', () => {
       'kustomization, its base is not among these files',
     );
     expect(seen('resources: [worker.yaml, secret.yaml]\n')).toContain('block-size-mismatch');
+    expect(seen('resources: [worker.yaml, secret.yaml]\n')).not.toContain(NO_FILE);
   });
 });

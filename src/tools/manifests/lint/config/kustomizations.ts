@@ -118,7 +118,12 @@ export class Kustomizations {
   }
 
   /** The folders of the kustomizations that no other one builds on, with all files that they have. */
-  roots(): readonly { readonly folder: string; readonly files: ReadonlySet<string> }[] {
+  roots(): readonly {
+    readonly folder: string;
+    readonly files: ReadonlySet<string>;
+    /** Whether a base of it is not among the files. */
+    readonly isMissing: boolean;
+  }[] {
     const named = new Set(
       [...this.#all.values()].flatMap(({ resources }) => resources.map((path) => path.replace(/\/+$/, ''))),
     );
@@ -127,7 +132,10 @@ export class Kustomizations {
       .map((one) => {
         const parts = this.#partsOf(one, 0, new Set());
         const files = parts.flatMap(({ file, resources, patches }) => [file, ...resources, ...patches]);
-        return { folder: one.folder, files: new Set(files) };
+        const isMissing = parts.some(({ resources }) =>
+          resources.some((path) => this.fileAt(path) === undefined && this.#tree.textAt(path) === undefined),
+        );
+        return { folder: one.folder, files: new Set(files), isMissing };
       });
   }
 

@@ -22,6 +22,9 @@ import { hasRouting, hasWorker } from './views.js';
 const MAX_OVERLAYS = 2_000;
 const MAX_LENGTH = 256 * 1024 * 1024;
 
+/** Words of a kustomization that deploys models. */
+const SERVING = /llm|inference|model-?serv|vllm|sglang|dynamo/i;
+
 /** What one overlay starts. */
 export interface OverlayPrograms {
   /** Its kustomization. */
@@ -58,7 +61,13 @@ export function readOverlays(material: Material): Overlays {
   const { kustomizations, tree } = material;
   const roots = kustomizations
     .roots()
-    .filter(({ files }) => [...files].some((file) => namesProgram(tree.textAt(file)?.value ?? '')))
+    .filter(
+      ({ folder, files, isMissing }) =>
+        [...files].some((file) => namesProgram(tree.textAt(file)?.value ?? '')) ||
+        // What it builds may be an engine, and cannot be seen.
+        (isMissing &&
+          SERVING.test(`${folder} ${tree.textAt(kustomizations.fileAt(folder) ?? '')?.value ?? ''}`)),
+    )
     .slice(0, MAX_OVERLAYS);
   const users = new Map<string, number>();
   for (const { files } of roots) for (const file of files) users.set(file, (users.get(file) ?? 0) + 1);
@@ -84,6 +93,7 @@ const OUTSIDE: Readonly<Record<Outside['kind'], string>> = {
   address: 'its base is at an address, which is not fetched: lint what kubectl kustomize makes of it',
   chart: 'it has a chart, which is not rendered here: lint what kubectl kustomize --enable-helm makes of it',
   absent: 'its base is not among these files',
+  file: 'a file that it names is not among these files',
 };
 
 /** How the objects of one are read. */
@@ -154,7 +164,7 @@ export function programsOf(
     pools,
     networks,
     refusals,
-    isWhole: outside.every(({ kind }) => kind === 'chart'),
+    isWhole: outside.every(({ kind }) => kind === 'chart' || kind === 'file'),
   };
 }
 

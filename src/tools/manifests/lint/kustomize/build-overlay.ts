@@ -14,7 +14,7 @@ import { setImages } from './images.js';
 import type { JoinedSource } from './joined-source.js';
 import type { OpenKustomization } from './open-kustomization.js';
 import { parsePart } from './parse-part.js';
-import { applyPatch, type ReadPatch, readPatches } from './patches.js';
+import { applyPatch, patchPaths, type ReadPatch, readPatches } from './patches.js';
 import { isBelow, type Refusal, repeated } from './refusal.js';
 import { replaceFields } from './replacements.js';
 import { scalarOf, setValue } from './yaml-nodes.js';
@@ -29,10 +29,13 @@ const MAX_CHANGES = 200;
 /** Fields of a kustomization that change objects in ways that are not followed here. */
 const NOT_FOLLOWED = ['transformers', 'validators', 'openapi'] as const;
 
+const YAML_FILE = /\.(?:ya?ml|json)$/i;
+const SECRET = /secret|token|credential|password|\bkey/i;
+
 /** What a kustomization is made of, and is not in these files. */
 export interface Outside {
-  /** A base at an address, a chart that Kustomize would have rendered, or a path that is not among the files. */
-  readonly kind: 'address' | 'chart' | 'absent';
+  /** A base at an address, a chart that Kustomize would have rendered, a base or a component that is not among the files, or a single file. */
+  readonly kind: 'address' | 'chart' | 'absent' | 'file';
   readonly span: Span;
 }
 
@@ -115,8 +118,10 @@ export function buildOverlay(
     };
     const missPath = (path: PlacedText): void => {
       if (isAddress(path.value)) miss('address', path);
-      // A single file that is not kept with the others, such as one with secrets, is no base.
-      else if (!/\.(?:ya?ml|json)$/i.test(path.value)) miss('absent', path);
+      else if (!YAML_FILE.test(path.value)) miss('absent', path);
+      // Files with secrets are made by hand, and not kept with the others.
+      else if (!SECRET.test(path.value) && tree.textAt(posix.join(at, path.value)) === undefined)
+        miss('file', path);
     };
     for (const path of [...access.texts(root, 'resources'), ...access.texts(root, 'bases')]) {
       const full = posix.join(at, path.value);
@@ -148,6 +153,7 @@ export function buildOverlay(
         for (const object of into) object.isUnknown = true;
       }
     }
+    for (const path of patchPaths(root, access)) if (YAML_FILE.test(path.value)) missPath(path);
     if (NOT_FOLLOWED.some((key) => access.get(root, key) !== undefined))
       for (const object of into) object.isUnknown = true;
     change(into, { root, access, file, folder: at, tree, source }, applied);

@@ -49,6 +49,17 @@ export function readPatches(
   });
 }
 
+/** The files of its patches. */
+export function patchPaths(root: YAMLMap, access: YamlAccess): readonly PlacedText[] {
+  const listed = [...access.maps(root, 'patches'), ...access.maps(root, 'patchesJson6902')];
+  return [
+    ...listed.flatMap((one) =>
+      access.text(one, 'patch') === undefined ? (access.text(one, 'path') ?? []) : [],
+    ),
+    ...access.texts(root, 'patchesStrategicMerge').filter(({ value }) => !value.includes('\n')),
+  ];
+}
+
 function ofFile(
   { folder, tree, source }: OpenKustomization,
   path: string,

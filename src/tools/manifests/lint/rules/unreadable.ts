@@ -47,6 +47,9 @@ const IS_OBJECT = /^[\s{]*["']?(?:apiVersion|kind)["']?\s*:/m;
 /** How a text of JSON begins. */
 const JSON_START = /^\s*[[{"]/;
 
+/** A text that is beyond the bounds of what is parsed. */
+const IS_BEYOND = /^It (?:has too many|is nested too)/;
+
 /** Its patches have parts of workloads, as texts. */
 const KUSTOMIZATION = /\bKustomization\b/;
 
@@ -159,7 +162,9 @@ function findingOf(
     column,
     message: kind === undefined ? message : `this is ${['a template', kind.name].join(' ').trim()}, not YAML`,
     consequence: !isTwice
-      ? unreadable.explanation
+      ? IS_BEYOND.test(message)
+        ? 'Nothing there was looked at, in none of its documents: nothing is known of its faults.'
+        : unreadable.explanation
       : isObject
         ? 'kubectl takes the last of them and drops the others without a word, and Kustomize refuses the file. What it says was not looked at.'
         : 'Most programs take the last of them and drop the others without a word, and some refuse the file. What it says was not looked at.',
@@ -179,4 +184,15 @@ function linesAround(text: string, line: number): string {
     .split('\n')
     .slice(Math.max(0, line - 2), line)
     .join('\n');
+}
+
+/** The same of a patch: Kustomize (1.28 to 1.35 seen) builds with it, and takes the first of the two. */
+export function ofPatch(finding: Finding): Finding {
+  return finding.ruleId === unreadable.id && finding.message.endsWith(IS_TWICE)
+    ? {
+        ...finding,
+        consequence:
+          'It is a patch: Kustomize takes the first of them and drops the others without a word. What it says was not looked at.',
+      }
+    : finding;
 }

@@ -98,6 +98,17 @@ describe('YAML that cannot be read', () => {
     ]);
   });
 
+  it('says of a key that a patch has twice what Kustomize makes of it', () => {
+    const patch = 'kind: Deployment\nmetadata: {name: vllm}\nspec: {a: 1}\nspec: {b: 2}\n';
+    const of = (kustomization: string): string | undefined =>
+      inspect({
+        'p.yaml': patch,
+        'kustomization.yaml': `kind: Kustomization\n${kustomization}\n`,
+      }).findings.find(({ file }) => file === 'p.yaml')?.consequence;
+    expect(of('patches: [{path: p.yaml}]')).toContain('takes the first of them');
+    expect(of('resources: [p.yaml]')).toContain('Kustomize refuses the file');
+  });
+
   it('is left out where it is no workload and speaks of an engine in a comment alone', () => {
     const twice = (more: string): string => `place: a\nplace: b${more}\n`;
     expect(found({ 'a.yaml': twice(' # for vllm serve') })).toEqual([]);

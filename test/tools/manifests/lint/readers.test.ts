@@ -210,8 +210,10 @@ ${container}`;
   });
 
   it('is compared with nothing that a preset may say: arguments of a container without its own, variables of a base', () => {
-    expect(lint(service('      command: [vllm, serve, m]\n')).found).toEqual([]);
-    expect(lint(service('      env: []\n', '  baseRefs: [{name: my-preset}]\n')).found).toEqual([]);
+    const base = '  baseRefs: [{name: my-preset}]\n';
+    expect(lint(service('      command: [vllm, serve, m]\n', base)).found).toEqual([]);
+    expect(lint(service('      command: [vllm, serve, m]\n')).found).toEqual(['kv-events-off 22 error']);
+    expect(lint(service('      env: []\n', base)).found).toEqual([]);
   });
 
   it('stands in Helm values, beside the containers of llm-d-modelservice', () => {

@@ -30,14 +30,14 @@ function isOfPreset({ kind, path }: PodSite, name: string): boolean {
   return kind.startsWith('LLMInferenceService') && name === 'main' && !path.includes('router');
 }
 
-/** What a preset gives a container that has a command and no arguments of its own: those of the preset, whatever they are. */
+/** What a base gives a container that has a command and no arguments of its own: those of the base, whatever they are. Those of KServe's presets say a name, a port and certificates. */
 export function presetArgs(
   file: TextSource,
   site: PodSite,
   { name, command, args }: ContainerSite,
 ): readonly Word[] {
   const [first] = command;
-  return first === undefined || args.length > 0 || !isOfPreset(site, name)
+  return first === undefined || args.length > 0 || !site.hasBase || !isOfPreset(site, name)
     ? []
     : [{ value: undefined, ...locateOf(file, first, site), mayBeMore: true }];
 }

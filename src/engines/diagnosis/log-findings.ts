@@ -179,6 +179,8 @@ export interface LogFindings {
   addError(line: LogLine, details: ErrorDetails): void;
   /** The line says that a program does not start or has ended. */
   addEnd(line: LogLine, about: string): void;
+  /** A frame of a traceback that goes up to where a program starts: it ends by the exception below. False where it only asks another one. */
+  addEntry(line: LogLine, isServing?: boolean): void;
   /** The line says that somebody stops the program. */
   addStop(line: LogLine): void;
 }

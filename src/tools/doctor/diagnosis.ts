@@ -42,6 +42,8 @@ export interface Assessment {
   readonly cluesAgainst: readonly Clue[];
   /** The best first: by evidence, and by how little it disturbs. */
   readonly fixes: readonly ProposedFix[];
+  /** True where it may well be what somebody wants: as long as it is `possible`, it is reported, and is no finding. */
+  readonly mayBeMeant?: boolean;
 }
 
 /** One question of an investigation, with its answer or with what is missing for one. */

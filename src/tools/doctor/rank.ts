@@ -26,7 +26,7 @@ const FIRST_GENERAL = CAUSES.indexOf('control_plane_unreachable');
 /**
  * Ranks the causes: the surest first, equally sure ones in
  * the order of `CAUSES`, unless one says what another leaves open. What a surer cause accounts for is taken from those
- * that are less sure; one that has nothing left is dropped.
+ * that are less sure; one that has nothing left is dropped. What may be meant comes last.
  */
 export function rankCauses(causes: readonly Cause[], measurements: Measurements): readonly Assessment[] {
   let open = causes.flatMap((cause) => {
@@ -50,7 +50,11 @@ export function rankCauses(causes: readonly Cause[], measurements: Measurements)
       .filter((other) => other !== first)
       .flatMap((other) => withoutExplained(other, first));
   }
-  return ranked.map((one) => assessmentOf(one, measurements));
+  const found = ranked.map((one) => assessmentOf(one, measurements));
+  return [
+    ...found.filter((one) => one.mayBeMeant !== true),
+    ...found.filter((one) => one.mayBeMeant === true),
+  ];
 }
 
 function rated(parts: Omit<RatedCause, 'confidence'>): readonly RatedCause[] {
@@ -117,6 +121,7 @@ function assessmentOf(
     cluesFor: sorted.map(plain),
     cluesAgainst: cluesAgainst.map(plain),
     fixes: withOwnChecks(safe, origins, evidence.logs),
+    ...(suspicion.mayBeMeant === true && confidence === 'possible' ? { mayBeMeant: true } : {}),
   };
 }
 

@@ -16,8 +16,10 @@ export function verdictOf(
 ): Pick<Diagnosis, 'verdict' | 'headline' | 'advice'> {
   const health = healthOf(measurements);
   const [first] = assessments;
+  const meant = first?.mayBeMeant === true ? first : undefined;
   // One sign of something does not outweigh that routing was seen to work.
-  const isFinding = first !== undefined && !(first.confidence === 'possible' && health !== undefined);
+  const isFinding =
+    first !== undefined && first !== meant && !(first.confidence === 'possible' && health !== undefined);
   if (isFinding) {
     const [fix] = first.fixes;
     return {
@@ -36,17 +38,31 @@ export function verdictOf(
           : 'Nothing to do; a weak sign of something else is listed below.',
     };
   }
+  const unread = unreadIn(measurements) ?? refusedRequestsIn(measurements);
+  if (unread === undefined && meant !== undefined) return { verdict: 'unknown', ...reportOf(meant) };
   return {
     verdict: 'unknown',
     headline:
-      unreadIn(measurements)?.headline ??
-      refusedRequestsIn(measurements)?.headline ??
+      unread?.headline ??
       (nothingToFind(measurements) !== false
         ? `Nothing wrong was seen: prompts are shorter than a block${measurements.short?.tokensPerBlock === undefined ? '' : ` of ${measurements.short.tokensPerBlock} tokens`}, and there is nothing to find`
         : isNobodyServing(measurements)
           ? `Nothing wrong was seen${measurements.seen.others.length === 0 ? '' : ` in lines of ${namesOf(measurements.seen.others)}`}; no line of an engine or a router was recognised`
           : 'Nothing wrong was seen, and not enough was seen to call it healthy'),
     advice: `${unknownsIn(measurements)[0]?.ask ?? 'Run the doctor again on logs and metrics of the frontend, while requests come'}.`,
+  };
+}
+
+/** What somebody may want as it is, and how to have it otherwise. */
+function reportOf({ headline, fixes }: Assessment): Pick<Diagnosis, 'headline' | 'advice'> {
+  const [fix] = fixes;
+  const otherwise =
+    fix === undefined
+      ? ''
+      : ` Where it is not meant: ${fix.says.charAt(0).toLowerCase()}${fix.says.slice(1)}.`;
+  return {
+    headline: `Nothing wrong was seen. ${headline}, which may be meant`,
+    advice: `Leave it as it is where prompts have no beginning in common.${otherwise}`,
   };
 }
 

@@ -78,7 +78,7 @@ const LOGS: readonly PublicLog[] = [
   { name: 'llm-d-no-match-info', first: 'prompts_not_scored', cure: 'token-producer' },
   { name: 'aibrix-event-batch', first: 'events_unreadable', cure: 'belong together' },
   { name: 'dynamo-sglang-tp-publishers', first: 'publisher_failed', cure: 'port of its own' },
-  { name: 'sglang-npu-no-radix', first: 'events_off', cure: '--disable-radix-cache' },
+  { name: 'sglang-npu-no-radix', first: 'unknown', cure: '--disable-radix-cache' },
   { name: 'vllm-nixl-hash-mismatch-kvbm', first: 'pair_incompatible', cure: 'non-default args' },
   { name: 'vllm-nixl-engine-id', first: 'side_channel_unreachable', cure: 'VLLM_NIXL_SIDE_CHANNEL_HOST' },
   {

@@ -3,6 +3,7 @@ import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { isOverrun, loadOf, memoryFixes, tightest } from '../fixes/memory.js';
 import { blindness, engineReuses, findsBlocks, percent } from '../measurements/cache-hits.js';
 import type { Measurements } from '../measurements/measurements.js';
+import { isFalse } from '../setting-values.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, when } from './clues.js';
 import { allStores } from './routing-clues.js';
@@ -17,6 +18,8 @@ const FULL = 0.95;
 const ROOMY = 0.7;
 /** So many readings of an engine that finds nothing with half of its cache free are no chance. */
 const MANY_MISSES = 20;
+/** Below this part of prompts what engines find is no prefix of a conversation. */
+const FEW = 0.05;
 /** Engines that still find this much do keep prefixes long enough. */
 const ENOUGH = 0.2;
 
@@ -71,6 +74,8 @@ export const cacheChurn: Cause = {
 /** Churn is how a full cache works. It is a fault only where little is found. */
 function isHarmful(measurements: Measurements): boolean {
   const { engineHits } = measurements;
+  // Engines that keep nothing have no prefixes to lose.
+  if (isCachingOff(measurements)) return preemptions(measurements).length > 0;
   if (engineHits !== undefined) return engineHits.share < ENOUGH;
   const found = findsBlocks(measurements);
   if (found !== undefined) return found.share < ENOUGH;
@@ -84,9 +89,14 @@ function isOverrunAlone(measurements: Measurements): boolean {
   return (
     isOverrun(measurements) &&
     turnoverOf(measurements).length === 0 &&
-    measurements.engineHits === undefined &&
+    (measurements.engineHits === undefined || isCachingOff(measurements)) &&
     measurements.decisions === undefined
   );
+}
+
+function isCachingOff(measurements: Measurements): boolean {
+  const seen = measurements.runtimeSettings('prefix_caching').filter(({ side }) => side === 'worker');
+  return seen.length > 0 && seen.every(({ value }) => isFalse(value));
 }
 
 function preemptions({ preemptions: taken }: Measurements): readonly ClueFor[] {
@@ -144,7 +154,7 @@ function isRoomy(measurements: Measurements): boolean {
 
 function against(measurements: Measurements): readonly ClueAgainst[] {
   const { kvUsage, engineHits, decisions, missesWithRoom } = measurements;
-  const foundNothing = engineReuses(measurements) === undefined;
+  const foundNothing = engineHits === undefined || engineHits.share < FEW;
   return [
     ...when(
       foundNothing && missesWithRoom !== undefined && missesWithRoom.value >= MANY_MISSES && missesWithRoom,

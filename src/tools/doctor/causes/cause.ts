@@ -15,6 +15,8 @@ export interface Suspicion {
   readonly yieldsTo?: readonly CauseId[];
   /** True where it only says that something failed: no other cause yields to it. */
   readonly isVague?: boolean;
+  /** True where it may well be what somebody wants: see `Assessment`. */
+  readonly mayBeMeant?: boolean;
   /** True where a program's own sentence names the fault: it comes before what general rules make of other lines. */
   readonly isKnownFault?: boolean;
   /** The best first. */

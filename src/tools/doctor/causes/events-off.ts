@@ -2,7 +2,7 @@ import { capitalised } from '../../../core/text/capitalised.js';
 import { countOf } from '../../../core/text/lists.js';
 import { findsBlocksThrough } from '../../../engines/vllm/transfer.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import type { Clue } from '../diagnosis.js';
+import type { CauseId, Clue } from '../diagnosis.js';
 import type { SettingSighting } from '../evidence.js';
 import { cachingFix, publishingFixes } from '../fixes/events.js';
 import { engineReuses, percent } from '../measurements/cache-hits.js';
@@ -19,6 +19,15 @@ const MAX_NAMED = 3;
 
 /** Roles in which an engine hands blocks over or gets them, in the words of vLLM and SGLang. `kv_both` goes by its connector. */
 const ROLE = /^(?:prefill|decode|kv_(?:producer|consumer))$/;
+
+/** Causes of engines that do not start or have ended. */
+const ENDS: readonly CauseId[] = [
+  'settings_refused',
+  'library_missing',
+  'cache_memory_missing',
+  'connector_crashed',
+  'program_ended',
+];
 
 /** Workers publish no KV events, or cache nothing. */
 export const eventsOff: Cause = {
@@ -55,6 +64,9 @@ export const eventsOff: Cause = {
       ],
       // From silence alone it is not known whether nobody publishes or nobody receives.
       explains: [...(isOff ? (['no_stores'] as const) : []), 'empty_tree', 'router_blind', 'nothing_cached'],
+      // An engine that ends does so for another reason.
+      yieldsTo: ENDS,
+      ...(isCaching && !hasListener(measurements) ? { mayBeMeant: true } : {}),
       fixes: isCaching
         ? [cachingFix(measurements), ...publishingFixes(measurements)]
         : publishingFixes(measurements),
@@ -134,7 +146,11 @@ function switchedOff(measurements: Measurements, isWithoutStores: boolean): read
       ),
     ),
     ...cachingOff(measurements).map((sighting) =>
-      clueFor(weight, `${capitalised(ownerOf(sighting))} has prefix caching off.`, sighting.origin),
+      clueFor(
+        isHeard ? weight : 'sign',
+        `${capitalised(ownerOf(sighting))} has prefix caching off.`,
+        sighting.origin,
+      ),
     ),
     ...measurements.evidence.findings
       .filter(({ ruleId }) => ruleId === 'kv-events-off' || ruleId === 'prefix-caching-off')

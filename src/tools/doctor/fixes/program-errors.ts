@@ -2,6 +2,7 @@ import type { ProposedFix } from '../diagnosis.js';
 import type { ErrorKind } from '../logs/general/error-kinds.js';
 import { heldByOthers, isItsOwn } from '../logs/general/gpu-memory.js';
 import { lastReasonOf } from '../logs/last-words.js';
+import { ownAdviceIn } from '../own-advice.js';
 import { panicRepair } from './panics.js';
 import { fittingSizes } from './parallel-sizes.js';
 
@@ -159,6 +160,15 @@ function repairReason(reason: string): Repair {
   };
 }
 
+/** An error that says what to do. */
+function repairAsked(asked: string): Repair {
+  return {
+    says: `Do what the error asks for ("${asked}")`,
+    why: 'The program ended with this error, which says itself what it lacks. The flags of the program have the words of the sentence in them: --help lists them.',
+    commands: UNKNOWN.commands,
+  };
+}
+
 /** SGLang with a hierarchical cache: its copy kernels, and what they meet, are the known reason. */
 const HOST_COPIES: Repair = {
   says: 'Start SGLang with --hicache-io-backend direct --hicache-mem-layout page_first_direct (layer_first without a storage backend), so that the driver copies blocks to the host; where the error comes all the same, run a later version, and until then leave out --enable-hierarchical-cache',
@@ -185,6 +195,8 @@ function particularRepair(
     return HOST_COPIES;
   const reason = kind === undefined ? lastReasonOf(sentence) : undefined;
   if (reason !== undefined) return repairReason(reason);
+  const asked = kind === undefined ? ownAdviceIn(sentence) : undefined;
+  if (asked !== undefined) return repairAsked(asked);
   if (kind === 'internal') return panicRepair(sentence);
   if (kind === 'gpu_memory') return memoryRepair(sentence);
   return kind === 'parallel_sizes' ? fittingSizes(sentence) : undefined;

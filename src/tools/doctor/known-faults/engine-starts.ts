@@ -79,6 +79,25 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
     cure: 'Start the engine with --kv-cache-dtype auto (or fp8_e5m2) on GPUs before Ada, with the same value on all engines that share KV blocks; FP8 weights need other weights there',
   },
   {
+    id: 'flashinfer_prefill_not_on_gpu',
+    cause: 'program_ended',
+    needles: ['WithPagedKVCache failed with error ', 'WithRaggedKVCache failed with error '],
+    pattern:
+      /Batch(?:Prefill|Decode)With(?:Paged|Ragged)KVCache failed with error (invalid (?:argument|resource handle|configuration argument)|too many resources requested for launch)/,
+    says: "an engine ends with its first prompt: FlashInfer's attention kernel does not start on this GPU ($1)",
+    why: 'FlashInfer 0.6 asks for more shared memory than Turing has (T4, RTX 20), and than GB10 has for heads of 256 with an FP8 cache. The engine starts, and ends with the first request.',
+    cure: 'Start vLLM with --attention-backend TRITON_ATTN (VLLM_ATTENTION_BACKEND=TRITON_ATTN before 0.13, which reads it no longer), SGLang with --attention-backend triton',
+  },
+  {
+    id: 'cutlass_fp8_not_on_gpu',
+    cause: 'program_ended',
+    needles: ['cutlass_gemm_caller'],
+    pattern: /cutlass_gemm_caller\b.{0,200}\b(?:Error Internal|Invalid status)/,
+    says: "an engine does not start: vLLM's CUTLASS kernel for FP8 weights in blocks fails on this GPU",
+    why: 'Seen on GB10 (compute capability 12.1). The Triton kernel for the same weights works there.',
+    cure: 'Set VLLM_DISABLED_KERNELS=CutlassFp8BlockScaledMMKernel on the engine, so that it takes the Triton kernel ("Selected TritonFp8BlockScaledMMKernel"), or run a later vLLM',
+  },
+  {
     id: 'bfloat16_not_on_gpu',
     cause: 'program_ended',
     needles: ['Bfloat16 is only supported on GPUs with compute capability'],

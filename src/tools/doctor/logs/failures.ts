@@ -5,6 +5,8 @@ import { type ErrorKind, errorKindOf, isConsequence } from './general/error-kind
 const NEAR_LINES = 300;
 /** The same for an error of no known kind before that line: further away it is of something else. */
 const NEXT_LINES = 60;
+/** The longest traceback from the start of a program to the exception that it ends by. */
+const TRACEBACK_LINES = 240;
 /** Errors that are kept until a program ends. */
 const MAX_RECENT = 16;
 
@@ -71,20 +73,41 @@ export class FailureTally {
   #ends = 0;
   #lastEndLine = Number.NEGATIVE_INFINITY;
   #stopLine = Number.NEGATIVE_INFINITY;
+  #entryLine = Number.NEGATIVE_INFINITY;
+
+  /** A traceback goes up to where the program starts: the exception below it is caught by nobody. Undefined takes that back. */
+  addEntry(lineNumber: number = Number.NEGATIVE_INFINITY): void {
+    this.#entryLine = lineNumber;
+  }
+
+  /** Whether the next exception is that of such a traceback. */
+  isBelowEntry(lineNumber: number): boolean {
+    return lineNumber - this.#entryLine <= TRACEBACK_LINES;
+  }
 
   /** Somebody stopped the program: what ends soon after that ends for no fault. */
   addStop(lineNumber: number): void {
+    this.addEntry();
     if (this.#ends === 0) this.#stopLine = lineNumber;
   }
 
   addError(lineNumber: number, text: string, isNamed: boolean, originOf: () => Origin): void {
     const kind = errorKindOf(text);
     if (PASSED_ON.includes(kind) && !isNamed && isConsequence(text)) return;
+    const isLast = this.isBelowEntry(lineNumber);
+    this.#keep({ lineNumber, sentence: text, kind, isNamed }, originOf);
+    if (!isLast) return;
+    this.addEntry();
+    this.addEnd(lineNumber, originOf);
+  }
+
+  #keep(error: Omit<FoundError, 'origin'>, originOf: () => Origin): void {
+    const { lineNumber, kind, isNamed } = error;
     const isNear = lineNumber - this.#lastEndLine <= NEAR_LINES;
     const isKnown = kind !== undefined || isNamed;
     const isTold = this.#root !== undefined && (isKnownError(this.#root) || isLoss(this.#root));
     if (isNear && this.#root !== undefined && (isTold || !isKnown)) return;
-    const found = { lineNumber, sentence: text, kind, isNamed, origin: originOf() };
+    const found = { ...error, origin: originOf() };
     if (isNear) this.#root = found;
     if (isKnown) this.#known ??= found;
     if (this.#recent.length === MAX_RECENT) this.#recent.shift();

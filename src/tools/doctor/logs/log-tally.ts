@@ -32,6 +32,7 @@ import { RoomTally } from './room-tally.js';
 import { SightingTally } from './sighting-tally.js';
 import { SignalCount, signalTally } from './signal-count.js';
 import { SpreadErrors } from './spread-errors.js';
+import { lastLineOf } from './traceback-reader.js';
 import { UnreadErrorTally } from './unread-errors.js';
 
 const MAX_INDEXERS = 64;
@@ -86,6 +87,10 @@ export class LogTally implements LogFindings {
   addUnread(line: LogLine): void {
     if (isHarmlessError(line.text)) return;
     this.#crashes.addError(line, line.text);
+    const ended = this.#failures.of(line.who).isBelowEntry(line.lineNumber)
+      ? lastLineOf(line.text)
+      : undefined;
+    if (ended !== undefined) this.addError(line, { sentence: ended, about: ended.slice(0, 60) });
     this.#leaveToRules();
     this.#spread.add(line);
   }
@@ -286,6 +291,10 @@ export class LogTally implements LogFindings {
   addEnd(line: LogLine, about: string): void {
     this.found += 1;
     this.#failures.of(line.who).addEnd(line.lineNumber, () => this.#originOf(line, about));
+  }
+
+  addEntry({ lineNumber, who }: LogLine, isServing = true): void {
+    this.#failures.of(who).addEntry(isServing ? lineNumber : undefined);
   }
 
   addStop({ lineNumber, who }: LogLine): void {

@@ -128,6 +128,12 @@ export function isLastLine(text: string): boolean {
   return LAST_LINE.test(text);
 }
 
+/** An exception with its words, without what says whose line it is; undefined for other lines. */
+export function lastLineOf(line: string): string | undefined {
+  const text = line.replace(WRITERS, '').trim();
+  return isLastLine(text) ? text : undefined;
+}
+
 /** The innermost place within files that move or keep KV blocks. */
 export function placeOf({ frames }: Traceback): Frame | undefined {
   return frames.findLast(({ isOfCache }) => isOfCache);

@@ -48,10 +48,35 @@ describe('prefix caching that an operator switched off', () => {
     expect(diagnose(joined({ logs: [await summaryOf(`${DECODE}\n${SERVED}\n`)] })).assessments).toEqual([]);
   });
 
-  it('is named for an engine by itself', async () => {
+  it('is reported of an engine by itself, and is no finding', async () => {
     const plain = DECODE.replace("disaggregation_mode='decode'", "disaggregation_mode='null'");
-    const [first] = diagnose(joined({ logs: [await summaryOf(`${plain}\n${PREFILL}\n`)] })).assessments;
-    expect(first).toMatchObject({ cause: 'events_off', confidence: 'likely' });
+    const said = diagnose(joined({ logs: [await summaryOf(`${plain}\n${PREFILL}\n`)] }));
+    expect(said).toMatchObject({
+      verdict: 'unknown',
+      headline: 'Nothing wrong was seen. Prefix caching is off: engines keep no blocks, which may be meant',
+      assessments: [{ cause: 'events_off', confidence: 'possible' }],
+    });
+    expect(said.advice).toContain('start each SGLang worker without --disable-radix-cache');
+  });
+
+  it('is reported of a hybrid model, for which vLLM switches it off by itself', async () => {
+    const line =
+      "(EngineCore pid=7) INFO 08-02 09:19:57 [core.py:114] Initializing a V1 LLM engine (v0.25.1) with config: model='Qwen/Qwen3.6-35B-A3B', enable_prefix_caching=False, enable_chunked_prefill=True";
+    const full =
+      '(APIServer pid=1) INFO 08-02 09:30:57 [loggers.py:271] Engine 000: Avg prompt throughput: 90.1 tokens/s, Avg generation throughput: 40.0 tokens/s, Running: 16 reqs, Waiting: 4 reqs, GPU KV cache usage: 99.1%, Prefix cache hit rate: 0.0%';
+    const { verdict, headline } = diagnose(joined({ logs: [await summaryOf(`${line}\n${full}\n`)] }));
+    expect([verdict, headline]).toEqual(['unknown', expect.stringContaining('Prefix caching is off')]);
+  });
+
+  it('is a finding beside a router that looks for its blocks', async () => {
+    const plain = DECODE.replace("disaggregation_mode='decode'", "disaggregation_mode='null'");
+    const router =
+      '2026-03-03T10:00:00.123456Z  INFO dynamo_llm::kv_router::scheduler: Selected worker: worker_id=7587 dp_rank=0, logit: 12.000, cached blocks: 0, tree size: 0';
+    const logs = [await summaryOf(`${plain}\n${PREFILL}\n`), await summaryOf(`${router}\n`)];
+    expect(diagnose(joined({ logs }))).toMatchObject({
+      verdict: 'findings',
+      assessments: [{ cause: 'events_off', confidence: 'likely' }],
+    });
   });
 
   const vllmWith = (transfer: string): string =>

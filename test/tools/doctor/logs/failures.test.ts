@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { type Failure, FailureTally } from '../../../../src/tools/doctor/logs/failures.js';
 
-type Line = readonly [lineNumber: number, what: 'end' | 'stop' | 'named' | 'error', sentence?: string];
+type Line = readonly [
+  lineNumber: number,
+  what: 'end' | 'stop' | 'entry' | 'named' | 'error',
+  sentence?: string,
+];
 
 function failureOf(...lines: readonly Line[]): Omit<Failure, 'who'> | undefined {
   const tally = new FailureTally();
@@ -9,6 +13,7 @@ function failureOf(...lines: readonly Line[]): Omit<Failure, 'who'> | undefined 
     const originOf = () => ({ place: `some.log:${lineNumber}`, text: sentence });
     if (what === 'end') tally.addEnd(lineNumber, originOf);
     else if (what === 'stop') tally.addStop(lineNumber);
+    else if (what === 'entry') tally.addEntry(lineNumber);
     else tally.addError(lineNumber, sentence, what === 'named', originOf);
   }
   return tally.finish();
@@ -34,6 +39,17 @@ describe('the error that ended a program', () => {
     );
     expect(failure).toMatchObject({ ends: 2, sentence: OUT_OF_MEMORY });
     expect(failure?.origin.place).toBe('some.log:30');
+  });
+
+  it('is the one of a traceback that goes up to the start of the program', () => {
+    expect(failureOf([1, 'entry'], [40, 'error', REQUEST])).toMatchObject({ ends: 1, sentence: REQUEST });
+    expect(failureOf([1, 'error', OUT_OF_MEMORY], [9, 'entry'], [40, 'error', SECONDARY])).toMatchObject({
+      ends: 0,
+      sentence: OUT_OF_MEMORY,
+    });
+    // Ctrl+C goes up to it, too, and an exception that comes much later is of something else.
+    expect(failureOf([1, 'entry'], [40, 'stop'], [41, 'error', REQUEST])).toBeUndefined();
+    expect(failureOf([1, 'entry'], [400, 'error', REQUEST])).toBeUndefined();
   });
 
   it('is none that only passes on that something else failed', () => {

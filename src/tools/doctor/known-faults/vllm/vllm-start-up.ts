@@ -77,6 +77,15 @@ export const VLLM_START_UP: readonly KnownFault[] = [
     cure: 'Start the engine with --enable-chunked-prefill, or with --max-num-batched-tokens $2',
   },
   {
+    id: 'start_batch_below_image',
+    cause: 'settings_refused',
+    needles: ['Chunked MM input disabled but max_tokens_per_mm_item'],
+    pattern: /max_tokens_per_mm_item \((\d{1,9})\) is larger than max_num_batched_tokens \((\d{1,9})\)/,
+    says: 'An image, video or sound may have $1 tokens, and --max-num-batched-tokens is $2',
+    why: 'Models whose tokens of an image look at each other (Gemma 3 and 4), and encoder-decoder models such as Whisper, need the whole item in one step: vLLM switches off its division.',
+    cure: 'Start the engine with --max-num-batched-tokens $1 or more, and --max-model-len no smaller than that',
+  },
+  {
     id: 'start_memory_beside_weights_elsewhere',
     cause: 'cache_memory_missing',
     needles: ["is less than the engine's budget after excluding external process's weights"],

@@ -7,6 +7,8 @@ const HARMLESS: readonly RegExp[] = [
   /died unexpectedly \(exit code: -15\)|exit(?:ed with)? ?code:? (?:-15|143)\b|signal 15\b|\bSIGTERM\b.{0,60}(?:exit|terminat|stopp|shut)/i,
   /resource_tracker: .{0,60}leaked|Task was destroyed but it is pending|Exception ignored in|Event loop is closed|destroy_process_group\(\) was not called|cannot schedule new futures after (?:interpreter )?shutdown|CancelledError\b(?:\(\)|: )?\s*$|\bKeyboardInterrupt\s*$/,
   /http: Server closed|use of closed network connection|(?:listener|server|connection) closed by (?:shutdown|server shutdown)/i,
+  // Libraries of CUDA that vLLM looks for on other hardware, too.
+  /Failed to import from vllm\._\w{1,20} ?(?:with|:) ImportError\(.lib(?:cuda|cudart|nccl|numa)\b|FA version \d is not supported due to FA\d is una\w{1,12} due to: lib/,
   // Controllers that came too late or twice: they try again by themselves.
   /the object has been modified; please apply your changes|Operation cannot be fulfilled on\b|AlreadyExists\b|" already exists\b(?<=\b[\w.-]{3,80} ?\\?"[\w./-]{1,253}\\?" already exists)|StorageError: invalid object, Code: 4/,
   // Leaders that are elected, and watches that end: both begin again.

@@ -84,6 +84,30 @@ const ERRORS = [
   'cannot open shared object file',
 ] as const;
 
+/** Frames of tracebacks at the start of a program that serves: what comes up to them, nobody has caught. */
+const ENTRIES = [
+  'vllm/entrypoints/cli/serve.py", line ',
+  'bin/vllm", line ',
+  'openai/api_server.py", line ',
+  'vllm/__init__.py", line ',
+  'bin/sglang", line ',
+  'sglang/launch_server.py", line ',
+  'sglang/__init__.py", line ',
+  'sglang_router/launch_router.py", line ',
+  'bin/trtllm-serve", line ',
+  'bin/lmcache',
+  'bin/litellm", line ',
+  'vllm_router/app.py", line ',
+  '/__main__.py", line ',
+] as const;
+/** Of these the first frame alone, which is that of the whole module. */
+const MODULE = /", line \d{1,6}, in <module>/;
+/** Modules that are started by their folder. */
+const STARTED =
+  /\/(?:dynamo|vllm|sglang|tensorrt_llm|lmcache|vllm_router|sglang_router)(?:\/\w+){0,4}\/__main__\.py"/;
+/** Commands of such a program that only ask one that serves. */
+const CLIENTS = ['entrypoints/cli/benchmark', 'vllm/benchmarks/', 'entrypoints/cli/openai.py'] as const;
+
 /** Lines of a program that somebody stops. */
 const STOPS = [
   'Shutting down',
@@ -97,6 +121,12 @@ const STOPS = [
 
 /** Which lines say that a program ended, and which errors may have done it. */
 export const PROGRAM_END_RULES: readonly LogRule[] = [
+  ...ENTRIES.map((needle) =>
+    rule(needle, (line, found) => {
+      if (isEntry(line.text)) found.addEntry(line);
+    }),
+  ),
+  ...CLIENTS.map((needle) => rule(needle, (line, found) => found.addEntry(line, false))),
   ...STOPS.map((needle) => rule(needle, (line, found) => found.addStop(line))),
   rule(' panicked at ', (line, found) => found.addPanic(line)),
   ...ERRORS.map((needle) =>
@@ -116,6 +146,12 @@ export const PROGRAM_END_RULES: readonly LogRule[] = [
       found.addEnd(line, 'exited with code');
   }),
 ];
+
+/** Whether a frame is at the start of a program that serves. */
+function isEntry(text: string): boolean {
+  if (text.includes('cli/serve.py"')) return text.includes(', in cmd');
+  return MODULE.test(text) && (!text.includes('__main__.py') || STARTED.test(text));
+}
 
 /** With the words before it, up to a bracket or a colon: "Worker proc VllmWorker-3 died unexpectedly, …". */
 function sentenceAround(text: string, needle: string): string {

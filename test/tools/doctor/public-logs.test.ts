@@ -263,7 +263,7 @@ const LOGS: readonly PublicLog[] = [
   },
   { name: 'healthy-vllm-omni-optional-connectors', first: 'unknown' },
   { name: 'vllm-lmcache-other-build', first: 'library_missing', cure: 'lmcache' },
-  { name: 'vllm-lmcache-module-renamed', first: 'library_missing', cure: 'version that this engine' },
+  { name: 'vllm-lmcache-module-renamed', first: 'library_missing', cure: 'lmcache<0.3' },
   { name: 'dynamo-prefill-of-other-release', first: 'library_missing', cure: 'released together' },
   { name: 'dynamo-engine-without-nixl-method', first: 'library_missing', cure: 'released together' },
   { name: 'vllm-connector-and-hybrid', first: 'settings_refused', cure: '--disable-hybrid-kv-cache-manager' },

@@ -80,4 +80,12 @@ export const KVCACHED: readonly KnownFault[] = [
     why: 'kvcached lays the cache out in place of the engine, and knows the layouts of some backends: up to 0.1.2 that of FlashAttention (2, blocks, block size, heads, size of a head) alone, and not that of FlashInfer (blocks, 2, …).',
     cure: 'Start the engine with --attention-backend FLASH_ATTN (VLLM_ATTENTION_BACKEND=FLASH_ATTN before 0.14), or run a later kvcached (pip install -U kvcached --no-build-isolation), or start without it (ENABLE_KVCACHED=false)',
   },
+  {
+    id: 'kvcached_pool_lacks',
+    cause: 'settings_refused',
+    needles: ['Not supported in ElasticBlockPool'],
+    says: 'An engine with kvcached is asked for what its pool of blocks does not have (/sleep, /reset_prefix_cache, prefix caching)',
+    why: 'kvcached puts a pool of its own in the place of that of vLLM, and up to 0.1.2 it has no prefix cache and nothing to reset. /sleep resets the prefix cache first, also with --no-enable-prefix-caching.',
+    cure: 'Do without /sleep and /reset_prefix_cache on engines with kvcached (it gives the memory of idle engines back by itself) and start them with --no-enable-prefix-caching, or start engines that are put to sleep with ENABLE_KVCACHED=false',
+  },
 ];

@@ -239,4 +239,23 @@ export const LMCACHE_VERSIONS: readonly KnownFault[] = [
     cure: 'Rename enable_nixl to enable_pd, nixl_role to pd_role, nixl_peer_*, nixl_proxy_* and nixl_buffer_* to pd_peer_*, pd_proxy_* and pd_buffer_*, and add transfer_channel: "nixl", in the LMCache configuration of both roles',
     disturbs: 'all_workers',
   },
+  {
+    id: 'lmcache_experimental_gone',
+    cause: 'library_missing',
+    needles: ["No module named 'lmcache.experimental"],
+    says: 'The connector of this vLLM is written for LMCache 0.2 or older: lmcache.experimental is gone since 0.3',
+    why: 'LMCacheConnector of the V0 engine imports lmcache.experimental, which LMCache 0.3 calls lmcache.v1. LMCacheConnectorV1 of the V1 engine takes its adapter from LMCache itself.',
+    cure: 'Set "kv_connector": "LMCacheConnectorV1" in --kv-transfer-config with VLLM_USE_V1=1 (vLLM 0.8.5 and later), or install the LMCache of that time: pip install "lmcache<0.3"',
+    commands: ['kubectl exec POD -- pip list | grep -iE "^(lmcache|vllm) "'],
+  },
+  {
+    id: 'lmcache_vllm_wrapper',
+    cause: 'library_missing',
+    needles: ["No module named 'lmcache_vllm", "from 'lmcache_vllm"],
+    pattern: /(?:ModuleNotFoundError|ImportError): /,
+    says: 'The wrapper lmcache_vllm of vLLM 0.6 is not there, or of another version than what calls it',
+    why: 'LMCache began as a wrapper that started vLLM itself (lmcache_vllm). Since vLLM 0.8.5 vLLM has a connector for LMCache, and the wrapper is given up.',
+    cure: 'Start vLLM itself (vllm serve, 0.8.5 or later) with --kv-transfer-config \'{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both"}\', and pip install lmcache in place of lmcache_vllm',
+    commands: ['kubectl exec POD -- pip list | grep -iE "lmcache|^vllm "'],
+  },
 ];

@@ -89,4 +89,14 @@ export const VLLM_ROUTER: readonly KnownFault[] = [
     cure: 'Give --kv-event-model NAME and --kv-event-source for this worker to the router, or run a vLLM whose gRPC server has GetModelInfo',
     disturbs: 'frontend',
   },
+  {
+    id: 'prefill_refuses_stream_options',
+    cause: 'decode_recomputes',
+    needles: ['Stream options can only be defined when'],
+    pattern: /do_remote_decode/,
+    says: 'Prefill engines refuse the requests of the router (400: stream_options without stream), and decode computes each prompt again',
+    why: 'The router asks prefill for one token without a stream, and leaves the stream_options of the client in that request. vLLM refuses both together.',
+    cure: 'Run a later vllm-router (pull request 2 of October 2025 takes stream_options out), in a proxy of your own delete stream_options where it sets stream to false; until then have clients send no stream_options',
+    disturbs: 'frontend',
+  },
 ];

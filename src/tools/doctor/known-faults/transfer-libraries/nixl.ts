@@ -253,4 +253,22 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
     why: 'The connector reads the figures of each finished transfer. Without telemetry NIXL 1.3 answers with an exception, and the blocks that have come are marked as invalid (issue 2266 of ai-dynamo/nixl).',
     cure: 'Set NIXL_TELEMETRY_ENABLE=1 on the engines of both roles, or run releases of NIXL and the engine in which that exception is taken for no failure',
   },
+  {
+    id: 'nixl_backend_not_made',
+    cause: 'library_missing',
+    needles: [
+      "KeyError: 'UCX'",
+      "KeyError: 'UCX_MO'",
+      "KeyError: 'LIBFABRIC'",
+      "Worker failed with error ''UCX''",
+    ],
+    pattern: /'((?:UCX|UCX_MO|LIBFABRIC))'/,
+    says: 'NIXL on this engine has no backend $1: its plugin was not found or could not be loaded',
+    why: 'An agent makes the backends whose plugins it finds, and passes over others ("Skipping backend registration"). The KV cache is then to be registered with one that it does not have.',
+    cure: 'Have NIXL find libplugin_$1.so and the libraries below it: pip install nixl (nixl-cu12 or nixl-cu13, by the CUDA of the image; on ROCm a NIXL that was built with the UCX for ROCm), or NIXL_PLUGIN_DIR=FOLDER for a build of your own',
+    commands: [
+      'kubectl exec POD -- sh -c "find / -name \'libplugin_$1.so\' 2>/dev/null; pip list | grep -i nixl"',
+      'kubectl logs POD | grep -m5 -iE "nixl.*(plugin|backend)"    # which backends it made',
+    ],
+  },
 ];

@@ -155,4 +155,13 @@ export const VLLM_SCHEDULER: readonly KnownFault[] = [
     why: 'Without the manager vLLM joins all layers into one group and misses those that have no cache of their own. A KV connector that does not support it, --disable-hybrid-kv-cache-manager and the extraction of hidden states turn it off.',
     cure: 'Start the engine without --disable-hybrid-kv-cache-manager and with a KV connector that supports it (NixlConnector, OffloadingConnector, MooncakeConnector), or without --kv-transfer-config',
   },
+  {
+    id: 'mamba_align_copy_fails',
+    cause: 'connector_crashed',
+    needles: ['in collect_mamba_copy_meta', 'in preprocess_mamba'],
+    pattern: /mamba_utils\.py.{1,20} in (?:collect_mamba_copy_meta|preprocess_mamba)/,
+    says: 'Prefix caching of a hybrid model (Mamba cache mode align) ends the engine as it copies states between blocks',
+    why: 'In that mode the state of a request is copied to the block in which it goes on, and the list of its blocks is shorter than that. The mode is experimental in vLLM 0.17 to 0.21, and in vllm-ascend of the same versions.',
+    cure: 'Start the engine with --no-enable-prefix-caching until a later vLLM (and vllm-ascend) is there; with speculative decoding try without --speculative-config first, which keeps the hits',
+  },
 ];

@@ -24,6 +24,17 @@ export const VLLM_START_UP: readonly KnownFault[] = [
     ],
   },
   {
+    id: 'start_too_slow_before_0_15',
+    cause: 'program_ended',
+    needles: ['waiting for engines to send initial message on input socket'],
+    says: 'The engines were not ready within the time for which their server waits (600 s by default), and it has ended',
+    why: 'Large weights from slow storage, compilation without a cache, warm-up of DeepGEMM and CUDA graphs take longer. Engines that hang, or nodes of a data-parallel deployment that have not joined, look the same.',
+    cure: 'Set VLLM_ENGINE_READY_TIMEOUT_S=3600 on all nodes of the engine, with a startup probe that waits as long, and keep the caches of compilation on a volume (VLLM_CACHE_ROOT, DG_JIT_CACHE_DIR)',
+    commands: [
+      'kubectl logs WORKER --previous | grep -E "Loading|safetensors|warmup|Capturing" | tail -3    # how far it was',
+    ],
+  },
+  {
     id: 'start_rank_of_another_group',
     cause: 'program_ended',
     needles: ['Message from engine with unexpected data parallel rank: '],

@@ -65,6 +65,7 @@ const OTHER_EXCEPTIONS = [
 const MEMORY_SENTENCES = [
   'No available memory for the cache blocks',
   'can be stored in KV cache',
+  'To serve at least one request with the model',
   'Not enough memory. Please try',
   'Not enough host memory',
   'ut of memory. Try to lower',

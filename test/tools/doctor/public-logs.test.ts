@@ -803,6 +803,10 @@ const WRAPPERS: readonly (readonly [string, (line: string) => string])[] = [
   ],
   ['journalctl', (line) => `Mar 03 10:00:00 node-1 python3[812]: ${line}`],
   ['journalctl -o short-iso', (line) => `2026-03-03T10:00:00+0000 node-1 python3[812]: ${line}`],
+  ['kubectl logs --timestamps', (line) => `2026-03-03T10:00:00.123456789Z ${line}`],
+  ['kubectl logs --prefix --timestamps', (line) => `[pod/pod-0/main] 2026-03-03T10:00:00.123456789Z ${line}`],
+  ['mpirun --tag-output', (line) => `[1,0]<stderr>:${line}`],
+  ['four spaces', (line) => `    ${line}`],
   ['the JSON of journald', (line) => JSON.stringify({ _HOSTNAME: 'node-1', MESSAGE: line })],
   ['a terminal with colours', (line) => line.replace(/(INFO|WARN|ERROR)/, '\u001b[33m$1\u001b[0m')],
 ];

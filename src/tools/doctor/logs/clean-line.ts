@@ -43,6 +43,18 @@ const JOURNAL_PREFIX =
 const ISO_JOURNAL_PREFIX = /^(\d{4}-\d\d-\d\dT\S{8,30}) [\w.-]{1,253} [\w@./:-]{1,120}\[\d{1,10}\]: /;
 /** `logcli query`: `2026-02-16T14:38:53Z {app="frontend", pod="frontend-0"} `. */
 const LOKI_PREFIX = /^(\d{4}-\d\d-\d\dT\S{8,30}) \{([^{}]{0,2000})\} +/;
+/**
+ * `kubectl logs --timestamps`, `docker logs -t`, logs of GitHub's actions. Programs write fewer digits, or a level in a column of five
+ * characters behind them.
+ */
+const STAMP = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7,9}(?:Z|[+-]\d\d:?\d\d)) (?! (?:INFO|WARN) )/;
+const SHORTEST_STAMP = 28;
+/** `mpirun --tag-output`: `[1,0]<stderr>:`. */
+const MPI_PREFIX = /^\[\d{1,6},\d{1,6}\]<std(?:out|err)>: ?/;
+/** A record of JSON in an indented quotation. */
+const INDENTATION = /^\s{1,40}(?=\{")/;
+/** What Ray writes before the lines of an actor: `(ServeReplica:app:LLMServer pid=7, ip=10.0.0.1) `. */
+const RAY_PREFIX = /^\([^()]{1,120} pid=\d{1,10}[^()]{0,60}\) (?=\{")/;
 /** Where " std" of such a line can stand at the latest. */
 const LONGEST_RUNTIME_TIME = 41;
 /** `{"log":"…\n","stream":"stdout","time":"2026-02-16T14:38:53.9Z"}`. */
@@ -204,7 +216,9 @@ function parsedText(quoted: string): string | undefined {
 
 /** What is put before a line, by the first character of the whole. */
 function prefixOf(text: string, first: number): RegExpExecArray | null {
-  if (first === 91) return text.startsWith('[pod/') ? KUBECTL_PREFIX.exec(text) : null;
+  if (first === 91) return text.startsWith('[pod/') ? KUBECTL_PREFIX.exec(text) : MPI_PREFIX.exec(text);
+  if (first === 32 || first === 9) return INDENTATION.exec(text);
+  if (first === 40) return text.charCodeAt(text.indexOf(') ') + 2) === 123 ? RAY_PREFIX.exec(text) : null;
   const isSmall = first >= 97 && first <= 122;
   if (!isSmall && (first < 65 || first > 90)) return null;
   const space = text.indexOf(' ');
@@ -219,7 +233,10 @@ function prefixOf(text: string, first: number): RegExpExecArray | null {
 function collectedPrefix(text: string, space: number): RegExpExecArray | null {
   if (space === -1 || space >= LONGEST_RUNTIME_TIME) return null;
   const next = text.charCodeAt(space + 1);
-  if (next === 123) return LOKI_PREFIX.exec(text);
+  const loki = next === 123 ? LOKI_PREFIX.exec(text) : null;
+  if (loki !== null) return loki;
+  const stamp = space >= SHORTEST_STAMP ? STAMP.exec(text) : null;
+  if (stamp !== null) return stamp;
   // A level in capitals, or a second space, is the program's own.
   return next >= 97 && next <= 122 ? ISO_JOURNAL_PREFIX.exec(text) : null;
 }

@@ -198,8 +198,7 @@ const BY_WORD: ReadonlyMap<string, KnownProgram> = new Map(
 );
 
 /** The program that writes such a line; undefined for engines, Dynamo, and what is not known. */
-export function knownProgramOf(line: CleanLine): ProgramWord | undefined {
-  const { text: whole, fields } = line;
+export function knownProgramOf(whole: string, fields: CleanLine['fields']): ProgramWord | undefined {
   // Programs name themselves and their files at the beginning of a line or at its end.
   const text =
     whole.length <= HEAD_CHARS + TAIL_CHARS

@@ -67,10 +67,11 @@ export class LogKnowledge {
 
   /** The program that writes lines of such a form. */
   programOf(line: CleanLine): LogProgram {
-    const { text, fields } = line;
+    const { fields } = line;
+    const text = line.text.trimStart();
     if (fields !== undefined && isOwnRecord(fields)) return 'kv-accord';
     // First those that no engine runs in: their lines can begin as those of an engine do.
-    const other = knownProgramOf(line);
+    const other = knownProgramOf(text, fields);
     if (other !== undefined) return other;
     const engine = this.#engines.find(({ logs }) =>
       fields === undefined ? logs.lineStart.test(text) : logs.isOwnRecord?.(fields),

@@ -30,6 +30,15 @@ describe('a cleaned line', () => {
       `\u001b[36mfrontend-0\u001b[0m \u001b[35mmain\u001b[0m ${DYNAMO}`,
       'frontend-0',
     ],
+    ['the time of kubectl', `2026-02-16T14:38:53.950961123Z ${DYNAMO}`, ''],
+    ['the time of docker with a zone', `2026-02-16T15:38:53.950961123+01:00 ${DYNAMO}`, ''],
+    ["the time of GitHub's actions", `2026-02-16T14:38:53.9509611Z ${DYNAMO}`, ''],
+    [
+      'the prefixes of compose and docker',
+      `frontend-1  | 2026-02-16T14:38:53.950961123Z ${DYNAMO}`,
+      'frontend-1',
+    ],
+    ['the tag of mpirun', `[1,0]<stdout>:${DYNAMO}`, ''],
     ['the prefix of a container runtime', `2026-02-16T14:39:00.1Z stdout F ${DYNAMO}`, ''],
     [
       "a container runtime's JSON",
@@ -58,6 +67,26 @@ describe('a cleaned line', () => {
       '{"timestamp":"2026-02-16T14:38:53.950961Z","fields":{"message":"Selected worker","worker_id":7}}';
     expect(clean(json).text).toBe('Selected worker worker_id=7');
   });
+
+  it('keeps the indentation of code behind the time of kubectl', () => {
+    expect(clean('2026-02-16T14:38:53.950961123Z   File "a.py", line 1, in f').text).toBe(
+      '  File "a.py", line 1, in f',
+    );
+  });
+
+  it('keeps a time of a program that has as many digits', () => {
+    const line = '2026-02-16T14:38:53.950961123Z  INFO smg::server: started';
+    expect(clean(line).text).toBe(line);
+  });
+
+  it.each(['    ', '\t', '(ServeReplica:app:LLMServer pid=7, ip=10.0.0.1) '])(
+    'is in words when it was JSON behind %j',
+    (before) => {
+      expect(clean(`${before}{"time":"2026-02-16T14:38:53.9Z","message":"Selected worker"}`).text).toBe(
+        'Selected worker',
+      );
+    },
+  );
 
   it('stays text when it is JSON that was cut', () => {
     const cut = '{"time":"2026-02-16T14:38:53.950961Z","message":"Selected wor';

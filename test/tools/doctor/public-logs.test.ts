@@ -439,6 +439,8 @@ const LOGS: readonly PublicLog[] = [
   { name: 'dynamo-sglang-of-another-release', first: 'library_missing', cure: 'ai-dynamo[sglang]' },
   { name: 'dynamo-0.7-variables-are-deprecated', first: 'unknown' },
   { name: 'dynamo-worker-has-no-answer', first: 'unknown' },
+  { name: 'dynamo-0.3-colours-without-escapes', first: 'block_size_mismatch', cure: 'block size of 64' },
+  { name: 'dynamo-0.2-client-gone', first: 'unknown' },
   { name: 'nixl-plugins-are-found', first: 'unknown' },
   { name: 'dynamo-0.1-two-models', first: 'unknown' },
   { name: 'nixl-wheel-without-its-modules', first: 'transfer_path_broken', cure: 'UCX_MODULE_DIR' },

@@ -64,3 +64,18 @@ function endOfColour(bytes: Buffer, start: number, end: number): number {
   while (at < end && (bytes[at] as number) >= ZERO && (bytes[at] as number) <= SEMICOLON) at += 1;
   return at < end && bytes[at] === SMALL_M ? at + 1 : start;
 }
+
+/** What is left of the end of a colour where a web page or a tracker of issues took the escape away: Rust's and vLLM's. */
+const BARE_ENDS = ['[0m', '[0;0m'] as const;
+/** The whole of it, with what some put in the place of the escape: `^[`, `\x1b`, `\u001b`, `\033`, U+FFFD. */
+const BARE_COLOUR = /(?:\uFFFD|\^\[|\\x1[bB]|\\u001[bB]|\\033|\\e)?\[(?:\d{1,3}(?:;\d{1,3}){0,4})?m/g;
+
+/** Whether bytes have colours whose escapes are gone. */
+export function haveBareColours(bytes: Buffer): boolean {
+  return BARE_ENDS.some((end) => bytes.includes(end));
+}
+
+/** A line without colours whose escapes are gone; a line without the end of one is left as it is. */
+export function withoutBareColours(line: string): string {
+  return BARE_ENDS.some((end) => line.includes(end)) ? line.replace(BARE_COLOUR, '') : line;
+}

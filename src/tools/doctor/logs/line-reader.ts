@@ -2,7 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import type { LogLine, LogRecord } from '../../../engines/diagnosis/log-line.js';
 import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
 import { type CleaningContext, type CleanLine, cleanLine } from './clean-line.js';
-import { ColouredBytes, ESCAPE } from './colours.js';
+import { ColouredBytes, ESCAPE, haveBareColours, withoutBareColours } from './colours.js';
 import { ErrorMarks, isError } from './error-level.js';
 import { isUsualOfStore } from './general/store-faults.js';
 import { MAX_LINE_BYTES } from './line-blocks.js';
@@ -71,6 +71,7 @@ export class LineReader {
     const isText = isUtf8(bytes) && !bytes.includes(0);
     const isPlain = isText && isAscii(bytes);
     const coloured = bytes.includes(ESCAPE) ? new ColouredBytes(bytes) : undefined;
+    const isBare = coloured === undefined && haveBareColours(bytes);
     const marks = new ErrorMarks(bytes);
     let at = needles.next(bytes, 0, bytes.length);
     for (let start = 0; start < bytes.length; ) {
@@ -94,9 +95,8 @@ export class LineReader {
       const isForRules = hits.count > 0 || this.#tally.isWithinTraceback;
       if (isForRules || this.#maybeError(marks, start, end) || this.#isSampled()) {
         const encoding = isPlain ? 'latin1' : 'utf8';
-        const clean = this.#clean(
-          coloured?.textWithout(start, end, encoding) ?? bytes.toString(encoding, start, end),
-        );
+        const text = coloured?.textWithout(start, end, encoding) ?? bytes.toString(encoding, start, end);
+        const clean = this.#clean(isBare ? withoutBareColours(text) : text);
         // What a rule makes something of is not looked at as an error.
         if (!(isForRules && this.#isUnderstood(clean)) && this.#maybeError(marks, start, end))
           this.#addIfError(clean);

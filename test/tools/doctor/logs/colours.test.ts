@@ -1,6 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ColouredBytes } from '../../../../src/tools/doctor/logs/colours.js';
+import {
+  ColouredBytes,
+  haveBareColours,
+  withoutBareColours,
+} from '../../../../src/tools/doctor/logs/colours.js';
 
 function without(text: string): string {
   const bytes = Buffer.from(`before\u001b[1m${text}after`);
@@ -36,5 +40,23 @@ describe('a line without colours', () => {
       'x\u001b',
     ])
       expect(without(text)).toBe(text);
+  });
+});
+
+describe('a line with colours whose escapes are gone', () => {
+  it('is without them, whatever stands in the place of the escape', () => {
+    for (const gone of ['', '\uFFFD', '^[', '\\x1b', '\\u001b', '\\033'])
+      expect(
+        withoutBareColours(
+          `${gone}[2m2026${gone}[0m ${gone}[31mERROR${gone}[0m x${gone}[1;36m=${gone}[0;0m3`,
+        ),
+      ).toBe('2026 ERROR x=3');
+    expect(haveBareColours(Buffer.from('[1;36m(APIServer pid=7)[0;0m INFO'))).toBe(true);
+  });
+
+  it('is left as it is where no colour ends', () => {
+    for (const text of ['rate(x[5m])', 'rate(x[5m]) [31m', 'list[3]', 'a [m'])
+      expect(withoutBareColours(text)).toBe(text);
+    expect(haveBareColours(Buffer.from('rate(x[5m])'))).toBe(false);
   });
 });

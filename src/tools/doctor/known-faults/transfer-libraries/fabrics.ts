@@ -35,6 +35,18 @@ export const FABRICS: readonly KnownFault[] = [
     cure: 'Restart this engine after the other one; where none restarted, run the other one without sleep mode and with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False',
   },
   {
+    id: 'efa_other_card_refused',
+    cause: 'transfer_path_broken',
+    needles: ['efa_device_construct_gid failed for device_idx'],
+    pattern: /construct_gid failed for device_idx (\d{1,3})/,
+    says: 'libfabric finds no EFA device: the RDMA device $1 that the pod sees may not be opened, and one such device ends its search',
+    why: 'It opens every device of /sys/class/infiniband. A node with cards of Mellanox beside EFA shows both in a pod, which may only open those that the device plugin gave it; /dev/infiniband of the host, mounted as a whole, shows more. Blocks then go over TCP, or the engine does not start (issue 12708 of ofiwg/libfabric).',
+    cure: 'Take the hostPath mount of /dev/infiniband out of the pod and ask for the devices (resources: vpc.amazonaws.com/efa: 8, as many as the instance has for its GPUs); with cards of both kinds run a libfabric that passes over those it may not open',
+    commands: [
+      'kubectl exec POD -- sh -c "ls /dev/infiniband; fi_info -p efa | grep -c provider"    # not 0',
+    ],
+  },
+  {
     id: 'efa_versions_differ',
     cause: 'pair_incompatible',
     needles: [

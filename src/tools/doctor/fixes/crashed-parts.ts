@@ -174,8 +174,8 @@ const PARTS: readonly PlacedPart[] = [
     program: 'TensorRT-LLM',
     packages: 'cuda',
     wayOut: (_, { sentence }) =>
-      /reuse/i.test(sentence)
-        ? 'write kv_cache_config: { enable_block_reuse: false } into the engine file, which costs all hits'
+      /reuse|m(?:Next|Prev)Blocks?\b|claimLeafBlock|mFreeBlocks/i.test(sentence)
+        ? 'write kv_cache_config: { enable_block_reuse: false } into the engine file (enable_kv_cache_reuse: false in config.pbtxt of Triton), which costs all hits'
         : 'write kv_cache_config: { host_cache_size: 0 } into the engine file (older builds: kv_cache_host_memory_bytes=0), then enable_block_reuse: false, which costs all hits',
   },
 ];

@@ -9,8 +9,13 @@ const PACKAGE = /^([a-z][\w-]{1,60}-\d+\.\d+[\w.+-]{0,20})\//;
 const BACKTRACE =
   'RUST_BACKTRACE=1    # on the program, for one trial: names the place of its own that led there';
 
-/** What repairs a panic of Rust, by its message; undefined for other errors. */
+/** `panic: runtime error: index out of range [0] with length 0 in (*Runner).Run of llm-d-router`. */
+const GO_PANIC = /^panic: runtime error: .{1,200} in (\S{1,120}) of ([\w-]{1,60})$/;
+
+/** What repairs a panic of Rust or Go, by its message; undefined for other errors. */
 export function panicRepair(sentence: string): Repair | undefined {
+  const [, name, program] = GO_PANIC.exec(sentence) ?? [];
+  if (name !== undefined && program !== undefined) return goRepair(name, program);
   const [, path, message = ''] = PANIC.exec(sentence) ?? [];
   if (path === undefined) return undefined;
   // An exporter of traces over gRPC, which is made as a Python module is loaded.
@@ -40,6 +45,17 @@ export function panicRepair(sentence: string): Repair | undefined {
     commands: [
       BACKTRACE,
       'kubectl logs POD --previous | grep -n -m1 -A30 "panicked at"    # the whole of it',
+    ],
+  };
+}
+
+function goRepair(name: string, program: string): Repair {
+  return {
+    says: `Run a later release of ${program} (kubectl get pods shows the image); its issues have ${name} and name the release in which it is repaired. Until then take back the object or the setting that was added last: it reads a field there that is not set`,
+    why: `A panic is a fault of ${program}, which ends with it and starts again. A value that is missing in an object of Kubernetes or in its configuration, and that this release does not check, leads there as a rule.`,
+    commands: [
+      'kubectl logs POD --previous | grep -n -m1 -A20 "^panic: "    # the whole of it',
+      'kubectl get events -A --sort-by=.lastTimestamp | tail -20    # what was changed last',
     ],
   };
 }

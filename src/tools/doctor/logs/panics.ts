@@ -15,21 +15,41 @@ const NO_MESSAGE = /^\s*$|note: run with|stack backtrace:| panicked at |Tracebac
 /** "called `Result::unwrap()` on an `Err` value: InvalidConfig(…)": the value says what went wrong. */
 const UNWRAPPED = /^called `\w+::\w+\(\)` on an? `\w+` value: (?=\S)/;
 
-/** Joins the place of a panic of Rust with its message, which stands in the line below it. */
+/** A panic of Go, whose place stands below it. */
+const GO_PANIC = /panic: (runtime error: .{1,200})/;
+/** Lines of a panic of Go up to a frame of its own: the signal, the goroutine, frames of the runtime and of logging, each with its file. */
+const MAX_GO_LINES = 16;
+/** `github.com/agentgateway/agentgateway/controller/pkg/plugins.translatePolicies(…)`, `sigs.k8s.io/gateway-api-inference-extension/cmd/epp/runner.(*Runner).Run(0x…)`. */
+const GO_FRAME =
+  /^\s{0,8}(?:github\.com\/[\w.-]{1,60}|sigs\.k8s\.io)\/([\w-]{1,60})((?:\/[\w.@-]{1,80}){0,12})\.((?:\(\*?[\w.[\]]{1,80}\)\.)?\w{1,80})(?:\[\.\.\.\])?\(/;
+/** Modules that programs have below them. */
+const GO_LIBRARIES = /^(?:controller-runtime|go-logr|logr|zapr|zap|klog|grpc-go|errors|go-redis|redis)$/;
+
+/** Joins the place of a panic with its message: of Rust it stands in the line below it, of Go in the first frame of the program. */
 export class PanicReader {
   readonly #found: Pick<LogFindings, 'addError'>;
   #open: { readonly line: LogLine; readonly file: string; gap: number } | undefined;
+  #go: { readonly line: LogLine; readonly message: string } | undefined;
 
   constructor(found: Pick<LogFindings, 'addError'>) {
     this.#found = found;
   }
 
   get isOpen(): boolean {
-    return this.#open !== undefined;
+    return this.#open !== undefined || this.#go !== undefined;
   }
 
-  /** A line with `panicked at`. */
+  /** A line with `panicked at`, or with `panic: runtime error`. */
   add(line: LogLine): void {
+    const message = GO_PANIC.exec(line.text)?.[1];
+    if (message !== undefined) {
+      this.#go ??= { line, message };
+      return;
+    }
+    this.#addRust(line);
+  }
+
+  #addRust(line: LogLine): void {
     const [, oldMessage, oldFile] = OLD_FORM.exec(line.text) ?? [];
     const [, file = oldFile, message = oldMessage ?? ''] = PLACE.exec(line.text) ?? [];
     if (file === undefined)
@@ -43,6 +63,7 @@ export class PanicReader {
   }
 
   follow({ lineNumber, text, who }: LogLine): void {
+    this.#followGo(lineNumber, text, who);
     const open = this.#open;
     if (open === undefined) return;
     if (who !== open.line.who) {
@@ -61,6 +82,24 @@ export class PanicReader {
     const open = this.#open;
     this.#open = undefined;
     if (open !== undefined) this.#report(open.line, open.file, '');
+    this.#reportGo('');
+  }
+
+  #followGo(lineNumber: number, text: string, who: string): void {
+    if (this.#go === undefined || who !== this.#go.line.who) return;
+    const [, module = '', , name = ''] = GO_FRAME.exec(text) ?? [];
+    if (module !== '' && !GO_LIBRARIES.test(module)) this.#reportGo(` in ${name} of ${module}`);
+    else if (lineNumber - this.#go.line.lineNumber >= MAX_GO_LINES) this.#reportGo('');
+  }
+
+  #reportGo(place: string): void {
+    const panic = this.#go;
+    this.#go = undefined;
+    if (panic === undefined) return;
+    this.#found.addError(panic.line, {
+      sentence: `panic: ${panic.message}${place}`,
+      about: 'panic: runtime error',
+    });
   }
 
   #report(line: LogLine, file: string, message: string): void {

@@ -41,3 +41,35 @@ describe('a panic of Rust', () => {
     expect(await errorOf(PLACE)).toBe('panicked at hyper-util-0.1.17/src/rt/tokio.rs');
   });
 });
+
+describe('a panic of Go', () => {
+  const MESSAGE = 'panic: runtime error: invalid memory address or nil pointer dereference';
+
+  it('has the first function of the program below it, and the program', async () => {
+    expect(
+      await errorOf(
+        MESSAGE,
+        '[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x2a02837]',
+        '',
+        'goroutine 159 [running]:',
+        'sigs.k8s.io/controller-runtime/pkg/internal/controller.(*Controller[...]).Reconcile.func1()',
+        '\t/go/pkg/mod/sigs.k8s.io/controller-runtime@v0.20.4/pkg/internal/controller/controller.go:108 +0x112',
+        'github.com/agentgateway/agentgateway/controller/pkg/agentgateway/plugins.translatePoliciesForInferencePool(...)',
+      ),
+    ).toBe(`${MESSAGE} in translatePoliciesForInferencePool of agentgateway`);
+  });
+
+  it('of a method has its type', async () => {
+    expect(
+      await errorOf(
+        MESSAGE,
+        'goroutine 1 [running]:',
+        'sigs.k8s.io/gateway-api-inference-extension/cmd/epp/runner.(*Runner).Run(0xc0001)',
+      ),
+    ).toBe(`${MESSAGE} in (*Runner).Run of gateway-api-inference-extension`);
+  });
+
+  it('whose frames are cut off has its message', async () => {
+    expect(await errorOf(MESSAGE, 'goroutine 1 [running]:')).toBe(MESSAGE);
+  });
+});

@@ -81,6 +81,17 @@ export const LMCACHE_SERVER: readonly KnownFault[] = [
     ],
   },
   {
+    id: 'lmcache_idle_worker_reaped',
+    cause: 'offload_failed',
+    needles: ['Reaped GPU instance', 'Reaped non-GPU instance'],
+    pattern: /Reaped (?:non-)?GPU instance (-?\d{1,22}): silent for ([\d.]{1,12})s \(pinged=False\)/,
+    isSign: true,
+    says: 'The LMCache server drops an engine that registered and got no request for $2 s: its later loads hang',
+    why: 'Up to 0.5.4 an engine pings only from its first request on. One that gets none within --worker-registration-grace-seconds loses its registration, does not register again, and a request that has to load blocks then waits for ever. An engine that ended before its first request is dropped with the same line.',
+    cure: 'Restart the engine that was dropped, send each engine a request right after its start, and give lmcache server a longer --worker-registration-grace-seconds (86400), or run an LMCache whose engines ping from their registration on',
+    commands: ['kubectl logs LMCACHE_SERVER | grep -n "Reaped"    # which engine, and when'],
+  },
+  {
     id: 'lmcache_server_drops_engines',
     cause: 'offload_failed',
     needles: ['Reaped GPU instance', 'Reaped non-GPU instance'],

@@ -44,8 +44,12 @@ export const TRTLLM_ENGINES: readonly KnownFault[] = [
   {
     id: 'trtllm_engine_input_missing',
     cause: 'program_ended',
-    needles: ["' not found; expected shape: "],
-    pattern: /Input tensor '([\w.]{1,80})' not found; expected shape: /,
+    needles: [
+      "' not found; expected shape: ",
+      "Input tensor 'host_kv_cache_",
+      "Input tensor 'kv_cache_block_",
+    ],
+    pattern: /Input tensor '([\w.]{1,80})' not found/,
     says: 'TensorRT-LLM runs no request: the engine wants the input $1, which this release does not give it',
     why: 'Inputs for the KV cache have other names from release to release, and an engine keeps those of the one that built it. It loads, and then fails with the first batch.',
     cure: BUILD,

@@ -60,7 +60,6 @@ const ERRORS = [
   'scheduler died during initialization',
   'was sent SIGKILL! Perhaps out of memory',
   'node running low on memory',
-  'panic: runtime error',
   '[TensorRT-LLM][ERROR]',
   'Exception raised from ',
   'cannot find -l',
@@ -129,6 +128,7 @@ export const PROGRAM_END_RULES: readonly LogRule[] = [
   ...CLIENTS.map((needle) => rule(needle, (line, found) => found.addEntry(line, false))),
   ...STOPS.map((needle) => rule(needle, (line, found) => found.addStop(line))),
   rule(' panicked at ', (line, found) => found.addPanic(line)),
+  rule('panic: runtime error', (line, found) => found.addPanic(line)),
   ...ERRORS.map((needle) =>
     rule(needle, (line, found) => {
       if (isHarmlessError(line.text)) return;

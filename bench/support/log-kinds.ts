@@ -106,7 +106,9 @@ export const LOG_KINDS: readonly LogKind[] = [
   {
     name: 'decisions alone, behind kubectl logs --prefix --timestamps',
     lines: (at) =>
-      dynamo(at, [selected(at)]).map((log) => `[pod/frontend-7c9f8d-x2x4z/main] ${isoOf(at)} ${log}`),
+      dynamo(at, [selected(at)]).map(
+        (log) => `[pod/frontend-7c9f8d-x2x4z/main] ${isoOf(at).replace('Z', '123456Z')} ${log}`,
+      ),
   },
   { name: 'statistics alone (vLLM)', lines: (at) => [engineStats(at)] },
   {

@@ -871,4 +871,15 @@ describe('logs after public texts', () => {
       expect(`${name}: ${firstOf(diagnosis)}`).toBe(`${name}: ${first}`);
     }
   });
+
+  it('makes the same of them behind many lines of a web server', async () => {
+    const served = Array.from(
+      { length: 1_500 },
+      () => 'INFO:     10.0.0.7:40000 - "GET /metrics HTTP/1.1" 200 OK',
+    );
+    for (const { name, first } of LOGS) {
+      const diagnosis = await ofLines([...served, ...(await linesOf(name))]);
+      expect(`${name}: ${firstOf(diagnosis)}`).toBe(`${name}: ${first}`);
+    }
+  });
 });

@@ -14,7 +14,10 @@ import { NeedleSearch } from './needle-search.js';
 import { RuleHits } from './rule-hits.js';
 
 const LINE_FEED = 10;
-/** Lines from the start that are looked at whether or not a rule is for them; afterwards one in `SAMPLE_EVERY`, in a long log fewer. */
+/**
+ * Lines from the start that are looked at whether or not a rule is for them; afterwards one in `SAMPLE_EVERY`, in a long log fewer. The
+ * program of as many lines is counted that a rule is for: one that writes little among lines of another is seen, too.
+ */
 const SAMPLED_AT_START = 1_000;
 const SAMPLE_EVERY = 64;
 const LONG_LOG_LINES = 65_536;
@@ -45,6 +48,8 @@ export class LineReader {
   /** Time of the last line that had one. */
   #ms: number | undefined;
   #isUnzoned = false;
+  /** Lines that a rule was for. */
+  #sought = 0;
   #needles: NeedleSearch;
   #blocks = 0;
   /** The block by which the search is tuned next. */
@@ -92,6 +97,7 @@ export class LineReader {
       }
       // What is found behind the beginning of a prompt is the text of a user.
       if (hits.count > 0 && PROMPTS.next(bytes, start, hits.first) < hits.first) hits.clear();
+      if (hits.count > 0) this.#sought += 1;
       const isForRules = hits.count > 0 || this.#tally.isWithinTraceback;
       if (isForRules || this.#maybeError(marks, start, end) || this.#isSampled()) {
         const encoding = isPlain ? 'latin1' : 'utf8';
@@ -128,7 +134,7 @@ export class LineReader {
       if (this.firstMs === undefined || ms < this.firstMs) this.firstMs = ms;
       if (this.lastMs === undefined || ms > this.lastMs) this.lastMs = ms;
     }
-    if (this.#isSampled()) {
+    if (this.#sought <= SAMPLED_AT_START || this.#isSampled()) {
       const program = this.#knowledge.programOf(clean);
       this.programs.set(program, (this.programs.get(program) ?? 0) + 1);
     }

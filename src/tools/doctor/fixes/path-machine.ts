@@ -77,7 +77,7 @@ const UCX_WITH_CUDA: PathCure = {
 };
 
 const FABRIC_HANDLES: PathCure = {
-  says: 'Give both pods a channel of IMEX in common (a ComputeDomain of the NVIDIA DRA driver, or nvidia-imex.service on each host and /dev/nvidia-caps-imex-channels/channel0 in the container), or move blocks over RDMA: UCX_CUDA_IPC_ENABLE_MNNVL=n for UCX, no MC_FORCE_MNNVL for Mooncake',
+  says: 'Give both pods a channel of IMEX in common (a ComputeDomain of the NVIDIA DRA driver, or nvidia-imex.service on each host and /dev/nvidia-caps-imex-channels/channel0 in the container), or do without them: UCX_CUDA_IPC_ENABLE_MNNVL=n for UCX, no MC_FORCE_MNNVL for Mooncake (over RDMA), and within one host SGLANG_MOONCAKE_CUSTOM_MEM_POOL=INTRA_NODE_NVLINK of SGLang',
   why: 'NVLink between hosts maps memory by fabric handles, and the driver gives them out only to processes with a channel of IMEX, within one NVLink domain (ClusterUUID and CliqueId of nvidia-smi -q). Hosts of other domains, or without NVLink between them, can never do so.',
   commands: [
     'kubectl exec POD -- sh -c "ls /dev/nvidia-caps-imex-channels; nvidia-smi -q | grep -A4 Fabric"    # a channel; State Completed, and the same ClusterUUID in both pods',
@@ -124,7 +124,7 @@ function otherQueues({ id, card = 'mlx5_0', library }: SeenPathFault, isSglang: 
   return {
     says: isOfGpus
       ? `Start both engines without the transport that GPUs write to by themselves (UCX_TLS=^rc_gda), and where ${device} still refuses its queues with another card: UCX_NET_DEVICES=CARD:1`
-      : `Give both engines another card than ${device} (${other}), and have its firmware, the driver of the node and the rdma-core of the image belong together`,
+      : `${isOfUcx(library) ? '' : 'Give the pods the capability IPC_LOCK with ulimit -l unlimited, which queues are counted in too; then give'}${isOfUcx(library) ? 'Give' : ''} both engines another card than ${device} (${other}), and have its firmware, the driver of the node and the rdma-core of the image belong together`,
     why: `The card itself refuses the queue, by a command of its firmware (the syndrome of the line). Many processes with a queue for each peer use up what one card has; a virtual function, a container without the right to it, and firmware that is older than the driver refuse it too. An error that says out of memory below it is of no memory.${isOfGpus ? ' Transfers that GPUs start (GDAKI) also need a card and a driver that allow them, and NIXL works without.' : ''}`,
     commands: [
       ...(isOfGpus ? [environmentOf('each engine', 'UCX_TLS=^rc_gda')] : []),

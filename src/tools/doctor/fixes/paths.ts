@@ -107,8 +107,8 @@ const WORDS: Readonly<Record<PathFaultId, readonly string[]>> = {
     'path MTU',
   ],
   gpu_queues: ['gdaki', 'mlx5dv_'],
-  queues: ['mlx5dv_', 'create_(cq|qp)'],
-  port_down: ['port error', 'catastrophic error'],
+  queues: ['mlx5dv_', 'create_(cq|qp)', 'Failed to create (QP|completion)', 'protection domain'],
+  port_down: ['port error', 'catastrophic error', 'Context is not active'],
   gpu_export: ['IpcGetMemHandle'],
   gpu_mapping: [
     'IpcOpenMemHandle',

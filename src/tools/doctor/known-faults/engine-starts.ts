@@ -259,4 +259,15 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
     why: 'Weights, KV cache and what a step computes lie in the HBM of each chip; XLA refuses the program that does not fit.',
     cure: 'Divide the model over more chips (--tensor-parallel-size, a larger slice), or start the engine with a lower --gpu-memory-utilization (a smaller KV cache), --max-num-batched-tokens and --max-model-len',
   },
+  {
+    id: 'loader_finds_no_library',
+    cause: 'library_missing',
+    needles: ['error while loading shared libraries: '],
+    pattern:
+      /([\w.-]{1,60}): error while loading shared libraries: (lib[+\w.-]{1,80}): cannot open shared object/,
+    says: 'the loader does not find $2: $1 does not start',
+    why: 'A binary looks for its libraries in the folders of the system, and in those of LD_LIBRARY_PATH. Libraries of a wheel lie in its own folder (libetcd_wrapper.so of Mooncake in site-packages/mooncake, others in PACKAGE.libs beside it), those for RDMA come with rdma-core, and those of CUDA with the driver and the toolkit of the image.',
+    cure: 'Install what has $2 (find / -name "$2*"; apt-get install -y libibverbs1 librdmacm1 ibverbs-providers for RDMA, libnuma1, libcurl4), or add its folder: LD_LIBRARY_PATH=$(python3 -c "import mooncake, os; print(os.path.dirname(mooncake.__file__))") for Mooncake, whose later wheels do without',
+    commands: ['ldd $(which $1) | grep "not found"'],
+  },
 ];

@@ -28,6 +28,7 @@ export const LMCACHE_ASCEND: readonly KnownFault[] = [
     id: 'lmcache_ascend_other_layout',
     cause: 'connector_crashed',
     needles: ["AttributeError: 'tuple' object has no attribute 'data_ptr'"],
+    below: ['lmcache_ascend/', '/lmcache/v1/', '/lmcache/integration/'],
     says: 'This LMCache-Ascend does not know the form of KV cache that vllm-ascend has for this model: a tuple for each layer',
     why: 'K and V are tensors of their own there, and with MLA of other widths. Releases of LMCache-Ascend that have kv_format.py tell these forms apart; older ones take a layer for one tensor.',
     cure: 'Install the latest LMCache-Ascend that belongs to this vllm-ascend (its README lists pairs of versions), and until then start the engine without --kv-transfer-config',

@@ -116,6 +116,18 @@ export const SMG_FAULTS: readonly KnownFault[] = [
     disturbs: 'frontend',
   },
   {
+    id: 'smg_stream_broken',
+    cause: 'transfers_fail',
+    needles: ['Stream error from decode server '],
+    pattern: /Stream error from decode server (https?:\/\/\S{1,120}?): /,
+    isSign: true,
+    says: 'the decode engine $1 breaks off an answer that the router is passing on',
+    why: 'The router has its first bytes, and the connection ends before the last. The engine has ended or restarted, aborted the request because its KV blocks did not come, or the router gave the answer up after --request-timeout-secs (1800). A client that goes away is not written like this.',
+    cure: 'Look at that engine at that time: restarts (kubectl get pods), "Decode transfer failed" and "Scheduler hit an exception" in its log; where it only takes longer, raise --request-timeout-secs of the router',
+    commands: ['kubectl logs DECODE --since=1h | grep -nE "transfer failed|Scheduler hit|SIGQUIT" | head'],
+    disturbs: 'nothing',
+  },
+  {
     id: 'smg_grpc_not_reached',
     cause: 'role_missing',
     needles: ['Failed to connect gRPC client for worker '],

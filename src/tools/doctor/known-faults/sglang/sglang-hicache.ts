@@ -209,6 +209,23 @@ export const SGLANG_HICACHE: readonly KnownFault[] = [
     disturbs: 'one_worker_at_a_time',
   },
   {
+    id: 'sglang_hicache_staged_segfault',
+    cause: 'connector_crashed',
+    needles: ['in transfer_hicache_all_layer_staged_lf_pf'],
+    says: "SGLang's hierarchical cache ends the engine as its kernel copies the first pages to the host",
+    why: 'The kernel is compiled in the pod, by the nvcc that is found there, against the form of cudaMemcpyBatchAsync that this nvcc knows. CUDA 12.8 and CUDA 13 have other forms: an nvcc of 12 beside a torch for CUDA 13 makes it crash.',
+    cure: 'Install the nvcc of the CUDA that torch is built for (python3 -c "import torch; print(torch.version.cuda)"; CUDA_HOME points to it); or start with --hicache-io-backend direct --hicache-mem-layout page_first_direct',
+  },
+  {
+    id: 'sglang_hicache_direct_segfault',
+    cause: 'connector_crashed',
+    needles: ['line 0, in cudaMemcpyBatchAsync', 'line 0, in cuMemcpyBatchAsync'],
+    follows: ['sglang_hicache_batch_copy'],
+    says: "SGLang's hierarchical cache ends the engine as it copies pages to the host in one call (cudaMemcpyBatchAsync)",
+    why: "With the layout page_first_direct whole pages are copied by the driver, which crashes on memory of the host that is registered in another way than the call expects, such as that of Mooncake's allocator (pull request 21044).",
+    cure: 'Start SGLang with --hicache-io-backend kernel --hicache-mem-layout page_first, which copies by a kernel of its own, and run a later version of SGLang',
+  },
+  {
     id: 'sglang_hicache_illegal_access',
     cause: 'connector_crashed',
     needles: ['illegal memory access was encountered', 'Memory access fault by GPU node'],

@@ -89,4 +89,19 @@ export const SGLANG_STARTS: readonly KnownFault[] = [
     why: 'Without an extra buffer a state belongs to one token. --page-size, or an attention backend that has pages of its own (trtllm_mha, flashmla), gave the engine another allocator.',
     cure: 'Start the engine with --page-size 1 and --attention-backend triton or fa3, which router and pair must follow, or with --mamba-scheduler-strategy extra_buffer where this SGLang has it; --disable-radix-cache costs all hits',
   },
+  {
+    id: 'sglang_ib_devices_form',
+    cause: 'settings_refused',
+    needles: [
+      'Duplicate IB devices specified: ',
+      'No valid IB devices specified',
+      'Invalid IB device format for ',
+    ],
+    pattern:
+      /(?:Runtime|Value)Error: ((?:Duplicate|No valid) IB devices specified|Invalid IB device format for .{1,40})/,
+    says: '--disaggregation-ib-device has a form that this SGLang does not take: $1',
+    why: 'It takes names with commas between them, each once, for all GPUs; or JSON with the cards of each GPU ({"0": "mlx5_0", "1": "mlx5_1"}), in the argument or in a file .json. SGLang of January to summer 2026 divides the JSON at its commas and refuses it (issue 20241); a mapping has to have all GPUs of the engine.',
+    cure: 'Write --disaggregation-ib-device mlx5_0,mlx5_1 (each name of ibv_devices once), or run a later SGLang (0.5.23 takes the JSON) with an entry for each GPU in it',
+    commands: ['kubectl exec POD -- ls /sys/class/infiniband'],
+  },
 ];

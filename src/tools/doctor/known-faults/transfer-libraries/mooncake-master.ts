@@ -130,6 +130,19 @@ export const MOONCAKE_MASTER: readonly KnownFault[] = [
     commands: ['kubectl exec MOONCAKE_MASTER -- curl -s http://HOST:2379/health    # {"health":"true"}'],
   },
   {
+    id: 'mooncake_ha_lease_lost',
+    cause: 'offload_failed',
+    needles: ['keep alive channel closed', 'Failed to cancel keep lease: '],
+    follows: ['mooncake_ha_etcd_unreached'],
+    says: "Mooncake's master has lost its lease in etcd: it stops to lead, and clients find no master until one is elected",
+    why: 'The leading master renews a lease in etcd every few seconds. An etcd that hangs, is overloaded or changes its leader does not renew it. Where its connection stays open to a member that hangs, a master before June 2026 (pull request 2383) cannot take part in the next election.',
+    cure: 'See that all members of etcd answer (etcdctl endpoint health --cluster) on a disk of their own, restart the masters that do not lead again (kubectl delete pod), and run a Mooncake of June 2026 or later',
+    commands: [
+      'etcdctl get mooncake-store --prefix    # the view of the master that leads',
+      'etcdctl endpoint health --cluster',
+    ],
+  },
+  {
     id: 'mooncake_snapshot_folder',
     cause: 'settings_refused',
     needles: ['MOONCAKE_SNAPSHOT_LOCAL_PATH environment variable is not set'],

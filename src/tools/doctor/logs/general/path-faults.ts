@@ -78,7 +78,7 @@ const PATH_FAULTS: readonly PathFault[] = [
     isCommon: true,
     says: 'fabric handles of CUDA are refused: IMEX does not serve the pods, or their GPUs are in no common NVLink domain',
     pattern:
-      /\bIMEX\b.{0,120}(?:fail|error|not |unavailable)|nvidia-caps-imex|does not support FABRIC mode|fabric (?:memory )?handles? .{0,60}(?:fail|not (?:supported|permitted))|cu(?:Mem(?:Create|Pool)\w*|MemExportToShareableHandle|MemImportFromShareableHandle)\b.{0,120}(?:not[_ ]permitted|not[_ ]supported)|cuMemCreate\(FABRIC\) failed/i,
+      /\bIMEX\b.{0,120}(?:fail|error|not |unavailable)|nvidia-caps-imex|does not support FABRIC mode|fabric (?:memory )?handles? .{0,60}(?:fail|not (?:supported|permitted))|cu(?:Mem(?:Create|Pool)\w*|MemExportToShareableHandle|MemImportFromShareableHandle)\b.{0,120}(?:not[_ ]permitted|not[_ ]supported)|cuMemCreate\(FABRIC\) failed|NvlinkTransport: cuMem(?:Create|ExportToShareableHandle|RetainAllocationHandle|GetAllocationGranularity|AddressReserve|SetAccess) failed: (?!2\b)/i,
   },
   // Ascend, before the first block: "Call …HcclCommPrepare(…) fail, ret: 0x13", "Failed to initialize AdxlEngine, status: …".
   {
@@ -122,18 +122,25 @@ const PATH_FAULTS: readonly PathFault[] = [
     id: 'memory',
     says: 'memory cannot be registered',
     pattern:
-      /ibv_reg_(?:dmabuf_)?mr|Failed to register (?:local |chunk )?(?:memory|buffer|MR)|register_local_memory_failed|register_?(?:buffer|memory|Mem\w*) .{0,40}fail|memory registration failed|fi_mr_reg\w* failed|registerMem|RegisterRdmaMemoryRegion\w{0,40} failed|HcclMemReg failed|Register mem ret: |failed to ucp_mem_map|not registered by any|AddressNotRegistered|overlapped memory region|local protection error/i,
+      /ibv_reg_(?:dmabuf_)?mr|Failed to register (?:local |chunk )?(?:memory|buffer|MR)|register_local_memory_failed|register_?(?:buffer|memory|Mem\w*) .{0,40}fail|memory registration failed|fi_mr_reg\w* failed|registerMem|RegisterRdmaMemoryRegion\w{0,40} failed|HcclMemReg failed|Register mem ret: |failed to ucp_mem_map|not registered by any|AddressNotRegistered|[rl]key not found for|No rkey for MR access|overlapped memory region|local protection error/i,
   },
   // "No suitable GID found on mlx5_bond_1/", and what follows: "Failed to open device mlx5_bond_1 on port  with GID -1".
   {
     id: 'gid',
     says: 'no network device that it can use: the GID index fits no address of its port',
     pattern:
-      /No suitable GID|Failed to open device \S{0,60} on port .{0,12}with GID -1\b|Failed to query GID|Failed to (?:auto-detect a valid|query user-specified) gid\b|Failed to find GID index|GID is (?:NULL|all zero)/i,
+      /No suitable GID|Failed to open device \S{0,60} on port .{0,12}with GID -1\b|Failed to query GID|GID string (?:is empty|has trailing data)|Invalid GID format|Failed to (?:auto-detect a valid|query user-specified) gid\b|Failed to find GID index|GID is (?:NULL|all zero)/i,
   },
   {
     id: 'device_files',
     says: 'no network device that it can use: its device files are not in the pod',
+  },
+  // Mooncake, before the first connection: protection domain, completion queues and queue pairs of a card.
+  {
+    id: 'queues',
+    says: 'the network card refuses to create queues',
+    pattern:
+      /Failed to create (?:QP\b|completion (?:queue|channel))|Failed to allocate new protection domain|exposes no completion vectors|Failed to register completion channel/,
   },
   {
     id: 'no_device',
@@ -156,6 +163,8 @@ const PATH_FAULTS: readonly PathFault[] = [
   {
     id: 'port_down',
     says: 'the port of a network card goes down',
+    // Mooncake gives a card up whose port has reported an error: "Context is not active: mlx5_3".
+    pattern: /Context is not active: \w/,
   },
   // A queue pair that does not come up between two ports that both live: GID, MTU or subnet.
   {
@@ -175,7 +184,7 @@ const PATH_FAULTS: readonly PathFault[] = [
     id: 'gpu_mapping',
     says: 'GPUs cannot map the memory of each other',
     pattern:
-      /cu(?:da)?(?:IpcOpenMemHandle|MemImportFromShareableHandle|MemMap|DeviceEnablePeerAccess)|hip(?:IpcOpenMemHandle|MemImportFromShareableHandle)|failed to open (?:cross_v2 )?IPC handle|cuda_ipc.{0,80}fail|failed to enable p2p access|invalid (?:resource|device) (?:handle|context)/i,
+      /cu(?:da)?(?:IpcOpenMemHandle|MemImportFromShareableHandle|MemMap|DeviceEnablePeerAccess)|hip(?:IpcOpenMemHandle|MemImportFromShareableHandle)|failed to open (?:cross_v2 )?IPC handle|cuda_ipc.{0,80}fail|failed to enable p2p access|cannot p2p access device|invalid (?:resource|device) (?:handle|context)/i,
   },
   {
     id: 'tcp_gpu_memory',
@@ -213,7 +222,8 @@ const PATH_FAULTS: readonly PathFault[] = [
   {
     id: 'too_slow',
     says: 'a transfer does not end within its time limit',
-    pattern: /Transfer timeout(?: to: |, you can)|timed out waiting for CQ|SQ full timeout/i,
+    pattern:
+      /Transfer timeout(?: to: |, you can)|timed out waiting for CQ|SQ full timeout|CQ (?:completion timeout diagnostic|stuck transfer group)/i,
   },
   {
     id: 'peer_gone',
@@ -226,7 +236,7 @@ const PATH_FAULTS: readonly PathFault[] = [
     says: 'the other engine is gone or is not reached',
     isCommon: true,
     pattern:
-      /Failed to connect to (?:peer|remote)|Failed to establish (?:peer endpoints|connection with)|TCP lane connection to|(?:Unable to connect|Cannot make connection for) endpoint|Can't connect to server|Cannot reload target segment|failed to connect to (?:peer|next rank)/,
+      /Failed to connect to (?:peer|remote)|Failed to establish (?:peer endpoints|connection with)|TCP lane connection to|Cannot redispatch slice|getConnection failed to create connection to|startTransfer failed to get connection to|(?:Unable to connect|Cannot make connection for) endpoint|Can't connect to server|Cannot reload target segment|failed to connect to (?:peer|next rank)/,
   },
   // TensorRT-LLM, for every request after a transfer that broke off.
   {

@@ -6,7 +6,9 @@ import { TRANSPORT_RULES } from './transport-rules.js';
 export const DYNAMO_DIAGNOSIS: EngineDiagnosis = {
   logs: {
     rules: [...DYNAMO_RULES, ...TRANSPORT_RULES],
-    lineStart: /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) +(?:TRACE|DEBUG|INFO|WARN|ERROR) [\w:.<>-]+/,
+    // Also with the time left out by the person who copied it.
+    lineStart:
+      /^(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) +(?:TRACE|DEBUG|INFO|WARN|ERROR) [\w:.<>-]+|(?:TRACE|DEBUG|INFO|WARN|ERROR) +dynamo_\w+::)/,
     isOwnRecord: ({ level, target }) =>
       typeof target === 'string' && /^(?:TRACE|DEBUG|INFO|WARN|ERROR)$/.test(String(level)),
   },

@@ -7,7 +7,9 @@ import { VLLM_TRANSFER_RULES } from './transfer-rules.js';
 export const VLLM_DIAGNOSIS: EngineDiagnosis = {
   logs: {
     rules: [...VLLM_RULES, ...VLLM_TRANSFER_RULES, ...OFFLOAD_RULES],
-    lineStart: /^(?:\([^()]{1,80}\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) +\d\d-\d\d \d\d:\d\d:\d\d/,
+    // By its processes also what is no record of its logger, such as a traceback.
+    lineStart:
+      /^(?:\((?:EngineCore|APIServer|ApiServer|VllmWorker|Worker_)[\w ]{0,40}(?:pid|rank)=\d|(?:\([^()]{1,80}\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) +\d\d-\d\d \d\d:\d\d:\d\d)/,
     isOwnRecord: ({ name, logger }) => String(name ?? logger ?? '').startsWith('vllm'),
   },
 };

@@ -84,12 +84,20 @@ const PARTS: readonly PlacedPart[] = [
     wayOut: () => 'send whole requests to engines without --kv-transfer-config',
   },
   {
-    pattern: /kv_offload\/|kv_connector\/v1\/(?:offloading|simple_cpu_offload)|offloading_connector/,
+    pattern:
+      /(?:simple_)?kv_offload\/|kv_connector\/v1\/(?:offloading|simple_cpu_offload)|offloading_connector/,
     name: "vLLM's KV offloading",
     program: 'vLLM',
     packages: 'torch',
     wayOut: (measurements, crash) =>
       `start vLLM without --kv-offloading-size or OffloadingConnector${hasSpeculation(measurements, crash) ? ', or without --speculative-config' : ''}`,
+  },
+  {
+    pattern: /distributed\/ec_transfer\//,
+    name: "vLLM's connector of encoder caches",
+    program: 'vLLM, the same for encoders and engines',
+    packages: 'nixl|mooncake',
+    wayOut: () => 'start vLLM without --ec-transfer-config, so that each engine encodes by itself',
   },
   {
     pattern: /_update_from_kv_xfer_finish/,

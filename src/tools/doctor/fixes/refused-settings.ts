@@ -12,7 +12,9 @@ import {
   conflictingFlags,
   demandedSettings,
   isSizeOfBlocks,
+  knownValues,
   refusedFeatures,
+  removedFlags,
   requiredFlag,
   type WantedSetting,
 } from './setting-words.js';
@@ -51,10 +53,14 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (required !== undefined) return setRequired(...required);
   const conflicting = conflictingFlags(sentence);
   if (conflicting.length > 0) return withoutFlag(conflicting);
+  const removed = removedFlags(sentence);
+  if (removed.length > 0) return withoutFlag(removed);
   const word = measurements.seen.engines.length === 1 ? measurements.seen.engines[0]?.word : undefined;
   const wanted = demandedSettings(sentence, word);
   const features = wanted.some(({ isNamed }) => isNamed) ? [] : refusedFeatures(sentence, word);
   if (features.length > 0) return withoutFeatures(features, word);
+  const values = knownValues(sentence);
+  if (values !== undefined && wanted.every(({ isValued }) => !isValued)) return setKnownValue(...values);
   if (wanted.length > 0) return setWanted(wanted, sentence, word);
   return /onfiguration|load config|plugin/i.test(sentence) ? pickerConfig() : unnamed();
 }
@@ -129,6 +135,15 @@ function setWanted(
         ? engineYaml(name)
         : argumentsOf('the program', name, hasValue ? '' : 'as the sentence asks'),
     ),
+  );
+}
+
+/** One of the values that the sentence lists, where the one that is set is none of them. */
+function setKnownValue(value: string, known: string): ProposedFix {
+  return fix(
+    `Write one of ${known} in place of ${value} (kubectl edit)`,
+    'The program takes the values of a list, which the sentence has; others are of another version, or misspelt.',
+    [`kubectl get pods -o yaml | grep -n -e "${value}"    # where it is set`],
   );
 }
 

@@ -32,9 +32,48 @@ const INNER_NAME =
 /** Keys of `kv_connector_extra_config`, which `--kv-transfer-config` has. */
 const IN_EXTRA_CONFIG = /kv_connector_extra_config/;
 
+/** What a sentence asks for by its flag: "set `--mamba-backend triton`", "requires --replayssm-buffer-len <= 16". */
+const ASKED =
+  /\b(?:requires?|needs?|set|use|pass|add|specify(?:ing)?|re-?run with) [`'"]?(--[a-z][\w-]{2,60})(?:(?:=| (<=|>=)? ?)((?!(?:to|or|and|for|with|be|so|because|in|as|is|when|if|on|instead)\b)[a-z0-9](?:[\w.]{0,30}\w)?)(?! ?\+))?/gi;
+/** "does not support --mamba-cache-mode align yet; use none". */
+const INSTEAD =
+  /\bnot support [`'"]?(--[a-z][\w-]{2,60})[ =][\w.]{1,30}[`'"]?(?: yet)?[;,.] use (\w{1,30})\b/;
+const LIMIT: Readonly<Record<string, string>> = { '<=': ' or less', '>=': ' or more' };
+
+function askedFlags(sentence: string): readonly WantedSetting[] {
+  const [, replaced, by] = INSTEAD.exec(sentence) ?? [];
+  if (replaced !== undefined) return [{ text: `${replaced} ${by}`, isValued: true, isNamed: true }];
+  return [...sentence.matchAll(ASKED)].map(([, flag = '', limit = '', value]) => ({
+    text: value === undefined ? flag : `${flag} ${value}${LIMIT[limit] ?? ''}`,
+    isValued: value !== undefined || /^--(?:enable|disable|no)-/.test(flag),
+    isNamed: true,
+  }));
+}
+
+/** Flags that a sentence says to leave out, where it asks for none: "remove --disable-hybrid-kv-cache-manager or use …". */
+export function removedFlags(sentence: string): readonly string[] {
+  if (askedFlags(sentence).length > 0) return [];
+  return [...sentence.matchAll(/\b(?:remove|omit|drop|unset) [`'"]?(--[a-z][\w-]{2,60})/gi)].map(
+    ([, flag = '']) => flag,
+  );
+}
+
+/** A value that is not known, and those that are: "Unsupported ec_role: x. Supported roles are ec_producer, ec_consumer". */
+export function knownValues(sentence: string): readonly [value: string, known: string] | undefined {
+  const [, value, known] =
+    /\b(?:[Uu]nknown|[Uu]nsupported|[Ii]nvalid|[Uu]nrecognized)\b[^:'"]{0,60}?(?::? ['"]|: )([\w./-]{0,60}\w)['"]?[.;,(]? .{0,30}?\b(?:[Vv]alid|[Ss]upported|[Aa]vailable|[Aa]llowed|[Kk]nown|[Ee]xpected|[Cc]hoose)\b[^:]{0,30}?(?:: ?| (?:are|of|from):? )(.{3,160})/.exec(
+      sentence,
+    ) ?? [];
+  return value === undefined || known === undefined
+    ? undefined
+    : [value, known.replace(/;.*$|[.\s]+$/, '').trim()];
+}
+
 /** The settings that a sentence demands, by the flags of the engine that was seen. */
 export function demandedSettings(sentence: string, engine: string | undefined): readonly WantedSetting[] {
   const value = DEMANDED.exec(sentence)?.[1];
+  const asked = askedFlags(sentence);
+  if (asked.length > 0) return asked.slice(0, 2);
   const flags = [...new Set(sentence.match(FLAG) ?? [])];
   if (flags.length > 0) return flags.slice(0, 3).map((text) => ({ text, isValued: false, isNamed: true }));
   if (IN_EXTRA_CONFIG.test(sentence)) return inExtraConfig(sentence, value);
@@ -108,7 +147,7 @@ function written(name: string, value: string | undefined, engine: string | undef
 }
 
 const UNSUPPORTED =
-  /only supports?|(?:does|do)(?: not|n'?t) (?:yet |currently )?support|(?:is|are) (?:currently )?not (?:yet |currently )?(?:supported|compatible|allowed)|unsupported|incompatible|mutually exclusive|can(?:not|'t) be (?:used|combined|enabled)|not compatible|conflicts? with|^cannot (?:specify|use|combine) both/i;
+  /only supports?|\bnot support(?:ed)?\b|(?:does|do)(?: not|n'?t) (?:yet |currently )?support|(?:is|are) (?:currently )?not (?:yet |currently )?(?:supported|compatible|allowed)|unsupported|incompatible|mutually exclusive|can(?:not|'t) be (?:used|combined|enabled)|not compatible|conflicts? with|^cannot (?:specify|use|combine) both/i;
 
 /** What else a sentence may ask for than to leave one of its flags out. */
 const ASKS = /\b(?:requires?|must|needs?|use|set|pass|should be|only supports?|supports only|got|add)\b/i;
@@ -166,8 +205,9 @@ const FEATURES: readonly (readonly [
     /chunked[ _-]prefill/i,
     { vllm: 'with --no-enable-chunked-prefill', sglang: 'with --chunked-prefill-size -1' },
   ],
+  [/\bpcp\b|prefill[ _-]context[ _-]parallel\w*/i, { vllm: 'without --prefill-context-parallel-size' }],
   [
-    /context parallel\w*|\bdcp\b/i,
+    /(?<!prefill[ _-])context[ _-]parallel\w*|\bdcp\b/i,
     { vllm: 'without --decode-context-parallel-size', sglang: 'without --dcp-size' },
   ],
   [/beam (?:width|search)/i, { trtllm: 'max_beam_width: 1' }],

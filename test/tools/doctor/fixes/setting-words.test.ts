@@ -3,7 +3,9 @@ import {
   conflictingFlags,
   demandedSettings,
   isSizeOfBlocks,
+  knownValues,
   refusedFeatures,
+  removedFlags,
   requiredFlag,
 } from '../../../../src/tools/doctor/fixes/setting-words.js';
 
@@ -26,6 +28,11 @@ describe('the settings that a sentence demands', () => {
       [`--kv-transfer-config '{…,"kv_connector_extra_config":{"block_size":16}}'`],
     ],
     ['No common block size for 8.', 'vllm', ['--block-size']],
+    ['RecoverSSM requires --mamba-backend triton', 'vllm', ['--mamba-backend triton']],
+    ['requires --replayssm-buffer-len <= 16', 'vllm', ['--replayssm-buffer-len 16 or less']],
+    ['requires --replayssm-buffer-len >= 1 + num_speculative_tokens', 'vllm', ['--replayssm-buffer-len']],
+    ['does not support --mamba-cache-mode align yet; use none', 'vllm', ['--mamba-cache-mode none']],
+    ['requires SM80+. Re-run with --kv-cache-dtype float16.', 'vllm', ['--kv-cache-dtype float16']],
     ['new_spec.page_size_bytes is not what was asked for', 'vllm', []],
     ['the connector is not set', undefined, []],
   ])('by %j of %s are %j', (sentence, engine, texts) => {
@@ -38,6 +45,35 @@ describe('the settings that a sentence demands', () => {
     ['--chunked-prefill-size N, a multiple of --page-size', false],
   ])('%j is the size of blocks: %s', (setting, isSize) => {
     expect(isSizeOfBlocks(setting)).toBe(isSize);
+  });
+});
+
+describe('a flag that a sentence says to leave out', () => {
+  it('is named where no other one is asked for', () => {
+    expect(
+      removedFlags(
+        'X requires the hybrid KV cache manager; remove --disable-hybrid-kv-cache-manager or use Y',
+      ),
+    ).toEqual(['--disable-hybrid-kv-cache-manager']);
+    expect(removedFlags('set `--mamba-backend flashinfer`, or omit `--mamba-ssu-algorithm`')).toEqual([]);
+  });
+});
+
+describe('values that a sentence lists', () => {
+  it.each([
+    [
+      'Unsupported ec_role: both. Supported roles are ec_producer, ec_consumer',
+      ['both', 'ec_producer, ec_consumer'],
+    ],
+    [
+      "Unknown Mamba SSU backend: 'cuda'. Valid options are: triton, flashinfer",
+      ['cuda', 'triton, flashinfer'],
+    ],
+    ['Unknown KVCR policy: lru.v2. Supported: lru; external ones are modules.', ['lru.v2', 'lru']],
+    ['Unknown option: --foo', undefined],
+    ['only NHD is supported', undefined],
+  ])('of %j are %j', (sentence, values) => {
+    expect(knownValues(sentence)).toEqual(values);
   });
 });
 

@@ -69,7 +69,7 @@ const LIBRARY: readonly FaultClass[] = [
   {
     signal: 'library_missing',
     pattern:
-      /UC[PXST] (?:API |library )?version (?:is |of .{0,20})?(?:incompatible|mismatch|too old)|requires (?:mooncake|nixl|lmcache|ucx|libfabric)[\w-]* ?(?:[<>=!~]=|version)|please upgrade (?:Mooncake|NIXL|LMCache|UCX)\b|\bNIXL is required .{0,120}install|requires the NIXL package/i,
+      /UC[PXST] (?:API |library )?version (?:is |of .{0,20})?(?:incompatible|mismatch|too old)|requires (?:mooncake|nixl|lmcache|ucx|libfabric)[\w-]* ?(?:[<>=!~]=|version)|please upgrade (?:Mooncake|NIXL|LMCache|UCX)\b|\bNIXL is required .{0,120}install|requires the NIXL package|\b[Ii]nstall (?:the )?[`'"]?(?:mooncake|nixl|lmcache|flexkv)[\w-]*[`'"]? (?:package|with \w+ support|to (?:use|enable))/i,
   },
   {
     signal: 'library_missing',

@@ -1,7 +1,7 @@
 import { type Fault, plain } from './fault-classes.js';
 
 const SUBJECT =
-  /\b(?:(?:(?:gpu|hash|kv|cpu|host|page|group|offloaded|attention|attn|mamba|scheduler|logical|physical|kernel)_)?block[_ -]?size|blocks_per_chunk|page[_ -]?size|kv[_ -]?cache|kv[_ ](?:cache_)?layout|kv[_-]?offload\w*|prefix[_ -]?cach\w*|hi-?cache|hierarchical[_ -]cache|radix|kv[_ -]?connector\w*|KVConnector|\w*Connector(?:V1)?|kv[_-]transfer\w*|kv[_-]events?\w*|kv_role|kv[_-]router\w*|router[_-]mode|disaggregat\w*|PD|hybrid|tokens_per_block|block reuse|enable_block_reuse|chunk_size|cpu_bytes_to_use|cache_transceiver\w*|cacheTransceiver\w*|transceiver|mamba[_ ]cache\w*|conv state layout|state layout|custom_mem_pool|naive serde|max_num_batched_tokens|max_num_tokens)\b/i;
+  /\b(?:(?:(?:gpu|hash|kv|cpu|host|page|group|offloaded|attention|attn|mamba|scheduler|logical|physical|kernel)_)?block[_ -]?size|blocks_per_chunk|page[_ -]?size|kv[_ -]?cache|kv[_ ](?:cache_)?layout|kv[_-]?offload\w*|prefix[_ -]?cach\w*|hi-?cache|hierarchical[_ -]cache|radix|kv[_ -]?connector\w*|KVConnector|\w*Connector(?:V1)?|kv[_-]transfer\w*|kv[_-]events?\w*|kv_role|kv[_-]router\w*|router[_-]mode|disaggregat\w*|PD|hybrid|tokens_per_block|block reuse|enable_block_reuse|chunk_size|cpu_bytes_to_use|cache_transceiver\w*|cacheTransceiver\w*|transceiver|mamba[_ -](?:cache|backend|block|ssu)\w*|(?:decode|prefill)[_ -]context[_ -]parallel\w*|[DP]CP|cp[_-]kv[_-]cache\w*|ec[_-](?:connector|role|transfer)\w*|EC (?:connector|producer|consumer)\w*|(?:cross_)?encoder[_ ]cache\w*|Re(?:play|cover)SSM|conv state layout|state layout|custom_mem_pool|naive serde|max_num_batched_tokens|max_num_tokens)\b/i;
 const DEMAND =
   /\b(?:must|no common|failed to (?:convert|promote|unify)|not (?:yet )?support(?:ed|s)?|(?:does|do|is|are)(?: not|n'?t) (?:currently )?(?:support\w*|compatible|allowed|enabled|valid|set)|only (?:support\w*|works?|valid)|requires?|required|incompatible|invalid|divisible|multiple of|cannot be|can'?t be|unsupported|should (?:not )?be|(?:is|are) (?:smaller|less) than|need(?:s)? to be|unknown|unrecognized|specify only one|please (?:set|use|pass|check|add|remove|enable|disable)|conflicts?|mutually exclusive)\b/i;
 /** A part that moves or keeps KV blocks, which says what it takes. */
@@ -26,10 +26,10 @@ const FLAG_DEMAND =
 const OFFLOADED_SIZE = /^\W*If 'block_size' is specified in kv_connector_extra_config,\s*$/;
 /** What one request has wrong, what two engines differ in (read by rules of its own), and what is no word of a program. */
 const NOT_SETTINGS =
-  /\b(?:bootstrap_room|room|req(?:uest)?_?id|request|prompt|messages?|remote|peer|prefill server|prefill_result|disaggregated[ _]params|compatibility hash|lookup response|sampling|tool|json_schema|grammar|http)\b/i;
+  /\b(?:bootstrap_room|room|req(?:uest)?_?id|request|prompt|messages?|remote|peer|prefill server|prefill_result|disaggregated[ _]params|compatibility hash|lookup response|sampling|tool|json_schema|grammar|http|bug|should (?:not|never) be called)\b/i;
 /** A variable that an error says to set: "Set VLLM_SSM_CONV_STATE_LAYOUT=DS". */
 const VARIABLE =
-  /\b(?:[Ss]et|export) ((?:VLLM|SGLANG|NIXL|UCX|LMCACHE|MOONCAKE|MC|DYN|TRTLLM)_[A-Z0-9_]{2,60}=[\w.,:/-]{1,60})/;
+  /\b(?:[Ss]et|export|requires?|needs?) ((?:VLLM|SGLANG|NIXL|UCX|LMCACHE|MOONCAKE|MC|DYN|TRTLLM)_[A-Z0-9_]{2,60}=[\w.,:/-]{1,60})/;
 
 /** Settings that a program refuses, by what it demands of them. */
 export function refusalOf(sentence: string): Fault | undefined {

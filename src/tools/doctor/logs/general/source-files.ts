@@ -79,6 +79,8 @@ export const CONNECTOR_FILES = [
   '/lmcache/v1/',
   '/lmcache/integration/',
   '/v1/kv_offload/',
+  '/v1/simple_kv_offload/',
+  '/distributed/ec_transfer/',
   '/srt/mem_cache/',
   'cache_controller.py", line ',
   '/trtllm_integration/connector/',

@@ -29,11 +29,21 @@ export function faultOfTraceback(traceback: Traceback): Fault | undefined {
     said ??
     refusedSetting(traceback, words) ??
     unevenSizes(traceback) ??
-    (words === '' ? undefined : refusalOf(words)) ??
+    (words === '' || isInner(traceback) ? undefined : refusalOf(words)) ??
     pagesOf(frames) ??
     unansweredPeer(traceback) ??
     unknownPeer(traceback) ??
     otherRelease(traceback)
+  );
+}
+
+/** What vLLM's KV cache manager asserts of its own blocks while it serves: no setting is refused. */
+function isInner({ frames, sentence = '' }: Traceback): boolean {
+  const { path = '', place = '' } = frames.at(-1) ?? {};
+  return (
+    /\/v1\/core\/(?:block_pool|kv_cache_manager|single_type_kv_cache_manager)\.py$/.test(path) &&
+    place !== '__init__' &&
+    !/--[a-z]|support/.test(sentence)
   );
 }
 

@@ -13,6 +13,8 @@ describe('the class of an error', () => {
     ],
     ["No module named 'nixl._api'", 'library_missing'],
     ['Mooncake not available', 'library_missing'],
+    ['Install mooncake-transfer-engine to use ECMooncakeConnector.', 'library_missing'],
+    ['ECCPUConnector requires NIXL; install the `nixl` package or set another.', 'library_missing'],
     ['mooncake could not be imported: libcudart.so.12', 'library_missing'],
     ["cannot import name 'KVConnectorBase_V2' from 'vllm.distributed.kv_transfer'", 'library_missing'],
     ["'nixl_agent' object has no attribute 'prep_xfer'", 'library_missing'],

@@ -33,6 +33,11 @@ describe('settings that are refused', () => {
     'lmcache_worker_ports is required and cannot be empty when enable_controller=True',
     'Need to specify gds_path for GdsBackend',
     "extra_config['dax.max_dax_size'] must be > 0",
+    'DCP not support sliding window attn now.',
+    'HiSparse does not support decode context parallelism.',
+    'RecoverSSM with align mode requires VLLM_USE_V2_MODEL_RUNNER=1',
+    'Unsupported ec_role: both. Supported roles are ec_producer, ec_consumer',
+    'FlashInfer ReplaySSM speculative decoding requires --mamba-cache-mode none',
   ])('are recognised: %s', (sentence) => {
     expect(refusalOf(sentence)).toEqual({ signal: 'settings_refused', value: sentence });
   });

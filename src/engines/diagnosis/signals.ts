@@ -106,6 +106,8 @@ export const SIGNALS = [
   'control_plane_unreachable',
   /** An engine refused a request that is longer than it takes; the value is what it takes, in tokens. */
   'request_too_long',
+  /** A client asked an engine for a model by a name that it does not serve. */
+  'model_not_served',
   /** A program began. */
   'started',
 ] as const;

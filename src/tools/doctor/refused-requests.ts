@@ -2,7 +2,7 @@ import type { EngineWord } from '../../core/contract/engine-kinds.js';
 import { countOf } from '../../core/text/lists.js';
 import type { Measurements } from './measurements/measurements.js';
 
-/** Requests that engines refused for their length. */
+/** Requests that engines refused for their length, or for the model that they ask for. */
 export interface RefusedRequests {
   /** For the headline. */
   readonly headline: string;
@@ -27,7 +27,11 @@ const ROOM: Readonly<Partial<Record<EngineWord, string>>> = {
 };
 
 /** Undefined where none was refused. They are clients' and no fault of the fleet. */
-export function refusedRequestsIn({ signal, seen }: Measurements): RefusedRequests | undefined {
+export function refusedRequestsIn(measurements: Measurements): RefusedRequests | undefined {
+  return tooLongIn(measurements) ?? otherModelIn(measurements);
+}
+
+function tooLongIn({ signal, seen }: Measurements): RefusedRequests | undefined {
   const refused = signal('request_too_long');
   if (refused === undefined) return undefined;
   const why = `an engine refused requests that are longer than it takes (${[...refused.values.keys()].join(', ')} tokens)`;
@@ -41,5 +45,17 @@ export function refusedRequestsIn({ signal, seen }: Measurements): RefusedReques
     headline: `Nothing wrong was seen with caches and routing: ${why}`,
     says: `Whether clients can do with what the engine takes: ${why} (${countOf(refused.count, 'line')}, the first at ${refused.first.place}).`,
     ask: `Have clients send shorter prompts or ask for fewer tokens, or raise ${setting} as far as the model allows; where the KV cache holds no more, give it room first (${room}, more GPUs)`,
+  };
+}
+
+function otherModelIn({ signal }: Measurements): RefusedRequests | undefined {
+  const refused = signal('model_not_served');
+  if (refused === undefined) return undefined;
+  const names = [...refused.values.keys()];
+  const why = `an engine refused requests for a model that it does not serve (${names.join(', ')})`;
+  return {
+    headline: `Nothing wrong was seen with caches and routing: ${why}`,
+    says: `Whether clients get what they ask for: ${why} (${countOf(refused.count, 'line')}, the first at ${refused.first.place}).`,
+    ask: `Have clients ask for a name that the engine serves (curl http://ENGINE:PORT/v1/models shows them), or give it this one too: --served-model-name NAME ${names[0] ?? ''}`,
   };
 }

@@ -93,3 +93,22 @@ describe('an exception of one request', () => {
     expect(headline).toContain("KeyError: 'choices'");
   });
 });
+
+describe('requests for a model that an engine does not serve', () => {
+  it.each([
+    "(APIServer pid=7) ERROR 04-21 02:56:16 [serving.py:193] Error with model error=ErrorInfo(message='The model `Qwen3-8B` does not exist.', type='NotFoundError', param='model', code=404)",
+    "ERROR 05-12 02:47:14 [serving_chat.py:136] Error with model object='error' message='The model `Qwen3-8B` does not exist.' type='NotFoundError' param=None code=404",
+  ])('are named, and are no finding: %s', async (line) => {
+    const { verdict, headline, advice } = await reportOf(STATE, line, STATE);
+    expect(verdict).toBe('unknown');
+    expect(headline).toContain('requests for a model that it does not serve (Qwen3-8B)');
+    expect(advice).toContain('--served-model-name NAME Qwen3-8B');
+  });
+
+  it('are not what another try got from the hub', async () => {
+    const line =
+      "(APIServer pid=7) ERROR 09-10 23:26:29 [config.py:130] Error retrieving safetensors: 'gpt-oss-120b' is not a safetensors repo, retrying 1 of 2";
+    const { headline } = await reportOf(STATE, line, STATE);
+    expect(headline).not.toContain('at error level');
+  });
+});

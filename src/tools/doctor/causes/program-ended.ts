@@ -25,6 +25,7 @@ const WORDS: Readonly<Record<ErrorKind, string>> = {
   model_files: 'files of the model cannot be read',
   model_unsupported: 'this version or this GPU does not have the model or its quantization',
   parallel_sizes: 'the model cannot be divided or served as it is set',
+  old_python: 'a package needs a later Python than that of its environment',
   versions: 'packages do not belong together',
   stalled: 'it stood still until a watchdog ended it',
   worker_lost: 'one of its processes is gone, and what was given does not say why',

@@ -88,6 +88,13 @@ const REPAIRS: Readonly<Record<ErrorKind, Repair>> = {
     why: 'Heads, experts and vocabulary are divided over the GPUs of a worker without a rest.',
     commands: [],
   },
+  old_python: {
+    says: 'Run the engine with a later Python: an environment of its own with 3.12 (uv venv --python 3.12), or the image of the project; until then an older release of the package that the traceback ends in',
+    why: 'The package uses what the standard library has from a later version of Python on. A package index gives it to older ones too where its metadata allows them.',
+    commands: [
+      'kubectl exec POD -- sh -c "python3 --version; pip list | grep -iE \'vllm|sglang|flashinfer|lmcache\'"',
+    ],
+  },
   versions: {
     says: 'Run packages that belong together (kubectl exec POD -- pip check): those of the image of the project, or as the release notes of the engine name them, in an environment of their own',
     why: 'A name or argument that is missing is in another version of that package. Mixed wheels, a build for another CUDA and a package that was upgraded by another are the usual ways there.',

@@ -5,10 +5,10 @@ import type { CleanLine } from './clean-line.js';
 import { CACHE_RULES } from './general/cache-rules.js';
 import { GENERAL_RULES } from './general/general-rules.js';
 import { LMCACHE_RULES } from './general/lmcache-rules.js';
-import { LONG_REQUEST_RULES } from './general/long-requests.js';
 import { NAME_RULES } from './general/name-rules.js';
 import { PROGRAM_END_RULES } from './general/program-ends.js';
 import { PUBLISHER_RULES } from './general/publisher-rules.js';
+import { REFUSED_REQUEST_RULES } from './general/refused-requests.js';
 import { ROOM_RULES } from './general/room-rules.js';
 import { TRANSFER_LIBRARY_RULES } from './general/transfer-library-rules.js';
 import { KNOWN_FAULT_RULES } from './known-fault-rules.js';
@@ -48,7 +48,7 @@ export class LogKnowledge {
       ...ROUTER_START_RULES,
       ...PUBLISHER_RULES,
       ...ROOM_RULES,
-      ...LONG_REQUEST_RULES,
+      ...REFUSED_REQUEST_RULES,
       ...GENERAL_RULES,
       ...TRANSFER_LIBRARY_RULES,
       ...PROGRAM_END_RULES,

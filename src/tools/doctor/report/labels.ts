@@ -93,5 +93,6 @@ export const SIGNAL_LABELS: Readonly<Record<Signal, string>> = {
   settings_refused: 'settings that are refused',
   control_plane_unreachable: 'NATS or etcd not reached',
   request_too_long: 'requests that were refused as too long',
+  model_not_served: 'requests for a model that is not served',
   started: 'starts',
 };

@@ -15,6 +15,7 @@ export type ErrorKind =
   | 'model_files'
   | 'model_unsupported'
   | 'parallel_sizes'
+  | 'old_python'
   | 'versions'
   | 'stalled'
   | 'worker_lost'
@@ -70,6 +71,10 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   [
     'parallel_sizes',
     /(?:must be|is not|not) (?:evenly )?divisible by (?:the )?(?:tensor|tp|pipeline|pp|expert|ep|world|attn|number of)|World size .{0,60}(?:larger|greater) than|larger than the number of available GPUs|more GPUs? than .{0,30}available|(?:tp|tensor[_ -]parallel)[_ -]?size.{0,80}(?:must|cannot|should|greater|larger|exceeds?|divis)|Total number of attention heads|current node has no GPU available|placement group .{0,60}(?:cannot|not|fail)|max_model_len.{0,80}(?:greater|larger) than the derived/i,
+  ],
+  [
+    'old_python',
+    /\btype '[\w.]{1,60}' is not subscriptable|TypeError: '(?:type|ABCMeta)' object is not subscriptable|unsupported operand type\(s\) for \|: '(?:type|NoneType|ABCMeta|_\w+)'|cannot import name '\w{1,40}' from '(?:typing|enum|datetime|itertools|functools|asyncio|contextlib|collections\.abc|dataclasses|types)'|No module named 'tomllib'|dataclass\(\) got an unexpected keyword argument '(?:slots|kw_only)'/,
   ],
   [
     'versions',

@@ -9,6 +9,8 @@ const HARMLESS: readonly RegExp[] = [
   /http: Server closed|use of closed network connection|(?:listener|server|connection) closed by (?:shutdown|server shutdown)/i,
   // Libraries of CUDA that vLLM looks for on other hardware, too.
   /Failed to import from vllm\._\w{1,20} ?(?:with|:) ImportError\(.lib(?:cuda|cudart|nccl|numa)\b|FA version \d is not supported due to FA\d is una\w{1,12} due to: lib/,
+  // The hub: another try follows, and the last one raises an exception.
+  /,? retrying \d{1,3} of \d{1,3}\s*$/,
   // Controllers that came too late or twice: they try again by themselves.
   /the object has been modified; please apply your changes|Operation cannot be fulfilled on\b|AlreadyExists\b|" already exists\b(?<=\b[\w.-]{3,80} ?\\?"[\w./-]{1,253}\\?" already exists)|StorageError: invalid object, Code: 4/,
   // Leaders that are elected, and watches that end: both begin again.

@@ -19,6 +19,17 @@ const SENTENCES: readonly (readonly [ErrorKind, string])[] = [
   ['gpu_driver', 'RuntimeError: Failed to infer device type, please set the environment variable'],
   ['kernel_build', 'RuntimeError: Could not find nvcc and default cuda_home does not exist'],
   ['kernel_build', 'RuntimeError: Ninja build failed. Ninja output: …'],
+  ['old_python', "TypeError: type 'array.array' is not subscriptable"],
+  ['old_python', "TypeError: unsupported operand type(s) for |: 'type' and 'NoneType'"],
+  ['old_python', "ImportError: cannot import name 'override' from 'typing' (/usr/lib/python3.11/typing.py)"],
+  [
+    'gpu_fault',
+    'RuntimeError: cutlass_gemm_caller, /workspace/csrc/c3x/cutlass_gemm_caller.cuh:62, Error Internal',
+  ],
+  [
+    'model_unsupported',
+    'ValueError: Failed to find a kernel that can implement the ScaledMM linear layer. Reasons:',
+  ],
   ['other_rank', 'mpirun noticed that process rank 3 with PID 7 on node a exited on signal 6 (Aborted).'],
   ['collective', 'torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:268'],
   [

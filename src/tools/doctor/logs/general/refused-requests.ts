@@ -19,10 +19,19 @@ const REFUSALS: readonly (readonly [needle: string, most: RegExp])[] = [
   ['should not exceed max_seq_len (', /should not exceed max_seq_len \((\d{1,9})\)/],
 ];
 
-/** Requests that an engine refuses because they are too long: nothing is wrong with the fleet. */
-export const LONG_REQUEST_RULES: readonly LogRule[] = REFUSALS.map(([needle, most]) =>
-  rule(needle, (line, found) => {
-    const value = most.exec(line.text)?.[1];
-    if (value !== undefined) found.addSignal('request_too_long', line, { value, about: needle.trim() });
+/** vLLM: "Error with model error=ErrorInfo(message='The model `Qwen3-8B` does not exist.', type='NotFoundError', …". */
+const UNKNOWN_MODEL = /\b[Ee]rror\b.{0,120}The model `([^`\s]{1,160})` does not exist\./i;
+
+/** Requests that an engine refuses because they are too long, or ask for another model: nothing is wrong with the fleet. */
+export const REFUSED_REQUEST_RULES: readonly LogRule[] = [
+  ...REFUSALS.map(([needle, most]) =>
+    rule(needle, (line, found) => {
+      const value = most.exec(line.text)?.[1];
+      if (value !== undefined) found.addSignal('request_too_long', line, { value, about: needle.trim() });
+    }),
+  ),
+  rule('` does not exist.', (line, found) => {
+    const value = UNKNOWN_MODEL.exec(line.text)?.[1];
+    if (value !== undefined) found.addSignal('model_not_served', line, { value, about: 'The model ' });
   }),
-);
+];

@@ -28,7 +28,14 @@ import {
   segmentOfOneName,
   trustNoBlocks,
 } from './mooncake-store.js';
-import { fittingUrl, keepWhatIsListed, loadAdapter, reachRemoteStore, speakTls } from './remote-store.js';
+import {
+  fittingUrl,
+  keepWhatIsListed,
+  loadAdapter,
+  reachRemoteStore,
+  speakTls,
+  storeThatStays,
+} from './remote-store.js';
 import {
   askStore,
   hugePages,
@@ -62,6 +69,7 @@ const REPAIRS: readonly (readonly [fault: RegExp, repair: Repair])[] = [
   [/runs without its storage/, readReason],
   [/no adapter for the URL/, fittingUrl],
   [/ends each connection/, speakTls],
+  [/went away while/, storeThatStays],
   [/^LMCache's remote store.*not reached/, reachRemoteStore],
   [/could not load its adapter/, loadAdapter],
   [/another client of this name/, ownName],

@@ -64,6 +64,21 @@ export function fittingUrl(): ProposedFix {
   };
 }
 
+/** A store that was there and has ended, or was restarted. */
+export function storeThatStays(): ProposedFix {
+  return {
+    says: "See what ended the store behind LMCache (kubectl describe pod STORE: OOMKilled, exit code 137), and give it memory for all that the engines write, or a store that evicts: redis:// with maxmemory and maxmemory-policy allkeys-lru, or s3://, in remote_url (LMCACHE_REMOTE_URL); LMCache's own server (lm://) evicts nothing",
+    why: `${WITHOUT} A pipe breaks where the other end closed a connection that had worked: the store was restarted, ended for memory, or closes idle connections. An engine connects again by itself, and writes into an empty store.`,
+    disturbs: 'nothing',
+    files: [],
+    commands: [
+      'kubectl get pods -A | grep -iE "redis|valkey|lmcache|mooncake"    # restarts of the store',
+      'kubectl describe pod STORE | grep -A4 "Last State"    # OOMKilled, exit code 137',
+    ],
+    verify: VERIFY,
+  };
+}
+
 /** An adapter that every LMCache has, and that this process could not import. */
 export function loadAdapter(): ProposedFix {
   return {

@@ -3,6 +3,25 @@ import type { KnownFault } from './known-fault.js';
 /** Why engines of any kind do not start: sentences of Python, PyTorch, NCCL, Triton, Transformers and the hub, which engines pass on. */
 export const ENGINE_STARTS: readonly KnownFault[] = [
   {
+    id: 'engine_serves_no_such_model',
+    cause: 'settings_refused',
+    needles: ['` does not exist.'],
+    pattern: /The model `([^`\s]{1,120})` does not exist\./,
+    isSign: true,
+    follows: [
+      'llm_d_render_model',
+      'llm_d_render_refused_model',
+      'sidecar_prefill_404',
+      'production_stack_prefill_refuses',
+      'aibrix_prefill_status',
+    ],
+    says: 'The request reaches an engine, which serves no model $1: it answers 404',
+    why: 'vLLM takes its served names alone: those of --served-model-name, else the path or name that it was started with, and the adapters of --lora-modules. A gateway passes the name on as it came, unless its route or picker rewrites it (InferenceModelRewrite since 1.3; InferenceObjectives rewrite nothing, as InferenceModels did).',
+    cure: 'Send a name that the engine has (curl http://ENGINE:8000/v1/models), start it with --served-model-name $1 or --lora-modules $1=PATH, or rewrite the name with an InferenceModelRewrite where the route has an endpoint picker',
+    commands: ['curl -s http://ENGINE:8000/v1/models'],
+    disturbs: 'nothing',
+  },
+  {
     id: 'model_gated',
     cause: 'program_ended',
     needles: ['You are trying to access a gated repo', 'Cannot access gated repo', 'GatedRepoError: '],

@@ -8,11 +8,13 @@ export const LMCACHE_SERVER: readonly KnownFault[] = [
     needles: [
       'LMCache server did not respond to register_kv_caches',
       'LMCache server did not respond within ',
+      'Cannot reach the LMCache MP server at ',
     ],
-    pattern: /ConnectionError: LMCache server did not respond .{0,40}within ?([\d.]{1,8})s/,
+    pattern:
+      /(?:ConnectionError: LMCache server did not respond .{0,40}|Cannot reach the LMCache MP server at .{1,200}?)within ?([\d.]{1,8})s/,
     says: "The LMCache server does not answer the engine's start within $1 s: the engine ends",
     why: 'The engine registers its KV cache with the server before it serves. A server that is not up, an address that is wrong (tcp://localhost:5555 by default), or a server whose own log has an error for REGISTER_KV_CACHE gives no answer.',
-    cure: 'Read the log of the LMCache server: without a line of this engine set lmcache.mp.host (tcp://HOST, of the same node) and lmcache.mp.port; with an error there correct that first, then restart the engine',
+    cure: 'Start the server where none runs (lmcache server --l1-size-gb 20 --eviction-policy LRU, on the node of the engine), and read its log: without a line of this engine set lmcache.mp.host (tcp://HOST, of the same node) and lmcache.mp.port; with an error there correct that first, then restart the engine',
     commands: [
       'kubectl get pods -o wide | grep -i lmcache    # Running, on the node of the engine',
       'kubectl logs LMCACHE_SERVER | grep -m3 -iE "error|REGISTER"',

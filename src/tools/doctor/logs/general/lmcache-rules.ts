@@ -30,6 +30,14 @@ export const LMCACHE_RULES: readonly LogRule[] = [
   remote('Connection is None in '),
   // Also the pool of vllm-ascend: "Remote connection failed in contains: unsupported format string passed to bytes.__format__".
   remote('Remote connection failed in '),
+  // "Put task failed for key CacheEngineKey(…): [Errno 32] Broken pipe"
+  rule('Put task failed for key ', (line, found) => {
+    if (line.text.includes('remote_backend'))
+      found.addSignal('offload_failed', line, {
+        value: remoteStoreFaultOf(line.text.slice(line.text.lastIndexOf('): ') + 3)),
+        about: 'Put task failed',
+      });
+  }),
   ...DISK_ERRORS.map((needle) =>
     rule(needle, (line, found) => {
       const value = diskFaultOf(line.text);
@@ -81,6 +89,13 @@ export const LMCACHE_RULES: readonly LogRule[] = [
   fault('Max retry count reached for lookup_id', 'LMCache does not reach its peers'),
   fault('Failed to ensure peer connection for lookup_id', 'LMCache does not reach its peers'),
   fault('returned error for batched P2P lookup', 'LMCache does not reach its peers'),
+  fault('Error during P2P get operation for', 'LMCache does not reach its peers'),
+  fault('Error during P2P batched lookup and put', 'LMCache does not reach its peers'),
+  fault(' does not exist in transfer channel', 'LMCache does not reach its peers'),
+  // The receiving engine answers with no place for a chunk, and the sender gives up the whole request.
+  fault('Receiver allocation failed for key ', "LMCache's transfer buffer (pd_buffer_size) is full"),
+  // "Failed to remove key" and the like of a store that is closed are none.
+  remote('Irrecoverable error during connection init'),
 ];
 
 /** Where a receiving engine waits for room: of a peer's blocks in its own memory, else in the buffer of transfers, by the setting of that version. */

@@ -18,6 +18,7 @@ const REASONS: readonly (readonly [pattern: RegExp, says: (store: string) => str
     /No adapter found for|Unsupported (?:remote )?(?:url|scheme)|Invalid remote url/i,
     () => 'LMCache has no adapter for the URL of its remote store',
   ],
+  [/Broken pipe|\[Errno 32\]/, (store) => `${store} went away while LMCache used it`],
   [
     /NOAUTH|Authentication required|WRONGPASS|invalid username-password|AUTH (?:failed|<password>)|NOPERM/i,
     (store) => `${store} refuses the password`,

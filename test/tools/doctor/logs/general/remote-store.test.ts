@@ -26,6 +26,7 @@ describe("a line about LMCache's remote store", () => {
       'No adapter found for URL: redsi://10.0.0.7:6379',
       'LMCache has no adapter for the URL of its remote store',
     ],
+    ['[Errno 32] Broken pipe', "LMCache's remote store went away while LMCache used it"],
     [
       'No adapter found for URL: lm://10.0.0.7:65432',
       'LMCache could not load its adapter of the remote store',

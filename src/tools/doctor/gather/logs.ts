@@ -96,7 +96,9 @@ async function pagePart(name: string, pieces: AsyncIterable<Uint8Array>): Promis
     if (bytes > MAX_PAGE_BYTES) return notRead('metrics', name, `has more than ${MAX_PAGE_BYTES} bytes`);
     parts.push(piece);
   }
-  const part = metricsPart(name, new TextDecoder().decode(Buffer.concat(parts)));
+  const text = new TextDecoder().decode(Buffer.concat(parts));
+  // A quotation may be indented.
+  const part = metricsPart(name, text.replace(/^[ \t]+/gm, ''));
   const { source } = part;
   return {
     ...part,

@@ -15,6 +15,13 @@ it('reads a page of metrics that is given as a log as what it is, and says so', 
   expect(part.metrics?.[0]?.program).toBe('llm-d');
 });
 
+it('reads lines of metrics that a person quotes with an indentation', async () => {
+  const quoted = '    vllm:prefix_cache_queries_total 1131\n    vllm:prefix_cache_hits_total 0\n';
+  const part = await gatherLog(folder.write('quoted.log', quoted), modules);
+  expect(part.source).toMatchObject({ kind: 'metrics', status: 'read' });
+  expect([...(part.metrics?.[0]?.samples.keys() ?? [])]).toHaveLength(2);
+});
+
 it('reads every byte of a log behind the piece that it looked at', async () => {
   const lines = Array.from({ length: 30_000 }, (_, at) => `INFO 07-08 11:49:03 [engine.py:458] line ${at}`);
   const part = await gatherLog(folder.write('a.log', `${lines.join('\n')}\n`), modules);

@@ -94,6 +94,15 @@ export function readContainerRun(words: readonly Word[]): ContainerRun | undefin
     index = option.last;
     if (option.name === '--entrypoint') entrypoint = option.value;
     if (option.name === '--env-file') hasUnseenEnv = true;
+    const gpus =
+      option.name === '--gpus' ? /device=([\w,-]+)/.exec(option.value?.value ?? '')?.[1] : undefined;
+    // As Docker hands them on.
+    if (gpus !== undefined)
+      env.set('NVIDIA_VISIBLE_DEVICES', {
+        value: gpus,
+        span: { ...word.span, isExact: false },
+        mayBeMore: false,
+      });
     if (/^--net(?:work)?$/.test(option.name)) isOnHostNetwork = option.value?.value === 'host';
     if (option.name === '--env' || option.name === '-e')
       hasUnseenEnv = !addVariable(env, option.value) || hasUnseenEnv;

@@ -81,6 +81,8 @@ export interface Launch {
   readonly owner?: ObjectIdentity | undefined;
   /** The container or the node that a command of a script starts it in, which has a network of its own: the same object for what shares it. */
   readonly network?: object | undefined;
+  /** The service of a compose file: all of them run at one time. */
+  readonly service?: string | undefined;
   /** The Kubernetes namespace of a program that no pod spec shows. */
   readonly namespace?: string | undefined;
 }

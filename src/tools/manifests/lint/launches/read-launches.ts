@@ -76,7 +76,7 @@ export function readScriptSets(
 /** A container that no pod spec describes: of a compose file, or one that a chart makes. */
 export interface ContainerText
   extends Pick<Surroundings, 'source' | 'image' | 'env' | 'hasUnseenEnv'>,
-    Partial<Pick<Surroundings, 'fileAt'>> {
+    Partial<Pick<Surroundings, 'fileAt' | 'service'>> {
   /** Where a program stands that the image starts by itself. */
   readonly imageSpan: Span | undefined;
   readonly entrypoint: readonly Word[];
@@ -341,6 +341,7 @@ function commandLaunches(
     argsAre,
     fileAt: surroundings.fileAt,
     network,
+    service: surroundings.service,
   };
   if (found.child === undefined) {
     return [withConfigFile(launch)];

@@ -26,6 +26,7 @@ export interface Surroundings {
   readonly image: string | undefined;
   /** See `Launch`. */
   readonly network?: object | undefined;
+  readonly service?: string | undefined;
   /** The files of the container or beside the script. */
   readonly fileAt: (path: PathSetting) => InnerText | undefined;
   /** The scripts that are written for it alone: of a ConfigMap that a container mounts, or of a script that has written them itself. */

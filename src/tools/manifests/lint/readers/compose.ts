@@ -41,7 +41,7 @@ export function readCompose(file: OpenFile, tree: TreeFiles): readonly (readonly
         : [
             {
               profiles: access.texts(service, 'profiles').map(({ value }) => value),
-              launches: surroundings.readService({ access, root, service }, override?.(name)),
+              launches: surroundings.readService({ access, root, service }, override?.(name), name),
             },
           ];
     });
@@ -132,7 +132,11 @@ class ComposeFile {
   }
 
   /** The programs of a service; `over` is what Compose puts over it. */
-  readService({ access, root, service }: Service, over?: PlacedService): readonly Launch[] {
+  readService(
+    { access, root, service }: Service,
+    over: PlacedService | undefined,
+    name: string,
+  ): readonly Launch[] {
     const image = access.text(service, 'image');
     const mounts = this.#mounts({ access, root, service });
     const other = over === undefined ? undefined : over.file.#partOf(over);
@@ -153,6 +157,7 @@ class ComposeFile {
         ...this.#environment(access, access.get(service, 'environment')),
         ...(other?.environment ?? []),
       ]),
+      service: name,
       isOnHostNetwork: access.text(service, 'network_mode')?.value === 'host',
       hasUnseenEnv: isPart || files.includes(undefined) || other?.hasUnseen === true,
       fileAt: (path) => (over === undefined ? undefined : over.file.#mounts(over)(path)) ?? mounts(path),

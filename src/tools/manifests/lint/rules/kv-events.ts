@@ -193,13 +193,23 @@ export const eventsIgnored: LintRule = {
 const RANKS = ['--data-parallel-size', '--dp-size', '--dp'];
 const RANK_SWITCHES = ['--enable-dp-attention', '--enable-attention-dp'];
 
+/** What it costs where later requests of a session follow its first one. */
+const BY_SESSIONS =
+  'The router learns from events alone what a worker holds. Without them its view of the worker stays empty: the first request of each session goes by load, whatever prefix it shares with others, and the later ones follow it; nothing reports it.';
+
 /** What is to be said where a router has nothing to choose between: one worker alone, as far as its files say how many there are. */
 function besideNoOther(
   workers: readonly WorkerFacts[],
   listener: Launch,
-): Pick<Finding, 'severity' | 'consequence'> | undefined {
+): Partial<Pick<Finding, 'severity' | 'consequence'>> | undefined {
   const [only, ...others] = workers;
-  if (only?.launch.count !== 1 || others.length > 0) return undefined;
+  const affinity = settingOf(
+    listener,
+    ['--router-session-affinity-ttl-secs'],
+    ['DYN_ROUTER_SESSION_AFFINITY_TTL_SECS'],
+  );
+  if (only?.launch.count !== 1 || others.length > 0)
+    return affinity === undefined ? undefined : { consequence: BY_SESSIONS };
   const ranks = flagOf(only.launch, ...RANKS);
   const mayHaveRanks =
     (ranks !== undefined && ranks.value !== '1') ||
@@ -207,11 +217,6 @@ function besideNoOther(
     readEngineConfig(only.launch).texts.some(({ value }) =>
       /enable_attention_dp["']?\s*:\s*true/i.test(value),
     );
-  const affinity = settingOf(
-    listener,
-    ['--router-session-affinity-ttl-secs'],
-    ['DYN_ROUTER_SESSION_AFFINITY_TTL_SECS'],
-  );
   // Later ones of a session follow the first.
   const requests = affinity === undefined ? 'requests go' : 'the first request of each session goes';
   return {

@@ -1,33 +1,35 @@
 import type { Fleet } from '../facts/fleet.js';
-import { type PairFacts, readPairFacts } from '../facts/pair-facts.js';
-import { listenerOf, type SideChannelListener } from '../facts/side-channel-listener.js';
+import { type HostPort, hostPortsOf } from '../facts/host-ports.js';
+import type { PairFacts } from '../facts/pair-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { type Launch, nameOf } from '../launches/launch.js';
-import { variableOf } from '../launches/settings.js';
+import { flagOf, variableOf } from '../launches/settings.js';
 import { pairsIn } from './pair-settings.js';
 
 const portRule: Rule = {
   id: 'side-channel-port',
   severity: 'error',
-  summary: 'Two engines on one host have the same port for what comes before a transfer of KV blocks.',
+  summary:
+    'Two engines on one host have the same port for KV events, or for what comes before a transfer of KV blocks.',
   explanation:
-    'Decode engines ask a prefill engine at its side channel (NIXL, 5600 by default) or bootstrap server (SGLang, 8998) how its blocks are fetched. The second engine cannot listen there, and ends; or who asks for its blocks meets the other engine, and each request that is divided fails.',
+    'Decode engines ask a prefill engine at its side channel (NIXL, 5600 by default) or bootstrap server (SGLang, 8998) how its blocks are fetched. The second engine cannot listen there, and ends; or who asks for its blocks meets the other engine, and each request that is divided fails. Two publishers of KV events cannot have one port either.',
 };
 
-/** Engines of one pod, or of one script that gives each of them its own GPUs; and pods that share the network of their host. */
+/** Engines of one pod, of one compose file, or of one script that gives each of them its own GPUs; and pods that share the network of their host. */
 export const sideChannelPort: LintRule = {
   rule: portRule,
   check: (fleet) => {
-    const listeners = fleet.workers.flatMap((worker) => listenerOf(readPairFacts(worker)) ?? []);
+    const listeners = fleet.workers.flatMap(hostPortsOf);
     return listeners.flatMap((one, index): readonly Finding[] => {
       const others = listeners.slice(0, index).filter((other) => overlap(one, other));
-      const first = others.find((other) => isOneHost(one.facts, other.facts));
+      const first = others.find((other) => isOneHost(one.worker.launch, other.worker.launch));
       if (first === undefined) return onHostNetwork(one, others);
       const ours = `${one.port}${one.isDefault ? ', the default' : ''}`;
+      const { launch } = one.worker;
       return [
         findingAt(portRule, one.span, {
-          message: `${nameOf(one.facts.worker.launch)} has its ${one.what} at port ${ours}, and so has ${nameOf(first.facts.worker.launch)} on the same host`,
+          message: `${nameOf(launch)} has its ${one.what} at port ${ours}, and so has ${nameOf(first.worker.launch)} on the same host`,
           advice: `Give each engine of a host a port of its own: ${one.setting}.`,
           related: [{ span: first.span, says: `port ${first.port}` }],
         }),
@@ -37,44 +39,67 @@ export const sideChannelPort: LintRule = {
 };
 
 /** Pods that may be put on one host, whose network they share, because nothing keeps the scheduler from it. */
-function onHostNetwork(one: SideChannelListener, others: readonly SideChannelListener[]): readonly Finding[] {
-  const site = one.facts.worker.launch.site;
-  if (site === undefined || !mayShareHost(one)) return [];
-  const hasReplicas = site.kind !== 'DaemonSet' && (site.replicas ?? 1) > 1;
-  const first = others.find((other) => other.facts.worker.launch.site !== site && mayShareHost(other));
+function onHostNetwork(one: HostPort, others: readonly HostPort[]): readonly Finding[] {
+  const { launch } = one.worker;
+  const { site } = launch;
+  if (site === undefined || !mayShareHost(launch)) return [];
+  const hasReplicas = site.kind !== 'DaemonSet' && (site.replicas ?? 1) > 1 && !areKeptApart(launch, launch);
+  const first = others.find(
+    ({ worker }) =>
+      worker.launch.site !== site &&
+      mayShareHost(worker.launch) &&
+      ![launch, worker.launch].some((pod) => pod.container?.ports.includes(String(one.port))) &&
+      !areKeptApart(launch, worker.launch),
+  );
   if (first === undefined && !hasReplicas) return [];
-  const whom = first === undefined ? 'another pod of it' : nameOf(first.facts.worker.launch);
+  const whom = first === undefined ? 'another pod of it' : nameOf(first.worker.launch);
   return [
     findingAt(portRule, one.span, {
       severity: 'warning',
-      message: `${nameOf(one.facts.worker.launch)} has hostNetwork and its ${one.what} at port ${one.port}${one.isDefault ? ', the default' : ''}, and so has ${whom}: nothing keeps both from one host`,
+      message: `${nameOf(launch)} has hostNetwork and its ${one.what} at port ${one.port}${one.isDefault ? ', the default' : ''}, and so has ${whom}: nothing keeps both from one host`,
       advice: `List the port as a containerPort, which keeps the scheduler from putting both on one host, or give each a port of its own: ${one.setting}.`,
       ...(first === undefined ? {} : { related: [{ span: first.span, says: `port ${first.port}` }] }),
     }),
   ];
 }
 
-function mayShareHost({ facts, port }: SideChannelListener): boolean {
-  const { site, container } = facts.worker.launch;
-  if (site === undefined || container === undefined) return false;
-  if (!isOnHostNetwork(facts.worker.launch)) return false;
-  // What keeps pods apart is not weighed.
-  return !site.hasPlacement && !container.ports.includes(String(port));
+/** What keeps pods apart by a rule of their own is not weighed. */
+function mayShareHost(launch: Launch): boolean {
+  return isOnHostNetwork(launch) && launch.site?.hasPlacement === false && launch.container !== undefined;
 }
 
-function overlap(a: SideChannelListener, b: SideChannelListener): boolean {
-  return a.what === b.what && a.port < b.port + b.count && b.port < a.port + a.count;
+/** Whether two pods have a containerPort in common: with the network of the host it is a port of the host, and the scheduler puts no two on one. */
+function areKeptApart(one: Launch, other: Launch): boolean {
+  const ports = new Set(one.site?.containers.flatMap((container) => container.ports) ?? []);
+  return other.site?.containers.some((container) => container.ports.some((port) => ports.has(port))) === true;
 }
 
-/** Containers of one pod; or commands of one script, of which each has GPUs of its own, so that both run at a time. */
-function isOneHost(a: PairFacts, b: PairFacts): boolean {
-  const [one, other] = [a.worker.launch, b.worker.launch];
+function overlap(a: HostPort, b: HostPort): boolean {
+  return a.worker !== b.worker && a.port < b.port + b.count && b.port < a.port + a.count;
+}
+
+/** Variables that say which GPUs a program has; one that says other ones runs at the same time. */
+const GPUS = [
+  'CUDA_VISIBLE_DEVICES',
+  'NVIDIA_VISIBLE_DEVICES',
+  'HIP_VISIBLE_DEVICES',
+  'ROCR_VISIBLE_DEVICES',
+  'ASCEND_RT_VISIBLE_DEVICES',
+  'ZE_AFFINITY_MASK',
+] as const;
+
+/** Containers of one pod; services of one compose file; or commands of one script, of which each has GPUs of its own, so that both run at a time. */
+function isOneHost(one: Launch, other: Launch): boolean {
   if (one.site !== undefined || other.site !== undefined)
     return one.site === other.site && one.container !== other.container;
   if (one.source !== other.source || one.container !== undefined || one.network !== other.network)
     return false;
-  const gpus = [one, other].map((launch) => variableOf(launch, 'CUDA_VISIBLE_DEVICES')?.value);
-  return gpus[0] !== undefined && gpus[1] !== undefined && gpus[0] !== gpus[1];
+  const [ours, theirs] = [one, other].map((launch) => variableOf(launch, ...GPUS)?.value);
+  if (ours !== undefined && theirs !== undefined) return ours !== theirs;
+  if (one.service === undefined || other.service === undefined || one.service === other.service) return false;
+  // With one port for their users, too, they are alternatives.
+  const [port, second] = [one, other].map((launch) => flagOf(launch, '--port')?.value);
+  return port !== undefined && second !== undefined && port !== second;
 }
 
 const hostRule: Rule = {

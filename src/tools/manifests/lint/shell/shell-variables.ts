@@ -9,6 +9,7 @@ import {
 } from 'unbash';
 import type { InnerText } from '../text/scalar-text.js';
 import type { Span } from '../text/span.js';
+import { overridingText, overridingWords } from './overriding-flags.js';
 import type { VariableStore } from './variable-store.js';
 import { joinTexts, textOfWord, UNKNOWN, type Word, wordOfText } from './words.js';
 import { ownFolder, pathFromStart } from './working-folder.js';
@@ -86,7 +87,7 @@ export class ShellVariables implements Expansions {
       const open = { ...this.#store.unknown(assignment), mayBeMore: true };
       this.#store.arrays.set(
         name,
-        isKnown ? [...before, ...words] : [...(append === true || index !== undefined ? before : []), open],
+        isKnown ? [...before, ...words] : [...before, ...overridingWords(before, words, open), open],
       );
       return;
     }
@@ -118,7 +119,7 @@ export class ShellVariables implements Expansions {
     if (append === true) {
       const before = this.#store.texts.get(name) ?? UNKNOWN;
       return wordOfText(
-        joinTexts([before, isCertain ? this.textOf(value) : UNKNOWN]),
+        isCertain ? joinTexts([before, this.textOf(value)]) : this.#longer(before, this.textOf(value)),
         { ...span, isExact: false },
         true,
       );
@@ -135,8 +136,14 @@ export class ShellVariables implements Expansions {
     const before = this.#store.texts.get(assignment.name) ?? '';
     if (before.replaceAll(UNKNOWN, '').trim() === '' || !text.startsWith(before))
       return this.#store.unknown(assignment);
-    const gap = /^\s/.test(text.slice(before.length)) ? ' ' : '';
-    return wordOfText(joinTexts([before, gap, UNKNOWN]), span, true);
+    return wordOfText(this.#longer(before, text.slice(before.length)), span, true);
+  }
+
+  /** A text to which something may have been added. */
+  #longer(before: string, added: string): string {
+    const gap = /^\s/.test(added) ? ' ' : '';
+    const again = gap === '' ? '' : overridingText(before, added);
+    return joinTexts([before, gap, again, again === '' ? '' : ' ', UNKNOWN]);
   }
 
   /** A part of a command that is taken as it is written. */

@@ -3,6 +3,7 @@ import { Material } from '../../../../../src/tools/manifests/lint/facts/material
 import { readScriptSets } from '../../../../../src/tools/manifests/lint/launches/read-launches.js';
 import { flagOf } from '../../../../../src/tools/manifests/lint/launches/settings.js';
 import { placesIn } from '../../../../../src/tools/manifests/source-file.js';
+import { found } from '../support.js';
 
 /** Programs of a script with their block size. */
 function launches(text: string): readonly string[] {
@@ -55,5 +56,35 @@ describe('the programs of a script', () => {
     'pip install --python $PYTHON -m dynamo.vllm',
   ])('are not guessed: %s', (text) => {
     expect(launches(text)).toEqual([]);
+  });
+});
+
+describe('arguments that grow in a branch', () => {
+  const script = (before: string, added: string): string =>
+    `python3 -m dynamo.router --router-block-size 16 &
+${before}
+if [ "$X" = 1 ]; then
+  ${added}
+fi
+python3 -m dynamo.vllm "\${ARGS[@]}" $MORE --kv-events-config '{"enable_kv_cache_events":true}'
+`;
+
+  it.each([
+    ['ARGS=(--model m --block-size 64)', 'ARGS+=(--enforce-eager)'],
+    ['ARGS=(--model m --block-size=64)', 'ARGS+=(--max-model-len 4096)'],
+    ['MORE="--model m --block-size 64"', 'MORE+=" --enforce-eager"'],
+    ['MORE="--model m --block-size 64"', 'MORE="$MORE --enforce-eager"'],
+  ])('keep what they had: %s, %s', (before, added) => {
+    expect(found({ 'x.sh': script(before, added) })).toEqual(['block-size-mismatch x.sh:1 error']);
+  });
+
+  it.each([
+    ['ARGS=(--model m --block-size 64)', 'ARGS+=(--block-size 16)'],
+    ['ARGS=(--model m --block-size=64)', 'ARGS+=(--block-size=16)'],
+    ['ARGS=(--model m --block-size 64)', 'ARGS+=("--block-size=$SIZE")'],
+    ['MORE="--model m --block-size 64"', 'MORE+=" --block-size 16"'],
+    ['MORE="--model m --block-size 64"', 'MORE="$MORE --block-size=16"'],
+  ])('have no value that is known where a branch gives it again: %s, %s', (before, added) => {
+    expect(found({ 'x.sh': script(before, added) })).toEqual([]);
   });
 });

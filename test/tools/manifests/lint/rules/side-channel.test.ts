@@ -252,3 +252,105 @@ CUDA_VISIBLE_DEVICES=1 VLLM_NIXL_SIDE_CHANNEL_PORT=${port} \\
     expect(found({ 'a.sh': script(20097, ' --connector none') })).toEqual([]);
   });
 });
+
+describe('the other ports of engines on one host', () => {
+  const events = (endpoint: string, more = ''): string =>
+    `--kv-events-config '{"enable_kv_cache_events":true,"publisher":"zmq"${endpoint === '' ? '' : `,"endpoint":"${endpoint}"`}${more}}'`;
+  const script = (...commands: readonly string[]): string => commands.map((one) => `${one} &\n`).join('');
+  const on = (gpu: number, args: string, more = ''): string =>
+    `CUDA_VISIBLE_DEVICES=${gpu} ${more}vllm serve m --port 800${gpu} ${args}`;
+  const CLASH = 'side-channel-port x.sh:2 error';
+
+  it.each([
+    ['that is written', events('tcp://*:5557'), events('tcp://*:5557')],
+    ['by default', events(''), events('tcp://*:5557')],
+    ['of a rank', events('tcp://*:5557'), `--data-parallel-rank 1 ${events('tcp://*:5556')}`],
+    ['of several ranks', `--data-parallel-size 2 ${events('tcp://*:5557')}`, events('tcp://*:5558')],
+    ['of a replay', events('tcp://*:5557', ',"replay_endpoint":"tcp://*:5600"'), events('tcp://*:5600')],
+  ])('are a finding: KV events at one port %s', (_, first, second) => {
+    expect(found({ 'x.sh': script(on(0, first), on(1, second)) })).toEqual([CLASH]);
+  });
+
+  it.each([
+    ['others', events('tcp://*:5557'), events('tcp://*:5558')],
+    ['those of a router to which both connect', events('tcp://router:5557'), events('tcp://router:5557')],
+    ['those of sockets in files', events('ipc:///tmp/a'), events('ipc:///tmp/a')],
+    ['free ones', events('tcp://*:0'), events('tcp://*:0')],
+    [
+      'offset by ranks',
+      `--data-parallel-rank 0 ${events('tcp://*:5557')}`,
+      `--data-parallel-rank 1 ${events('tcp://*:5557')}`,
+    ],
+    [
+      'offset by unknown ranks',
+      `--data-parallel-rank $A ${events('')}`,
+      `--data-parallel-rank $B ${events('')}`,
+    ],
+    ['of one that publishes nothing', events(''), events('', ',"publisher":"null"')],
+  ])('are no finding where they are %s', (_, first, second) => {
+    expect(found({ 'x.sh': script(on(0, first), on(1, second)) })).toEqual([]);
+  });
+
+  it('are those of SGLang as well, which publishes without a switch', () => {
+    const sglang = (gpu: number, config: string): string =>
+      `CUDA_VISIBLE_DEVICES=${gpu} python3 -m sglang.launch_server --model m --port 800${gpu} --kv-events-config '${config}'`;
+    const zmq = '{"publisher":"zmq","topic":"kv"}';
+    expect(found({ 'x.sh': script(sglang(0, zmq), sglang(1, zmq)) })).toEqual([CLASH]);
+    expect(found({ 'x.sh': script(sglang(0, zmq), sglang(1, '{"topic":"kv"}')) })).toEqual([]);
+  });
+
+  it.each([
+    ['LMCACHE_LMCACHE_WORKER_PORTS', '8500', '8500', 1],
+    ['LMCACHE_LMCACHE_WORKER_PORTS', '8500,8501', '8501,8502', 1],
+    ['LMCACHE_PD_PEER_INIT_PORT', '7300', '7301', 0],
+    ['LMCACHE_P2P_INIT_PORTS', '$A', '$A', 0],
+  ])('are those of LMCache where variables say them: %s=%s, %s', (name, first, second, count) => {
+    const text = script(on(0, '', `${name}=${first} `), on(1, '', `${name}=${second} `));
+    expect(found({ 'x.sh': text }).filter((one) => one === CLASH)).toHaveLength(count);
+  });
+
+  it("are the bootstrap servers of Mooncake's prefill engines", () => {
+    const config = (role: string): string =>
+      `--kv-transfer-config '{"kv_connector":"MooncakeConnector","kv_role":"${role}"}'`;
+    const port = 'VLLM_MOONCAKE_BOOTSTRAP_PORT=8998 ';
+    expect(
+      found({ 'x.sh': script(on(0, config('kv_producer'), port), on(1, config('kv_producer'), port)) }),
+    ).toEqual([CLASH]);
+    expect(
+      found({ 'x.sh': script(on(0, config('kv_producer'), port), on(1, config('kv_consumer'), port)) }),
+    ).toEqual([]);
+  });
+
+  it('are those of containers with the network of their host', () => {
+    const run = (gpu: number, net: string): string =>
+      `docker run -d ${net} --gpus '"device=${gpu}"' vllm/vllm-openai:v0.31.0 --model m --port 800${gpu} ${events('')}`;
+    expect(found({ 'x.sh': script(run(0, '--network host'), run(1, '--net=host')) })).toEqual([CLASH]);
+    expect(found({ 'x.sh': script(run(0, '--network host'), run(0, '--network host')) })).toEqual([]);
+    expect(found({ 'x.sh': script(run(0, ''), run(1, '')) })).toEqual([]);
+  });
+
+  it('are those of services of a compose file with the network of the host, unless they are alternatives', () => {
+    const compose = (net: string, ports: readonly [number, number], more = ''): string =>
+      `services:\n${ports
+        .map(
+          (port, at) =>
+            `  w${at}:\n    image: vllm/vllm-openai:v0.31.0\n${net}${more}    command: --model m --port ${port} ${events('')}\n`,
+        )
+        .join('')}`;
+    const host = '    network_mode: host\n';
+    expect(found({ 'compose.yaml': compose(host, [8000, 8001]) })).toEqual([
+      'side-channel-port compose.yaml:9 error',
+    ]);
+    expect(found({ 'compose.yaml': compose(host, [8000, 8000]) })).toEqual([]);
+    expect(found({ 'compose.yaml': compose('', [8000, 8001]) })).toEqual([]);
+  });
+
+  it('are no finding of pods with the network of the host that have a port in common', () => {
+    const both = (container: string): readonly string[] =>
+      found({
+        'a.yaml': pod('prefill', { spec: 'hostNetwork: true', container, replicas: 2, port: '5600' }),
+      }).filter((one) => one.startsWith('side-channel-port'));
+    expect(both('')).toHaveLength(1);
+    expect(both('ports: [{containerPort: 8000}]')).toEqual([]);
+  });
+});

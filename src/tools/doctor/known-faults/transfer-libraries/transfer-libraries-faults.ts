@@ -13,6 +13,7 @@ import { NCCL_VERBS } from './nccl-verbs.js';
 import { NIXL_FAULTS } from './nixl.js';
 import { NIXL_CALLS } from './nixl-calls.js';
 import { UCX_FAULTS } from './ucx.js';
+import { UCX_CARDS } from './ucx-cards.js';
 
 /** Of the libraries that move KV blocks. */
 export const TRANSFER_LIBRARIES_FAULTS: readonly KnownFault[] = [
@@ -22,6 +23,7 @@ export const TRANSFER_LIBRARIES_FAULTS: readonly KnownFault[] = [
   ...MOONCAKE_MASTER,
   ...MOONCAKE_ENDS,
   ...MOONCAKE_TENT,
+  ...UCX_CARDS,
   ...UCX_FAULTS,
   ...NIXL_FAULTS,
   ...NIXL_CALLS,

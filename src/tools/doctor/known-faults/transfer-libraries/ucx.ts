@@ -63,20 +63,6 @@ export const UCX_FAULTS: readonly KnownFault[] = [
     commands: ['kubectl exec POD -- ucx_info -d | grep -E "Transport|Device"    # what can be named'],
   },
   {
-    id: 'ucx_card_not_seen',
-    cause: 'transfer_path_broken',
-    needles: [' not available, please use one or more of: '],
-    pattern:
-      /network devices? ('(?:mlx|bnxt|irdma|ionic|roce|ibp|rdmap)[^;]{1,120}?') (?:is|are) not available, please use one or more of: ((?:'[^']{1,20}'\(tcp\)(?:, )?)+)$/,
-    isSign: true,
-    says: 'UCX is given the RDMA card $1 and sees none in this container: only TCP is left',
-    why: 'The list has no card at all: the container has no /dev/infiniband, or the UCX in its image has no part for RDMA (libuct_ib with libibverbs and the driver of the card). Blocks go over TCP then, or not at all.',
-    cure: 'Give the container the cards (rdma/ib: 1; --device=/dev/infiniband with --ulimit memlock=-1 and --network=host of docker); where ibv_devinfo lists $1 in it, install a UCX with RDMA in the image: the NIXL wheel (nixl-cu12, nixl-cu13) with rdma-core (libibverbs1, ibverbs-providers)',
-    commands: [
-      'kubectl exec POD -- sh -c "ls /dev/infiniband; ibv_devinfo | grep hca_id; ucx_info -d | grep -c mlx5"    # the card in all three',
-    ],
-  },
-  {
     id: 'ucx_device_not_there',
     cause: 'transfer_path_broken',
     needles: [' not available, please use one or more of: '],
@@ -242,18 +228,6 @@ export const UCX_FAULTS: readonly KnownFault[] = [
     why: 'UCX_IB_GID_INDEX names an address of the card, and UCX_IB_ROCE_SUBNETS the networks that count. In a pod a port has only the GIDs of networks that the pod was given.',
     cure: 'Unset UCX_IB_GID_INDEX and UCX_IB_ROCE_SUBNETS, so that UCX chooses, or set the index of RoCE v2 with an address that show_gids lists in this pod',
     commands: ['kubectl exec POD -- show_gids'],
-  },
-  {
-    id: 'ucx_card_without_gid',
-    cause: 'transfer_path_broken',
-    needles: ['ibv_query_gid(dev='],
-    pattern: /ibv_query_gid\(dev=(\S{1,40}) port=(\d{1,3}) index=(\d{1,3})\) failed/,
-    says: 'UCX opens the network card $1, which has no address (GID $3 of port $2) in this pod',
-    why: 'It takes the card nearest to the GPU. A card of the network of the host, or of a network that the pod was not given, is listed with the others and carries no RDMA.',
-    cure: 'Name the cards of the RDMA network in UCX_NET_DEVICES of both engines (mlx5_0:1,mlx5_1:1 …, those for which show_gids lists an address) and leave $1 out; unset UCX_IB_GID_INDEX where it is set',
-    commands: [
-      'kubectl exec POD -- sh -c "show_gids || ibv_devinfo -v | grep -E \'hca_id|GID\'; env | grep ^UCX_"',
-    ],
   },
   {
     id: 'ucx_other_error_handling',

@@ -11,6 +11,7 @@ import { roomTakenIn } from './room-rules.js';
 import { pathFaultValue, readPathFault } from './seen-path-faults.js';
 import { CONNECTOR_FILES } from './source-files.js';
 import { assertedSetting } from './tensorrt-assertions.js';
+import { UCX_RULES } from './ucx-rules.js';
 
 /** Exceptions of Python, by their names as the last line of a traceback has them. */
 const EXCEPTIONS = [
@@ -141,12 +142,6 @@ export const GENERAL_RULES: readonly LogRule[] = [
       found.addError(line, { sentence: shortMemory(sentence), about: needle, isNamed: room !== undefined });
     }),
   ),
-  // "UCP API version is incompatible: required >= 1.18, actual 1.16.0 (loaded from …)", "UCP version is incompatible, required: 1.18, actual: 1.12".
-  rule(' version is incompatible', (line, found) => {
-    if (!line.text.includes('UCP ')) return;
-    const value = line.text.slice(line.text.indexOf('UCP ')).slice(0, 180);
-    found.addSignal('ucx_differs', line, { value, about: 'version is incompatible' });
-  }),
   // A wrapper that passes an exception on without its name: "batch_get_buffer failed: 'mooncake.store.…' object has no attribute …".
   rule("' object has no attribute '", (line, found) => {
     if (hasException(line.text)) return;
@@ -177,10 +172,7 @@ export const GENERAL_RULES: readonly LogRule[] = [
     const value = crashText({ path, place: '', sentence });
     found.addSignal('connector_crashed', line, { value, about: 'Assertion failed' });
   }),
-  // The backtrace that UCX prints where the process ends below it.
-  rule('(ucs_handle_error', (line, found) =>
-    found.addSignal('connector_crashed', line, { value: 'UCX', about: 'ucs_handle_error' }),
-  ),
+  ...UCX_RULES,
   // A traceback through the client of Redis.
   rule('/redis/connection.py"', (line, found) =>
     found.addSignal('offload_failed', line, { value: 'Redis is not reached', about: 'redis/connection.py' }),

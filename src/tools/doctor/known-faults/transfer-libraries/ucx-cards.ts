@@ -1,0 +1,78 @@
+import type { KnownFault } from '../known-fault.js';
+
+/** UCX on network cards: `src/uct/ib`, 1.8 to 1.22, in containers that see other cards than they may use. */
+export const UCX_CARDS: readonly KnownFault[] = [
+  {
+    id: 'ucx_card_not_seen',
+    cause: 'transfer_path_broken',
+    needles: [' not available, please use one or more of: '],
+    pattern:
+      /network devices? ('(?:mlx|bnxt|irdma|ionic|roce|ibp|rdmap)[^;]{1,120}?') (?:is|are) not available, please use one or more of: ((?:'[^']{1,20}'\(tcp\)(?:, )?)+)$/,
+    isSign: true,
+    says: 'UCX is given the RDMA card $1 and sees none in this container: only TCP is left',
+    why: 'The list has no card at all: the container has no /dev/infiniband, or the UCX in its image has no part for RDMA (libuct_ib with libibverbs and the driver of the card). Blocks go over TCP then, or not at all.',
+    cure: 'Give the container the cards (rdma/ib: 1; --device=/dev/infiniband with --ulimit memlock=-1 and --network=host of docker); where ibv_devinfo lists $1 in it, install a UCX with RDMA in the image: the NIXL wheel (nixl-cu12, nixl-cu13) with rdma-core (libibverbs1, ibverbs-providers)',
+    commands: [
+      'kubectl exec POD -- sh -c "ls /dev/infiniband; ibv_devinfo | grep hca_id; ucx_info -d | grep -c mlx5"    # the card in all three',
+    ],
+  },
+  {
+    id: 'ucx_card_without_gid',
+    cause: 'transfer_path_broken',
+    needles: ['ibv_query_gid(dev='],
+    pattern: /UCX {1,2}ERROR {1,3}ibv_query_gid\(dev=(\S{1,40}) port=(\d{1,3}) index=(\d{1,3})\) failed/,
+    says: 'UCX opens the network card $1, which has no address (GID $3 of port $2) in this pod',
+    why: 'It takes the card nearest to the GPU. A card of the network of the host, or of a network that the pod was not given, is listed with the others and carries no RDMA.',
+    cure: 'Name the cards of the RDMA network in UCX_NET_DEVICES of both engines (mlx5_0:1,mlx5_1:1 …, those for which show_gids lists an address) and leave $1 out; unset UCX_IB_GID_INDEX where it is set',
+    commands: [
+      'kubectl exec POD -- sh -c "show_gids || ibv_devinfo -v | grep -E \'hca_id|GID\'; env | grep ^UCX_"',
+    ],
+  },
+  {
+    id: 'ucx_card_of_another_network',
+    cause: 'transfer_path_broken',
+    needles: [' failed: No such device', ' to RTR: No such device'],
+    pattern:
+      /ibv_create_ah\(.{0,300}? on ([\w.-]{1,40}) failed: No such device|UCX {1,2}ERROR +([\w.-]{1,40}): ibv_modify_qp\(.{0,120}: No such device/,
+    says: 'UCX uses the network card $1$2, whose network interface is not in this container',
+    why: 'A container sees the RDMA cards of the whole host, and has the network interfaces of its own namespace alone. A card without its interface has link-local or no addresses there: it opens, and its first connection ends with "No such device".',
+    cure: 'Name the card that the pod was given with its network in UCX_NET_DEVICES (its ndevs file is not empty), the same on both engines, or give the container all of them: hostNetwork: true, --network=host of docker',
+    commands: [
+      'kubectl exec POD -- sh -c "grep -H . /sys/class/infiniband/*/ports/1/gid_attrs/ndevs/* 2>/dev/null"    # cards with an interface here',
+    ],
+  },
+  {
+    id: 'ucx_too_many_resources',
+    cause: 'settings_refused',
+    needles: ['UCS_BITMAP_BITS_IN_WORD'],
+    pattern: /failed: bit_index=(12[89]|1[3-9]\d|[2-9]\d\d) num_words=2\b/,
+    says: 'UCX ends the engine: it finds more than the 128 pairs of transport and network device that it can use ($1)',
+    why: 'Each card counts once for each transport (rc, dc, ud, tcp, by verbs and by mlx5). A host with many cards, bonds or virtual functions has more, all of which a privileged container sees.',
+    cure: 'Name those that the engine is to use, before it starts: UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1 (the cards of the fabric) and UCX_TLS=rc,cuda_copy,cuda_ipc,self',
+    commands: [
+      'kubectl exec POD -- sh -c "ucx_info -d | grep -c Transport"    # 128 at most with the two variables set',
+    ],
+  },
+  {
+    id: 'ucx_tcp_reads_gpu_memory',
+    cause: 'transfer_path_broken',
+    needles: ['(uct_tcp_ep_am_bcopy+'],
+    below: ['invalid permissions for mapped object'],
+    says: 'UCX ends the engine: it reads the memory of a GPU as if it were of the host, to send it over TCP',
+    why: 'Without its modules for CUDA UCX takes every address for memory of the host and copies it by the CPU, which may not. The UCX of early wheels (NIXL 0.2) does not load them, nor does a UCX of the system without CUDA that comes first in the search path.',
+    cure: 'Run a later version of NIXL with the UCX of its wheel (pip install -U nixl-cu12 or nixl-cu13; no other UCX in LD_LIBRARY_PATH), and unset UCX_TLS or put cuda_copy and cuda_ipc into it',
+    commands: [
+      'kubectl exec POD -- sh -c "pip list | grep -i nixl; env | grep -E \'UCX_|LD_LIBRARY_PATH\'; ucx_info -d | grep cuda_copy"    # cuda_copy is listed',
+    ],
+  },
+  {
+    id: 'nixl_progress_without_context',
+    cause: 'connector_crashed',
+    needles: ['uct_cuda_base_iface_event_fd_arm'],
+    says: "NIXL's own thread ends the engine: it asks CUDA for events without a context of the GPU",
+    why: 'The thread that drives UCX asks the transport cuda_copy, and CUDA ends the process where the thread has no current context. It comes after hours of traffic, on the side that sends (issue 2102 of ai-dynamo/nixl, open in 1.4.0).',
+    cure: 'Run a NIXL that has pull request 2103 of ai-dynamo/nixl; until then let the engine restart by itself (a liveness probe), or move blocks by another library: --disaggregation-transfer-backend mooncake on both roles of SGLang, MooncakeConnector in --kv-transfer-config of vLLM',
+    commands: ['kubectl exec POD -- pip list | grep -i nixl'],
+    disturbs: 'all_workers',
+  },
+];

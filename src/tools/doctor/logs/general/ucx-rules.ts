@@ -1,0 +1,25 @@
+import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+import { plain } from './fault-classes.js';
+
+/** Where UCX ends the process, and where it does not start for the version of a library beside it. */
+export const UCX_RULES: readonly LogRule[] = [
+  // "UCP API version is incompatible: required >= 1.18, actual 1.16.0 (loaded from …)", "UCP version is incompatible, required: 1.18, actual: 1.12".
+  rule(' version is incompatible', (line, found) => {
+    if (!line.text.includes('UCP ')) return;
+    const value = line.text.slice(line.text.indexOf('UCP ')).slice(0, 180);
+    found.addSignal('ucx_differs', line, { value, about: 'version is incompatible' });
+  }),
+  // "[node-1:4321:0:4321]  proto_select.c:549  Assertion `khret == UCS_KH_PUT_BUCKET_EMPTY' failed".
+  rule(' Assertion `', (line, found) => {
+    const sentence =
+      /\[[\w.-]{1,80}:\d{1,8}:\w{1,8}:\d{1,8}\] +\w{1,40}\.[ch]:\d{1,5} +(Assertion `.{1,240}' failed(?:: .{1,80})?)/.exec(
+        line.text,
+      )?.[1];
+    if (sentence !== undefined)
+      found.addSignal('connector_crashed', line, { value: `UCX: ${plain(sentence)}`, about: 'Assertion' });
+  }),
+  // The backtrace that UCX prints where the process ends below it.
+  rule('(ucs_handle_error', (line, found) =>
+    found.addSignal('connector_crashed', line, { value: 'UCX', about: 'ucs_handle_error' }),
+  ),
+];

@@ -6,7 +6,8 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
     id: 'engine_serves_no_such_model',
     cause: 'settings_refused',
     needles: ['` does not exist.'],
-    pattern: /The model `([^`\s]{1,120})` does not exist\./,
+    // An answer as its client has it. What vLLM itself logs of such requests ("message='The model …") is a note of its log.
+    pattern: /(?<!message=')The model `([^`\s]{1,120})` does not exist\./,
     isSign: true,
     follows: [
       'llm_d_render_model',

@@ -101,9 +101,14 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
   {
     id: 'flashinfer_prefill_not_on_gpu',
     cause: 'program_ended',
-    needles: ['WithPagedKVCache failed with error ', 'WithRaggedKVCache failed with error '],
+    needles: [
+      'WithPagedKVCache failed with error ',
+      'WithRaggedKVCache failed with error ',
+      "WithPagedKVCacheDispatched' at ",
+      "WithRaggedKVCacheDispatched' at ",
+    ],
     pattern:
-      /Batch(?:Prefill|Decode)With(?:Paged|Ragged)KVCache failed with error (invalid (?:argument|resource handle|configuration argument)|too many resources requested for launch)/,
+      /Batch(?:Prefill|Decode)With(?:Paged|Ragged)KVCache(?:Dispatched' at .{1,300}?: | failed with error )((?:FlashInfer Internal Error: )?[Ii]nvalid (?:argument|resource handle|configuration)|too many resources requested for launch|Unsupported max_mma_kv)/,
     says: "an engine ends with its first prompt: FlashInfer's attention kernel does not start on this GPU ($1)",
     why: 'FlashInfer 0.6 asks for more shared memory than Turing has (T4, RTX 20), and than GB10 has for heads of 256 with an FP8 cache. The engine starts, and ends with the first request.',
     cure: 'Start vLLM with --attention-backend TRITON_ATTN (VLLM_ATTENTION_BACKEND=TRITON_ATTN before 0.13, which reads it no longer), SGLang with --attention-backend triton',
@@ -116,6 +121,14 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
     says: "an engine does not start: vLLM's CUTLASS kernel for FP8 weights in blocks fails on this GPU",
     why: 'Seen on GB10 (compute capability 12.1). The Triton kernel for the same weights works there.',
     cure: 'Set VLLM_DISABLED_KERNELS=CutlassFp8BlockScaledMMKernel on the engine, so that it takes the Triton kernel ("Selected TritonFp8BlockScaledMMKernel"), or run a later vLLM',
+  },
+  {
+    id: 'harmony_vocabulary',
+    cause: 'program_ended',
+    needles: ['invalid tiktoken vocab file', 'error downloading or loading vocab file'],
+    says: 'an engine does not start: the vocabulary that gpt-oss needs was not downloaded',
+    why: 'openai_harmony gets o200k_base.tiktoken from openaipublic.blob.core.windows.net as the engine starts. Without a way there, behind a proxy that answers itself, or after a download that broke off, the file is empty or another one.',
+    cure: 'Put o200k_base.tiktoken and cl100k_base.tiktoken (https://openaipublic.blob.core.windows.net/encodings/) into a folder of the container and set TIKTOKEN_ENCODINGS_BASE to it, or open the way there and remove what was half downloaded (TIKTOKEN_RS_CACHE_DIR)',
   },
   {
     id: 'bfloat16_not_on_gpu',

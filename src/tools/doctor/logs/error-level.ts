@@ -16,6 +16,9 @@ const ERROR_LEVEL = oneOf(
 /** A lower level in front of it, or a sentence: it is then a word of the message. */
 const IS_WORD =
   /\b(?:INFO|WARN(?:ING)?|DEBUG|TRACE|NOTICE)\b|\[[IWDTV]\]|(?:^|[\s\]|)])[IWD]\d{4}(?:\d{4})? \d\d:|[a-z]{2,} [a-z]{2,} /;
+/** A lower level at the head of a line of Python, behind the process and the time. */
+const LOWER_LEVEL =
+  /^(?:\([^()]{1,80}\) ?){0,3}(?:\[?\d{4}-\d\d-\d\d[ T][\d:.,]{8,15}(?: \w{2,3}\d{1,3}){0,3}\]? ?)?(?:- )?\[?(?:WARNING|INFO|DEBUG)\b(?!.{0,40}\bERROR\b)/;
 /** The parser of arguments of programs in Rust. */
 const OF_CLAP = /(?:^|[\s|])error: (?:invalid value '|the following required arguments |the argument '--)/;
 const ERROR_WORD = /^(?:d?panic|error|err|fatal|critical|severe|emerg|alert)$/i;
@@ -87,6 +90,11 @@ export function isError(line: CleanLine): boolean {
   const found = ERROR_LEVEL.exec(head);
   if (found === null) return OF_CLAP.test(head);
   return !IS_WORD.test(head.slice(0, found.index + 1)) && !FRAME.test(head);
+}
+
+/** Whether a line says of itself that it is a warning or less: "(EngineCore pid=7) WARNING 06-11 01:28:03 [import_utils.py:408] ImportError: …". */
+export function isWarning(text: string): boolean {
+  return LOWER_LEVEL.test(text.slice(0, HEAD_CHARS));
 }
 
 /** The level of a line of JSON; undefined for text, and for JSON without one. */

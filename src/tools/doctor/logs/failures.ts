@@ -19,6 +19,9 @@ interface FoundError {
   readonly origin: Origin;
 }
 
+/** What pydantic writes above the fields that it does not take. */
+const HEADING = /\b\d+ validation errors? for \w+\s*$/;
+
 /** Kinds that a sentence may be of which only passes on that something else failed. */
 const PASSED_ON: readonly (ErrorKind | undefined)[] = [undefined, 'internal', 'worker_lost'];
 
@@ -85,6 +88,11 @@ export class FailureTally {
     return lineNumber - this.#entryLine <= TRACEBACK_LINES;
   }
 
+  /** Whether the program has just ended, and no reason was read yet. */
+  lacksReason(lineNumber: number): boolean {
+    return this.#ends > 0 && this.#root === undefined && lineNumber - this.#lastEndLine <= NEAR_LINES;
+  }
+
   /** Somebody stopped the program: what ends soon after that ends for no fault. */
   addStop(lineNumber: number): void {
     this.addEntry();
@@ -98,7 +106,11 @@ export class FailureTally {
     this.#keep({ lineNumber, sentence: text, kind, isNamed }, originOf);
     if (!isLast) return;
     this.addEntry();
+    // The exception of the first traceback that nobody caught is the reason, whatever stood above it.
+    const isFirst = this.#ends === 0;
     this.addEnd(lineNumber, originOf);
+    if (isFirst && this.#ends > 0)
+      this.#root = { lineNumber, sentence: text, kind, isNamed, origin: originOf() };
   }
 
   #keep(error: Omit<FoundError, 'origin'>, originOf: () => Origin): void {
@@ -106,7 +118,11 @@ export class FailureTally {
     const isNear = lineNumber - this.#lastEndLine <= NEAR_LINES;
     const isKnown = kind !== undefined || isNamed;
     const isTold = this.#root !== undefined && (isKnownError(this.#root) || isLoss(this.#root));
-    if (isNear && this.#root !== undefined && (isTold || !isKnown)) return;
+    const isHeading =
+      this.#root !== undefined &&
+      HEADING.test(this.#root.sentence) &&
+      lineNumber - this.#root.lineNumber <= 3;
+    if (isNear && !isHeading && this.#root !== undefined && (isTold || !isKnown)) return;
     const found = { ...error, origin: originOf() };
     if (isNear) this.#root = found;
     if (isKnown) this.#known ??= found;

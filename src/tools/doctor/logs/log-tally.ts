@@ -19,6 +19,7 @@ import { BoundedCounts } from './bounded-counts.js';
 import { CrashTally } from './crashes.js';
 import { Decisions } from './decisions.js';
 import { EngineCount } from './engine-count.js';
+import { isWarning } from './error-level.js';
 import { Failures } from './failures.js';
 import { isHarmlessError } from './general/harmless-errors.js';
 import { refusedConfiguration } from './general/refusals.js';
@@ -87,12 +88,16 @@ export class LogTally implements LogFindings {
   addUnread(line: LogLine): void {
     if (isHarmlessError(line.text)) return;
     this.#crashes.addError(line, line.text);
-    const ended = this.#failures.of(line.who).isBelowEntry(line.lineNumber)
-      ? lastLineOf(line.text)
-      : undefined;
+    const ended = this.#lacksReason(line) ? lastLineOf(line.text) : undefined;
     if (ended !== undefined) this.addError(line, { sentence: ended, about: ended.slice(0, 60) });
     this.#leaveToRules();
     this.#spread.add(line);
+  }
+
+  /** Whether the exception of a traceback, whatever its name, is why the program ends or has ended. */
+  #lacksReason({ lineNumber, who }: LogLine): boolean {
+    const failures = this.#failures.of(who);
+    return failures.isBelowEntry(lineNumber) || failures.lacksReason(lineNumber);
   }
 
   /** An error with its whole message, of which no rule made anything: a setting that is refused, or what is only quoted. */
@@ -278,6 +283,8 @@ export class LogTally implements LogFindings {
 
   addError(line: LogLine, { sentence, about, isNamed = false }: ErrorDetails): void {
     this.#crashes.addError(line, sentence);
+    // What a program only warns of does not end it.
+    if (isWarning(line.text)) return;
     this.#failures
       .of(line.who)
       .addError(

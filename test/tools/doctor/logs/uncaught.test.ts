@@ -79,6 +79,54 @@ describe('an exception that nobody caught', () => {
   });
 });
 
+describe('the exception below a line that says that a program ended', () => {
+  it('is the reason whatever its name, without a level in front', async () => {
+    const lines = [
+      '[2026-05-25 17:55:45 TP0] Scheduler hit an exception: Traceback (most recent call last):',
+      '  File "/opt/sglang/srt/models/qwen3_5.py", line 1110, in load_weights',
+      '    param = params_dict[name]',
+      "KeyError: 'experts.w2_qweight'",
+      '',
+      '[2026-05-25 17:55:45] Received sigquit from a child process. It usually means the child failed.',
+    ];
+    expect(await headlineOf(...lines)).toContain("KeyError: 'experts.w2_qweight'");
+  });
+
+  it('is not what the program only warned of', async () => {
+    const warning =
+      "(EngineCore pid=189) WARNING 06-11 01:28:03 [import_utils.py:408] ImportError: cannot import name '_C' from partially initialized module 'vllm.third_party.deep_gemm'";
+    const ended = '(EngineCore pid=189) ERROR 06-11 01:28:40 [core.py:1165] EngineCore failed to start.';
+    const reason =
+      '(EngineCore pid=189) ERROR 06-11 01:28:40 [core.py:1165] ValueError: the widget of layer 7 has no colour';
+    expect(await headlineOf(warning, ended, reason)).toContain('the widget of layer 7');
+  });
+
+  it('is none where somebody has stopped the server', async () => {
+    const lines = [
+      '(APIServer pid=1770) INFO 07-06 09:43:07 [launcher.py:100] [shutdown] API server: shutdown triggered',
+      '(EngineCore pid=1833) INFO 07-06 09:43:07 [core.py:1178] [shutdown] EngineCore: trigger received signal=SIGTERM',
+      '(APIServer pid=1770) ERROR 07-06 09:43:07 [async_llm.py:704] AsyncLLM output_handler failed.',
+      '(APIServer pid=1770) ERROR 07-06 09:43:07 [async_llm.py:704] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.',
+    ];
+    expect(await headlineOf(START, ...lines)).not.toContain('A program does not start or has ended');
+  });
+});
+
+describe('a plugin that does not load', () => {
+  it('is not why an engine refuses its settings', async () => {
+    const lines = [
+      'ERROR 03-10 10:47:27 [__init__.py:64] Failed to load plugin register_models',
+      'ERROR 03-10 10:47:27 [__init__.py:64] Traceback (most recent call last):',
+      "ERROR 03-10 10:47:27 [__init__.py:64] ModuleNotFoundError: No module named 'langchain.docstore'",
+      START,
+      ...SERVE,
+      '(APIServer pid=1) pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig',
+      '(APIServer pid=1)   Value error, the widget of layer 7 has no colour [type=value_error, input_value=ArgsKwargs(), input_type=ArgsKwargs]',
+    ];
+    expect(await headlineOf(...lines)).toContain('the widget of layer 7');
+  });
+});
+
 describe('libraries of CUDA that vLLM looks for on other hardware', () => {
   it('are not why the engine ended', async () => {
     const warning =

@@ -97,4 +97,14 @@ export const VLLM_ATTENTION: readonly KnownFault[] = [
     why: 'The attention backend places the tokens of a draft one by one on the ranks.',
     cure: 'Start the engine with --cp-kv-cache-interleave-size 1, or without --speculative-config',
   },
+  {
+    id: 'attention_chosen_refused',
+    cause: 'settings_refused',
+    needles: ['is not valid for this configuration. Reason'],
+    pattern:
+      /Selected backend (?:AttentionBackendEnum\.)?(\w{1,60}) is not valid .{1,60}?Reasons?: \[(?!.{0,200}(?:kv_cache_dtype|block_size) not supported)['"]?(.{3,100}?)['"\]]/,
+    says: 'The attention backend $1 does not serve this model on this GPU: $2',
+    why: 'The backend was chosen by --attention-backend (VLLM_ATTENTION_BACKEND before 0.13). vLLM names what it lacks, and takes another one where none is chosen.',
+    cure: 'Start the engines of both roles without --attention-backend $1 (VLLM_ATTENTION_BACKEND), so that vLLM takes one that fits ("Using … attention backend" in its log)',
+  },
 ];

@@ -116,6 +116,7 @@ const STOPS = [
   'eceived SIGINT',
   'eceived shutdown signal',
   'KeyboardInterrupt',
+  '[shutdown] API server: shutdown triggered',
 ] as const;
 
 /** Which lines say that a program ended, and which errors may have done it. */

@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import { addTo } from '../../../../core/data/group-by.js';
 import type { ObjectIdentity, PodSite } from '../../pod-site.js';
 import type { DynamoVersion } from '../launches/dynamo-version.js';
+import { installedVersions } from '../launches/installed-version.js';
 import { type Launch, nameOf } from '../launches/launch.js';
 import { readLaunches, readScriptSets } from '../launches/read-launches.js';
 import type { TextSource } from '../text/span.js';
@@ -113,7 +114,11 @@ export function readFleets(
     }
     for (const [index, set] of sets.entries()) for (const launch of set) addOwn(`set ${index}`, launch);
   }
-  const started = scripts.map((script) => ({ file: script.file, sets: readScriptSets(script, material) }));
+  const installed = installedVersions(scripts);
+  const started = scripts.map((script) => ({
+    file: script.file,
+    sets: readScriptSets(script, material, installed(script.file) ?? material.platformVersion),
+  }));
   for (const [index, { sets }] of started.entries())
     for (const [part, set] of sets.entries()) add(groups, `script ${index}/${part}`, set);
   // Of programs that run one after the other it is not known which of them another script means.

@@ -7,7 +7,8 @@ import type { Located, Span, TextSource } from '../text/span.js';
 import { componentDefault, variableWord } from './component-default.js';
 import { withConfigFile } from './config-file.js';
 import { readContainerRun } from './container-run.js';
-import { dynamoVersionOf } from './dynamo-version.js';
+import type { ContainerText } from './container-text.js';
+import { type DynamoVersion, dynamoVersionOf } from './dynamo-version.js';
 import { ENGINE_ARGUMENTS, ENGINE_FLAG } from './engine-flags.js';
 import { expand, wordOf } from './expand-variables.js';
 import { entrypointOf } from './image-entrypoint.js';
@@ -50,6 +51,7 @@ export function readLaunches(file: TextSource, site: PodSite, library: Library):
 export function readScriptSets(
   source: TextSource,
   { tree, scripts }: ScriptLibrary,
+  installed?: DynamoVersion,
 ): readonly (readonly Launch[])[] {
   const surroundings: Surroundings = {
     source,
@@ -57,7 +59,7 @@ export function readScriptSets(
     container: undefined,
     env: new Map(),
     hasUnseenEnv: false,
-    image: undefined,
+    ...{ image: undefined, installed },
     fileAt: treeFileAt(tree, source.file, true),
     imageFileAt: treeFileAt(tree, source.file, false),
     givenAt: (path) => tree.givenFor(path),
@@ -71,17 +73,6 @@ export function readScriptSets(
     running = [...alive, run];
   }
   return [...sets, running.flatMap(({ launches }) => launches)];
-}
-
-/** A container that no pod spec describes: of a compose file, or one that a chart makes. */
-export interface ContainerText
-  extends Pick<Surroundings, 'source' | 'image' | 'env' | 'hasUnseenEnv'>,
-    Partial<Pick<Surroundings, 'fileAt' | 'service'>> {
-  /** Where a program stands that the image starts by itself. */
-  readonly imageSpan: Span | undefined;
-  readonly entrypoint: readonly Word[];
-  readonly command: readonly Word[];
-  readonly isOnHostNetwork?: boolean;
 }
 
 /** The programs of such a container. */
@@ -284,6 +275,7 @@ function commandLaunches(
       hasUnseenEnv,
       image: image?.value,
       network: isOnHostNetwork ? surroundings.network : {},
+      installed: undefined,
       fileAt,
       scriptAt: () => undefined,
     };
@@ -336,7 +328,7 @@ function commandLaunches(
     source: surroundings.source,
     site: surroundings.site,
     container: surroundings.container,
-    version: dynamoVersionOf(surroundings.image),
+    version: dynamoVersionOf(surroundings.image) ?? surroundings.installed,
     isGated,
     argsAre,
     fileAt: surroundings.fileAt,

@@ -8,6 +8,7 @@ import { asWritten, type WrittenFiles } from '../shell/written-files.js';
 import type { InnerText } from '../text/scalar-text.js';
 import { type TextSource, textAt } from '../text/span.js';
 import type { ContainerRun } from './container-run.js';
+import type { DynamoVersion } from './dynamo-version.js';
 import type { PathSetting } from './launch.js';
 
 /** What the reading of programs may look up. */
@@ -27,6 +28,8 @@ export interface Surroundings {
   /** See `Launch`. */
   readonly network?: object | undefined;
   readonly service?: string | undefined;
+  /** The release of Dynamo that is installed where no image says one. */
+  readonly installed?: DynamoVersion | undefined;
   /** The files of the container or beside the script. */
   readonly fileAt: (path: PathSetting) => InnerText | undefined;
   /** The scripts that are written for it alone: of a ConfigMap that a container mounts, or of a script that has written them itself. */

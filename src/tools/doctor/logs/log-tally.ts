@@ -22,19 +22,15 @@ import { EngineCount } from './engine-count.js';
 import { isWarning } from './error-level.js';
 import { Failures } from './failures.js';
 import { isHarmlessError } from './general/harmless-errors.js';
-import { refusedConfiguration } from './general/refusals.js';
-import { refusedPart } from './general/refused-keys.js';
 import { KnownFaultTally } from './known-fault-tally.js';
-import { lastWords } from './last-words.js';
 import type { CostTally, LogSummary } from './log-summary.js';
 import { excerptOf } from './masking.js';
 import { PanicReader } from './panics.js';
 import { RoomTally } from './room-tally.js';
 import { SightingTally } from './sighting-tally.js';
 import { SignalCount, signalTally } from './signal-count.js';
-import { SpreadErrors } from './spread-errors.js';
 import { lastLineOf } from './traceback-reader.js';
-import { UnreadErrorTally } from './unread-errors.js';
+import { UnreadLines } from './unread-lines.js';
 
 const MAX_INDEXERS = 64;
 const MAX_WEIGHTS = 16;
@@ -48,15 +44,11 @@ export class LogTally implements LogFindings {
   routerMode = '';
   /** Signs, settings, sizes, decisions and readings that rules found so far: a line that adds none was not understood. */
   found = 0;
-  readonly #unread = new UnreadErrorTally();
-  readonly #spread = new SpreadErrors(
-    (line, text) => this.#addWholeError(line, text),
-    (line) => (this.#heading = { line, found: this.found }),
-  );
-  /** The last error above a traceback: where the log ends within that, nothing else says what happened. */
-  #heading: { readonly line: LogLine; readonly found: number } | undefined;
-  /** What was found until a part of such an error was read; -1 for none. */
-  #foundWithPart = -1;
+  readonly #unread = new UnreadLines({
+    tally: this,
+    refuse: (line, value, text) => this.#count('settings_refused', line, { value, about: text.slice(0, 60) }),
+    originOf: (line) => this.#originOf(line, ''),
+  });
   readonly #name: string;
   readonly #who: string;
   readonly #signals = new Map<Signal, SignalCount>();
@@ -81,7 +73,7 @@ export class LogTally implements LogFindings {
 
   /** Whether lines at error level that no rule understood are still counted. */
   get countsUnread(): boolean {
-    return this.#unread.isOpen;
+    return this.#unread.isCounting;
   }
 
   /** A line at error level of which no rule made anything. */
@@ -90,35 +82,13 @@ export class LogTally implements LogFindings {
     this.#crashes.addError(line, line.text);
     const ended = this.#lacksReason(line) ? lastLineOf(line.text) : undefined;
     if (ended !== undefined) this.addError(line, { sentence: ended, about: ended.slice(0, 60) });
-    this.#leaveToRules();
-    this.#spread.add(line);
+    this.#unread.add(line);
   }
 
   /** Whether the exception of a traceback, whatever its name, is why the program ends or has ended. */
   #lacksReason({ lineNumber, who }: LogLine): boolean {
     const failures = this.#failures.of(who);
     return failures.isBelowEntry(lineNumber) || failures.lacksReason(lineNumber);
-  }
-
-  /** An error with its whole message, of which no rule made anything: a setting that is refused, or what is only quoted. */
-  #addWholeError(line: LogLine, text: string): void {
-    this.#heading = undefined;
-    const last = lastWords(text);
-    if (last !== undefined) {
-      this.addError(line, { sentence: last, about: 'Error: ' });
-      this.addEnd(line, 'Error: ');
-      return;
-    }
-    const value = refusedPart(text) ?? refusedConfiguration(text);
-    if (value === undefined)
-      this.#unread.add(line, text, () => this.#originOf({ lineNumber: line.lineNumber, text }, ''));
-    else this.#count('settings_refused', line, { value, about: text.slice(0, 60) });
-  }
-
-  /** An error of whose message rules made something is theirs. */
-  #leaveToRules(): void {
-    if (this.#foundWithPart !== -1 && this.found > this.#foundWithPart) this.#spread.drop();
-    this.#foundWithPart = -1;
   }
 
   addKnownFault(id: string, line: LogLine, details: KnownFaultDetails): void {
@@ -185,7 +155,7 @@ export class LogTally implements LogFindings {
 
   /** Whether the next line belongs to a traceback, whatever it is. */
   get isWithinTraceback(): boolean {
-    return this.#crashes.isOpen || this.#panics.isOpen || this.#spread.isOpen;
+    return this.#crashes.isOpen || this.#panics.isOpen || this.#unread.isOpen;
   }
 
   addPanic(line: LogLine): void {
@@ -196,11 +166,7 @@ export class LogTally implements LogFindings {
     if (this.#crashes.isOpen || this.#panics.isOpen) this.found += 1;
     this.#crashes.follow(line);
     this.#panics.follow(line);
-    this.#leaveToRules();
-    if (!this.#spread.follow(line)) return;
-    this.found += 1;
-    if (this.isKnown(line)) this.#spread.drop();
-    else this.#foundWithPart = this.found;
+    this.#unread.follow(line);
   }
 
   takeBack(signal: Signal, line: LogLine, worker: string = this.#whoOf(line)): void {
@@ -325,11 +291,8 @@ export class LogTally implements LogFindings {
     const originOf = (line: LogLine, about = ''): Origin => this.#originOf(line, about);
     this.#crashes.finish();
     this.#panics.finish();
-    this.#leaveToRules();
-    this.#spread.finish();
-    if (this.#heading?.found === this.found) this.#addWholeError(this.#heading.line, this.#heading.line.text);
-    this.#room.finish();
     const unreadErrors = this.#unread.finish();
+    this.#room.finish();
     const failures = this.#failures.finish();
     const knownFaults = await this.#knownFaults.finish();
     return {

@@ -1,0 +1,96 @@
+import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
+import type { LogLine } from '../../../engines/diagnosis/log-line.js';
+import type { Origin } from '../sightings.js';
+import { refusedConfiguration } from './general/refusals.js';
+import { refusedPart } from './general/refused-keys.js';
+import { lastWords } from './last-words.js';
+import type { UnreadErrors } from './log-summary.js';
+import { SpreadErrors } from './spread-errors.js';
+import { UnreadErrorTally } from './unread-errors.js';
+
+/** What is made of a line is for the tally of its log. */
+interface Target {
+  /** `found` counts what rules found so far: a line that adds nothing was not understood. */
+  readonly tally: Pick<LogFindings, 'addError' | 'addEnd' | 'isKnown'> & { found: number };
+  /** A program refuses a setting; `value` is the part of the text that says so. */
+  readonly refuse: (line: LogLine, value: string, text: string) => void;
+  readonly originOf: (line: Pick<LogLine, 'lineNumber' | 'text'>) => Origin;
+}
+
+/**
+ * Lines at error level of which no rule makes anything, each with the lines below it in which its message goes on. Of a
+ * whole message it is looked again whether it is the last of a program or a setting that is refused; all others are quoted.
+ */
+export class UnreadLines {
+  readonly #target: Target;
+  readonly #errors = new UnreadErrorTally();
+  readonly #spread = new SpreadErrors(
+    (line, text) => this.#addWhole(line, text),
+    (line) => (this.#heading = { line, found: this.#target.tally.found }),
+  );
+  /** The last error above a traceback: where the log ends within that, nothing else says what happened. */
+  #heading: { readonly line: LogLine; readonly found: number } | undefined;
+  /** What was found until a part of a message was read; -1 for none. */
+  #foundWithPart = -1;
+
+  constructor(target: Target) {
+    this.#target = target;
+  }
+
+  /** Whether further lines would still be counted. */
+  get isCounting(): boolean {
+    return this.#errors.isOpen;
+  }
+
+  /** Whether the next line may belong to a message. */
+  get isOpen(): boolean {
+    return this.#spread.isOpen;
+  }
+
+  add(line: LogLine): void {
+    this.#leaveToRules();
+    this.#spread.add(line);
+  }
+
+  /** The line after it, whatever it is. */
+  follow(line: LogLine): void {
+    this.#leaveToRules();
+    if (!this.#spread.follow(line)) return;
+    this.#target.tally.found += 1;
+    if (this.#target.tally.isKnown(line)) this.#spread.drop();
+    else this.#foundWithPart = this.#target.tally.found;
+  }
+
+  /** The error right before a line, of the same process. */
+  before(line: LogLine): Origin | undefined {
+    return this.#errors.before(line);
+  }
+
+  /** At the end of the log; undefined where every line at error level was understood. */
+  finish(): UnreadErrors | undefined {
+    this.#leaveToRules();
+    this.#spread.finish();
+    const heading = this.#heading;
+    if (heading?.found === this.#target.tally.found) this.#addWhole(heading.line, heading.line.text);
+    return this.#errors.finish();
+  }
+
+  /** An error of whose message rules made something is theirs. */
+  #leaveToRules(): void {
+    if (this.#foundWithPart !== -1 && this.#target.tally.found > this.#foundWithPart) this.#spread.drop();
+    this.#foundWithPart = -1;
+  }
+
+  #addWhole(line: LogLine, text: string): void {
+    this.#heading = undefined;
+    const last = lastWords(text);
+    if (last !== undefined) {
+      this.#target.tally.addError(line, { sentence: last, about: 'Error: ' });
+      this.#target.tally.addEnd(line, 'Error: ');
+      return;
+    }
+    const value = refusedPart(text) ?? refusedConfiguration(text);
+    if (value !== undefined) this.#target.refuse(line, value, text);
+    else this.#errors.add(line, text, () => this.#target.originOf({ lineNumber: line.lineNumber, text }));
+  }
+}

@@ -56,6 +56,6 @@ function otherModelIn({ signal }: Measurements): RefusedRequests | undefined {
   return {
     headline: `Nothing wrong was seen with caches and routing: ${why}`,
     says: `Whether clients get what they ask for: ${why} (${countOf(refused.count, 'line')}, the first at ${refused.first.place}).`,
-    ask: `Have clients ask for a name that the engine serves (curl http://ENGINE:PORT/v1/models shows them), or give it this one too: --served-model-name NAME ${names[0] ?? ''}`,
+    ask: `Have clients ask for a name that the engine serves (curl http://ENGINE:PORT/v1/models shows them), or give it this one too: --served-model-name NAME ${names[0] ?? ''}; behind an endpoint picker an InferenceModelRewrite changes the name`,
   };
 }

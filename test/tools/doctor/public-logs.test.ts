@@ -262,7 +262,11 @@ const LOGS: readonly PublicLog[] = [
     cure: 'mooncake-transfer-engine',
   },
   { name: 'healthy-vllm-omni-optional-connectors', first: 'unknown' },
-  { name: 'vllm-lmcache-other-build', first: 'library_missing', cure: 'lmcache' },
+  {
+    name: 'vllm-lmcache-other-build',
+    first: 'library_missing',
+    cure: '--no-build-isolation --no-binary lmcache',
+  },
   { name: 'vllm-lmcache-module-renamed', first: 'library_missing', cure: 'lmcache<0.3' },
   { name: 'dynamo-prefill-of-other-release', first: 'library_missing', cure: 'released together' },
   { name: 'dynamo-engine-without-nixl-method', first: 'library_missing', cure: 'released together' },

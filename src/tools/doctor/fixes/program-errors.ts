@@ -5,6 +5,7 @@ import { lastReasonOf } from '../logs/last-words.js';
 import { ownAdviceIn } from '../own-advice.js';
 import { panicRepair } from './panics.js';
 import { fittingSizes } from './parallel-sizes.js';
+import { buildForTorch } from './programs.js';
 
 interface Repair {
   readonly says: string;
@@ -206,6 +207,7 @@ function particularRepair(
   if (asked !== undefined) return repairAsked(asked);
   if (kind === 'internal') return panicRepair(sentence);
   if (kind === 'gpu_memory') return memoryRepair(sentence);
+  if (kind === 'versions') return buildForTorch(sentence);
   return kind === 'parallel_sizes' ? fittingSizes(sentence) : undefined;
 }
 

@@ -21,20 +21,30 @@ export function reachControlPlane(names: readonly string[]): ProposedFix {
   };
 }
 
+/** Names in the index of Python packages, where they are other ones. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  nixl: 'nixl',
+  lmcache: 'lmcache',
+  mooncake: 'mooncake-transfer-engine',
+  flash_attn_2_cuda: 'flash-attn',
+  sgl_kernel: 'sgl-kernel',
+};
+
+/** Symbols of PyTorch's C++ libraries: `_ZN3c104cuda9SetDeviceEa`, `_ZNK2at10TensorBase4dataEv`. */
+const OF_TORCH = /undefined symbol: _ZNK?(?:3c10|2at|5torch|6caffe2)/;
+
 /** Installs what a connector needs, in versions that belong together. */
 export function installLibrary(sentence: string): ProposedFix {
   const plugin = findNixlPlugin(sentence);
   if (plugin !== undefined) return plugin;
+  const packages = PACKAGES;
   const symbol = /undefined symbol: (\w{2,100})/.exec(sentence)?.[1];
+  const built = buildForTorch(sentence);
+  if (built !== undefined) return built;
   if (symbol !== undefined && /nixl[A-Z_]|^uc[pst]m?_|^ibv_/.test(symbol)) return oneBuild(symbol);
   const library = /nixl|lmcache|mooncake|flexkv|kvbm|hf3fs|memfabric|ibverbs|rdma|ucx/i
     .exec(sentence)?.[0]
     ?.toLowerCase();
-  const packages: Readonly<Record<string, string>> = {
-    nixl: 'nixl',
-    lmcache: 'lmcache',
-    mooncake: 'mooncake-transfer-engine',
-  };
   const name = packages[library ?? ''];
   if (/UC[PXST] (?:API |library )?version/.test(sentence)) return oneUcx();
   if (OF_DYNAMO.test(sentence)) return oneRelease(sentence);
@@ -97,6 +107,29 @@ function otherVersion(module: string, name: string): ProposedFix {
 }
 
 /** Two versions of UCX in one process. */
+/** An extension of a package that was compiled against another PyTorch than the one of the image; undefined for other sentences. */
+export function buildForTorch(sentence: string): ProposedFix | undefined {
+  if (!OF_TORCH.test(sentence)) return undefined;
+  const [, folder, file] =
+    /(?:(?:site|dist)-packages\/)?(?:([A-Za-z]\w{1,60})\/)?(?:[\w-]{1,60}\/)*(\w{1,60})\.[\w-]{0,60}\.?so: undefined symbol/.exec(
+      sentence.slice(Math.max(0, sentence.search(/(?:site|dist)-packages\//))),
+    ) ?? [];
+  const module = folder ?? file ?? 'the package';
+  const name = PACKAGES[module] ?? module;
+  return {
+    says: `Install the release of ${name} that was built for the PyTorch of this image (pip install ${name}==VERSION, by the table of its documentation), or build it against that one: pip install --force-reinstall --no-deps --no-build-isolation --no-binary ${name} ${name} (needs nvcc)`,
+    why: `The symbol is PyTorch's, and the PyTorch that runs does not have it: an extension of C++ works with the release alone that it was compiled against. Installing or updating the engine behind it replaced PyTorch, or the extension was compiled in an environment with another one.`,
+    disturbs: 'all_workers',
+    files: [],
+    commands: [
+      `kubectl exec POD -- sh -c "python3 -c 'import torch; print(torch.__version__, torch.version.cuda)'; pip list | grep -iE '${name}|vllm|sglang|torch'"    # which PyTorch runs`,
+    ],
+    verify: [
+      `kubectl exec POD -- python3 -c "import torch, ${module === 'lmcache' ? 'lmcache.c_ops' : module}"    # ends without an error`,
+    ],
+  };
+}
+
 /** A symbol of NIXL, UCX or the verbs that the library that was loaded does not have. */
 function oneBuild(symbol: string): ProposedFix {
   const [library, own] = /nixl/.test(symbol)

@@ -10,6 +10,18 @@ async function diagnosisOf(log: string) {
 }
 
 describe('what repairs a program that ended', () => {
+  it('builds an extension against the PyTorch that is there, where its symbol is of another', () => {
+    const file = '/usr/local/lib/python3.12/dist-packages/flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so';
+    const { says } = repairFor(
+      'versions',
+      `ImportError: ${file}: undefined symbol: _ZN3c105ErrorC2ENS_14Sour`,
+    );
+    expect(says).toContain('--no-build-isolation --no-binary flash-attn flash-attn');
+    expect(repairFor('versions', `ImportError: ${file}: undefined symbol: foo`).says).not.toContain(
+      'flash-attn',
+    );
+  });
+
   it('begins with what to do, and where, for each kind', () => {
     const kinds = [
       'gpu_memory',

@@ -52,6 +52,13 @@ const PARTS: readonly PlacedPart[] = [
     wayOut: () => undefined,
   },
   {
+    pattern: /^Mooncake$/,
+    name: 'Mooncake',
+    program: 'Mooncake, the same on all engines, clients and the master',
+    packages: 'mooncake',
+    wayOut: () => undefined,
+  },
+  {
     pattern: /kvbm|(?:trtllm|vllm)_integration\/connector/,
     name: "KVBM's connector",
     program: 'the engine and of KVBM that belong together',

@@ -39,7 +39,7 @@ const REPAIRS: Readonly<Record<ErrorKind, Repair>> = {
     commands: ['kubectl exec POD -- df -h'],
   },
   gpu_fault: {
-    says: 'Run another version of the engine on this GPU; until then leave out what brings the kernel in, one after the other: CUDA graphs, custom all-reduce, speculative decoding (CUDA_LAUNCH_BLOCKING=1 names the kernel)',
+    says: 'Run another version of the engine on this GPU; until then leave out what brings the kernel in, one after the other: CUDA graphs, custom all-reduce, speculative decoding (CUDA_LAUNCH_BLOCKING=1, on an NPU ASCEND_LAUNCH_BLOCKING=1, names the kernel)',
     why: 'Kernels run behind the program: the line of the traceback is often another one than the one that failed. CUDA_LAUNCH_BLOCKING=1 names it. The same error on one host only is a faulty GPU.',
     commands: [
       'CUDA_LAUNCH_BLOCKING=1    # on the engine, for one trial',

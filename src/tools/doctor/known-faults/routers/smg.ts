@@ -128,6 +128,21 @@ export const SMG_FAULTS: readonly KnownFault[] = [
     disturbs: 'nothing',
   },
   {
+    id: 'smg_pd_engine_answers_error',
+    cause: 'transfers_fail',
+    needles: ['Decode server returned error status', 'Prefill server returned error status'],
+    pattern:
+      /(Decode|Prefill) server returned error status (?:decode|prefill)_url=(https?:\/\/\S{1,120}) status=(5\d\d)\b/,
+    isSign: true,
+    says: 'an engine that the router pairs answers with an error: $1 at $2, status $3',
+    why: 'The router sends a request to both engines and passes the error of one on. A decode engine answers 500 where the KV blocks did not come from the prefill engine, and 503 where it has no room.',
+    cure: 'Look at the log of that engine at that time: "transfer failed", "handshake failed" and "Scheduler hit an exception", and at that of the prefill engine of the same request',
+    commands: [
+      'kubectl logs ENGINE --since=1h | grep -nE "transfer failed|handshake failed|Scheduler hit|SIGQUIT" | head    # the engine at $2, and its pair',
+    ],
+    disturbs: 'nothing',
+  },
+  {
     id: 'smg_grpc_not_reached',
     cause: 'role_missing',
     needles: ['Failed to connect gRPC client for worker '],

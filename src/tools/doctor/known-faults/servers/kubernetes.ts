@@ -33,4 +33,43 @@ export const KUBERNETES: readonly KnownFault[] = [
     ],
     disturbs: 'nothing',
   },
+  {
+    id: 'kubernetes_kind_unknown',
+    cause: 'settings_refused',
+    needles: [
+      'if kind is a CRD, it should be installed before calling Start',
+      'failed to get restmapping: no matches for kind',
+    ],
+    // The kinds of the inference extension have a row of their own, with its releases; Envoy Gateway goes on without its own.
+    pattern:
+      /no matches for kind \\{0,3}"(?!Inference|(?:Pod|Service)Monitor|PrometheusRule)(\w{1,60})\\{0,3}" in version \\{0,3}"(?!gateway\.envoyproxy\.io)([\w./-]{1,80})/,
+    says: 'a controller does not start: the cluster does not know $1 of $2',
+    why: 'It watches objects of that kind, and their CRD is not installed, or in another version. After a time without it (two minutes) the program ends and starts again.',
+    cure: 'Install what $2 belongs to with its CRDs (leaderworkerset.x-k8s.io: LWS; scheduling.x-k8s.io: the scheduler plugins; scheduler.grove.io: Grove; scheduling.volcano.sh: Volcano), in a version that has $2; then restart the controller',
+    commands: ['kubectl api-resources | grep -i $1; kubectl get crd | grep -i $1'],
+    disturbs: 'nothing',
+  },
+  {
+    id: 'kubernetes_crd_missing',
+    cause: 'settings_refused',
+    needles: ['customresourcedefinitions.apiextensions.k8s.io'],
+    pattern:
+      /customresourcedefinitions\.apiextensions\.k8s\.io \\{0,3}"([a-z0-9-]{1,60}\.[a-z0-9.-]{1,100})\\{0,3}" not found/,
+    says: 'a program looks for the CRD $1, and the cluster has none',
+    why: 'It was installed without its CRDs, or with those of an older release: manifests and Helm (which never updates CRDs) leave them as they are.',
+    cure: 'Apply the CRDs of the release whose image runs (its crds or config/crd folder; kubectl apply --server-side -f), then restart the program',
+    commands: ['kubectl get crd $1'],
+    disturbs: 'nothing',
+  },
+  {
+    id: 'rbg_no_revision',
+    cause: 'settings_refused',
+    needles: ['RoleBasedGroup', 'rolebasedgroup_controller'],
+    pattern: /\bsts ([a-z0-9-]{1,120}) has no revision\b/,
+    says: 'RBG does not find the revisions of the StatefulSet $1, and changes nothing of its group any more',
+    why: 'Builds between 0.3.0 and its PR 77 (28 October 2025) look for them under labels that StatefulSets of an earlier RBG do not have.',
+    cure: 'Run a release of RBG that was built after that day',
+    commands: ['kubectl get controllerrevisions --show-labels | grep $1'],
+    disturbs: 'nothing',
+  },
 ];

@@ -18,6 +18,17 @@ export const SGLANG_BOOTSTRAP: readonly KnownFault[] = [
     disturbs: 'nothing',
   },
   {
+    id: 'sglang_bootstrap_late',
+    cause: 'side_channel_unreachable',
+    needles: ['Prefill instance failed to register to bootstrap server'],
+    pattern:
+      /bootstrap server: .{0,20}ConnectionPool\(host='(?:0\.0\.0\.0|127\.0\.0\.1|localhost)', port=(\d{1,5})\).{0,300}refused/,
+    says: 'a prefill rank registered before the bootstrap server of its own engine listened at port $1: nothing is sent from it',
+    why: 'SGLang starts that server while its schedulers load, and before pull request 25125 (May 2026) a rank registers once and never again. A model that loads in a few seconds is ready first. Decode engines get the answer that the prefill engine is not fully registered.',
+    cure: 'Run a SGLang after May 2026 on the prefill engines, which tries again; until then restart the prefill engine until this line is gone from its start (a model that is larger, or on a slower disk, does not meet it)',
+    commands: ['kubectl logs PREFILL | grep -nE "register to bootstrap|BootstrapServer started"'],
+  },
+  {
     id: 'sglang_bootstrap_unregistered',
     cause: 'side_channel_unreachable',
     needles: ["int() argument must be a string, a bytes-like object or a real number, not 'NoneType'"],

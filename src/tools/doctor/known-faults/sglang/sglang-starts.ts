@@ -104,4 +104,13 @@ export const SGLANG_STARTS: readonly KnownFault[] = [
     cure: 'Write --disaggregation-ib-device mlx5_0,mlx5_1 (each name of ibv_devices once), or run a later SGLang (0.5.23 takes the JSON) with an entry for each GPU in it',
     commands: ['kubectl exec POD -- ls /sys/class/infiniband'],
   },
+  {
+    id: 'deepep_dispatch_tokens',
+    cause: 'program_ended',
+    needles: ['x.size(0) <= num_max_dispatch_tokens_per_rank'],
+    says: 'a step has more tokens on one rank than DeepEP takes in its low-latency mode',
+    why: 'SGLang gives DeepEP SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK (128 by default) as the limit. A decode batch, or a size that CUDA graphs are captured for, is above it: each request counts once, or as often as speculation drafts and verifies tokens of it. What the engine proposes below (memory, torch compile) does not help.',
+    cure: 'Set SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK to the largest step of one rank, --cuda-graph-max-bs (and --max-running-requests for each rank) times the draft tokens, or lower those; start prefill engines with --deepep-mode normal, which has no such limit',
+    commands: ['kubectl exec POD -- env | grep DEEPEP'],
+  },
 ];

@@ -29,10 +29,13 @@ export const NIXL_CALLS: readonly KnownFault[] = [
   {
     id: 'nixl_call_prepares_blocks',
     cause: 'transfer_path_broken',
-    needles: ['self.agent.prepXferDlist('],
+    needles: [
+      'self.agent.prepXferDlist(',
+      'prepXferDlist: failed to prepare the descriptors for any of the specified',
+    ],
     says: 'NIXL finds the addresses of KV blocks in no memory that is registered (prepXferDlist)',
-    why: 'A list of blocks is checked against the memory that this agent registered, or that the other agent sent in its metadata. An engine and a NIXL of different releases count regions differently, and a backend that did not take the memory leaves it unregistered.',
-    cure: 'Run the same image of the engine, with the NIXL that it came with, on all hosts of both roles (pip list | grep -i nixl), and unset UCX_TLS so that its backend takes memory of the GPU',
+    why: 'A list of blocks is checked against the memory that this agent registered, or that the other agent sent in its metadata. An engine and a NIXL of different releases count regions differently, and a backend that did not take the memory leaves it unregistered. SGLang before its PRs 30997 and 31968 counts the blocks of an attention cache by the tensor parallelism of the other role, and misses where one role has --enable-dp-attention and the other has not.',
+    cure: 'Run the same image of the engine, with the NIXL that it came with, on all hosts of both roles (pip list | grep -i nixl), with the same tensor parallelism and in SGLang the same --enable-dp-attention in both, and unset UCX_TLS so that its backend takes memory of the GPU',
     commands: [
       'kubectl exec POD -- sh -c "pip list | grep -iE \'nixl|vllm|sglang\'; env | grep ^UCX_"    # the same on each host',
     ],

@@ -42,7 +42,7 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   ],
   [
     'gpu_fault',
-    /illegal memory access|illegal instruction was encountered|device-side assert|unspecified launch failure|misaligned address|cudaError(?:IllegalAddress|LaunchFailure|Assert)|uncorrectable (?:ECC|NVLink)|CUDA_ERROR_ILLEGAL|Memory access fault by GPU|hipErrorIllegal|an invalid device ordinal|aclnn\w* failed|\bXid\b|CUDA error: (?!out of memory)|CUBLAS_STATUS_\w+|CUDNN_STATUS_\w+|Triton Error \[CUDA\]|cutlass_gemm_caller\b/i,
+    /illegal memory access|illegal instruction was encountered|device-side assert|unspecified launch failure|misaligned address|cudaError(?:IllegalAddress|LaunchFailure|Assert)|uncorrectable (?:ECC|NVLink)|CUDA_ERROR_ILLEGAL|Memory access fault by GPU|hipErrorIllegal|an invalid device ordinal|aclnn\w* failed|exception of ai\w{1,10} error|(?:vector|ai) core exception|aicore exception|MPU address access is invalid|\bXid\b|CUDA error: (?!out of memory)|CUBLAS_STATUS_\w+|CUDNN_STATUS_\w+|Triton Error \[CUDA\]|cutlass_gemm_caller\b/i,
   ],
   [
     'kernel_build',
@@ -54,7 +54,7 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   ],
   [
     'collective',
-    /\bnccl\w*(?: WARN)?\b.{0,60}(?:error|fail|timed? ?out|abort)|NCCL error|\brccl\b|HCCL.{0,40}(?:error|fail|timeout)|Dist(?:Backend|Network|Store)Error|connectFullMesh|monitoredBarrier|ProcessGroup(?:NCCL|Gloo)|collective operation timeout|TCPStore|client socket has timed out|Gloo .{0,60}(?:fail|error)|init_process_group|makeDeviceForHostname|Connection closed by peer/i,
+    /\bnccl\w*(?: WARN)?\b.{0,60}(?:error|fail|timed? ?out|abort)|NCCL error|\brccl\b|HCCL.{0,40}(?:error|fail|timeout)|Dist(?:Backend|Network|Store)Error|connectFullMesh|monitoredBarrier|ProcessGroup(?:NCCL|Gloo)|collective operation timeout|TCPStore|client socket has timed out|Gloo .{0,60}(?:fail|error)|(?<!attribute ')init_process_group|makeDeviceForHostname|Connection closed by peer/i,
   ],
   [
     'port_in_use',

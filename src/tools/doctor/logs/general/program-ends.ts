@@ -24,6 +24,8 @@ const ENDS = [
   'terminate called after throwing',
   'Segmentation fault',
   'Segfault encountered',
+  // Ascend: "EZ9999: … there is an exception of aivec error, core id is 9, error code = 0".
+  'there is an exception of ai',
   'panic: runtime error',
   ' panicked at ',
   'Background loop has errored',
@@ -141,6 +143,10 @@ export const PROGRAM_END_RULES: readonly LogRule[] = [
       if (!isHarmlessError(line.text)) found.addEnd(line, needle);
     }),
   ),
+  rule('there is an exception of ai', (line, found) => {
+    const sentence = /there is an exception of ai\w{1,10} error, core id is \d{1,4}/.exec(line.text)?.[0];
+    if (sentence !== undefined) found.addError(line, { sentence, about: 'exception of ai' });
+  }),
   // `docker compose up`: "vllm-1 exited with code 1".
   rule(' exited with code ', (line, found) => {
     if (/^[\w.-]{1,120} exited with code (?!0\b|143\b)\d/.test(line.text))

@@ -50,6 +50,8 @@ const UNFIT_CARDS: readonly (readonly [needle: string, id: PathFaultId])[] = [
   // "User-specified GID index 0 on mlx5_8/ has no associated network device, may not be optimal for RDMA operations".
   ['has no associated network device', 'gid'],
   ['Skipping unavailable device', 'device_files'],
+  // "Device mlx5_3 port not active".
+  [' port not active', 'port_down'],
 ];
 
 /** A warning that names another way which was taken. */
@@ -99,6 +101,10 @@ export const TRANSFER_LIBRARY_RULES: readonly LogRule[] = [
     rule(needle, (line, found) =>
       found.addSignal('card_unfit', line, { value: pathFaultValue(id, line.text), about: needle }),
     ),
+  ),
+  // The frames that are printed where a process ends inside Mooncake: "File "<unknown>", line 0, in mooncake::RdmaEndPoint::deconstruct()".
+  rule(', line 0, in mooncake::', (line, found) =>
+    found.addSignal('connector_crashed', line, { value: 'Mooncake', about: 'in mooncake::' }),
   ),
   rule('Please set max locked memory', (line, found) =>
     add(line, found, 'memory_limit', 'max locked memory'),

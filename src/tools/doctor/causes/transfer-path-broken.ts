@@ -66,14 +66,17 @@ function seenFault(
   )?.library;
   // Where no card is left, the line about one that was left out has the reason.
   const [unfit] = measurements.signal('card_unfit')?.values.keys() ?? [];
+  const leftOut = fault.id === 'no_device' && unfit !== undefined ? readPathFault(unfit) : undefined;
   return {
     ...fault,
-    id: fault.id === 'no_device' && unfit !== undefined ? readPathFault(unfit).id : (ofGpus?.id ?? fault.id),
+    id: leftOut?.id ?? ofGpus?.id ?? fault.id,
     library,
     card:
       fault.id === 'peer_gone'
         ? sameCardOf(same, values)
-        : [...same, ...faults].find(({ card }) => card !== undefined)?.card,
+        : [...(leftOut === undefined ? [] : [leftOut]), ...same, ...faults].find(
+            ({ card }) => card !== undefined,
+          )?.card,
     cards: same.find(({ cards }) => cards !== undefined)?.cards,
     hostAddress: same.find(({ hostAddress }) => hostAddress !== undefined)?.hostAddress,
   };

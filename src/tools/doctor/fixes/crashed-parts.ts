@@ -52,7 +52,7 @@ const PARTS: readonly PlacedPart[] = [
     wayOut: () => undefined,
   },
   {
-    pattern: /^Mooncake$/,
+    pattern: /^Mooncake\b/,
     name: 'Mooncake',
     program: 'Mooncake, the same on all engines, clients and the master',
     packages: 'mooncake',

@@ -3,7 +3,7 @@ import { excerptOf } from './masking.js';
 
 /** An exception within a part that moves or keeps KV blocks. */
 export interface Crash {
-  /** The file from its package on, or the library: `vllm/v1/core/block_pool.py`, `UCX`; empty where only the sentence is known. */
+  /** The file from its package on, or the library: `vllm/v1/core/block_pool.py`, `UCX`, `Mooncake`; empty where only the sentence is known. */
   readonly path: string;
   /** The function; empty where it is not known. */
   readonly place: string;
@@ -20,7 +20,7 @@ export function crashText({ path, place, sentence }: Crash): string {
 /** Reads such a value. */
 export function readCrash(value: string): Crash {
   const [, path, place = '', sentence = ''] =
-    /^([\w./-]{1,160}\.(?:py|cpp|h|rs)|UCX)(?: in ([\w.<>]{1,80}))?(?:: (.*))?$/.exec(value) ?? [];
+    /^([\w./-]{1,160}\.(?:py|cpp|h|rs)|UCX|Mooncake)(?: in ([\w.<>]{1,80}))?(?:: (.*))?$/.exec(value) ?? [];
   return path === undefined ? { path: '', place: '', sentence: value } : { path, place, sentence };
 }
 

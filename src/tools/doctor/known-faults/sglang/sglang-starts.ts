@@ -113,4 +113,13 @@ export const SGLANG_STARTS: readonly KnownFault[] = [
     cure: 'Set SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK to the largest step of one rank, --cuda-graph-max-bs (and --max-running-requests for each rank) times the draft tokens, or lower those; start prefill engines with --deepep-mode normal, which has no such limit',
     commands: ['kubectl exec POD -- env | grep DEEPEP'],
   },
+  {
+    id: 'sglang_grpc_servicer',
+    cause: 'library_missing',
+    needles: ['gRPC mode requires the smg-grpc-servicer package'],
+    says: 'an engine with --grpc-mode has no package for it (smg-grpc-servicer), or one of another release',
+    why: 'SGLang takes its gRPC server from that package. It imports names of the engine (get_zmq_socket is one), and where they have moved the import fails with this same sentence; SGLang since April 2026 writes the first error above it.',
+    cure: 'Install it for this release of SGLang in the image: pip install -U "smg-grpc-servicer[sglang]"; where the line above names an import, take another of its versions, that its own release notes name for this SGLang, or start the engine without --grpc-mode and give the router http://',
+    commands: ['kubectl exec POD -- pip list | grep -iE "smg|sglang"'],
+  },
 ];

@@ -246,4 +246,13 @@ export const MOONCAKE_TRANSFER: readonly KnownFault[] = [
       'kubectl exec POD -- sh -c "env | grep -E \'^(MOONCAKE|MC)_\'; pip list | grep -i mooncake"    # in all pods: the same',
     ],
   },
+  {
+    id: 'mooncake_queues_on_efa',
+    cause: 'transfer_path_broken',
+    needles: ['Failed to create QP: Operation not supported [95]'],
+    says: 'Mooncake asks a network card for connections of RDMA that it does not have: an EFA of AWS',
+    why: 'EFA shows itself as an RDMA device, and has no reliable connected queue pairs. The wheels of Mooncake are built without its EFA transport (USE_EFA=OFF), so the protocol efa falls to that for RDMA.',
+    cure: 'Build Mooncake with -DUSE_EFA=ON -DUSE_CUDA=ON in the images of both roles and give it the protocol efa, or move the blocks with NIXL over libfabric (SGLang: --disaggregation-transfer-backend nixl)',
+    commands: ['kubectl exec POD -- ls /sys/class/infiniband    # rdmap…: EFA'],
+  },
 ];

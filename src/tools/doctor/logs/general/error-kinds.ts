@@ -90,7 +90,7 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   ],
   [
     'internal',
-    /Assertion(?:Error| failed)|\b(?:Index|Key|Attribute|Type|ZeroDivision|UnboundLocal|Name)Error\b|index .{0,30}out of (?:range|bounds)|panicked at|panic: |nil pointer|Segmentation fault|Segfault|Fatal Python error|core dumped|leak detected|INTERNAL ASSERT|The size of tensor a|shape .{0,60}(?:invalid|mismatch)|must match the size|SIGSEGV|SIGABRT/,
+    /Assertion(?:Error| failed)|\b(?:Index|Key|Attribute|Type|ZeroDivision|UnboundLocal|Name)Error\b|index .{0,30}out of (?:range|bounds)|panicked at|panic: |nil pointer|Segmentation fault|Segfault|Fatal Python error|core dumped|leak detected|INTERNAL ASSERT|The size of tensor a|shape .{0,60}(?:invalid|mismatch)|must match the size|SIGSEGV|SIGABRT|double free or corruption|corrupted size vs|free\(\): |malloc\(\): /,
   ],
 ];
 

@@ -164,7 +164,7 @@ const PATH_FAULTS: readonly PathFault[] = [
     id: 'port_down',
     says: 'the port of a network card is or goes down',
     // Mooncake gives a card up whose port has reported an error: "Context is not active: mlx5_3".
-    pattern: /Context is not active: \w|Device \S{1,60} port not active/,
+    pattern: /Context is not active: \w/,
   },
   // A queue pair that does not come up between two ports that both live: GID, MTU or subnet.
   {

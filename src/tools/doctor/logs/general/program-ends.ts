@@ -85,6 +85,18 @@ const ERRORS = [
   'cannot open shared object file',
 ] as const;
 
+/** The allocator of the C library where it finds its lists overwritten. */
+const HEAP = [
+  'double free or corruption',
+  'corrupted size vs. prev_size',
+  'free(): invalid ',
+  'chunk detected',
+  'malloc(): corrupted',
+  'malloc(): invalid',
+] as const;
+const HEAP_SENTENCE =
+  /(?:double free or corruption|corrupted size vs\. prev_size|free\(\): invalid (?:pointer|size|next size)|(?:malloc|free)\(\): (?:unaligned|double free|corrupted|invalid|memory corruption)[\w ]{0,40})/;
+
 /** Frames of tracebacks at the start of a program that serves: what comes up to them, nobody has caught. */
 const ENTRIES = [
   'vllm/entrypoints/cli/serve.py", line ',
@@ -147,6 +159,15 @@ export const PROGRAM_END_RULES: readonly LogRule[] = [
     const sentence = /there is an exception of ai\w{1,10} error, core id is \d{1,4}/.exec(line.text)?.[0];
     if (sentence !== undefined) found.addError(line, { sentence, about: 'exception of ai' });
   }),
+  // The allocator of the C library, which ends the process with it.
+  ...HEAP.map((needle) =>
+    rule(needle, (line, found) => {
+      const sentence = HEAP_SENTENCE.exec(line.text)?.[0];
+      if (sentence === undefined) return;
+      found.addError(line, { sentence, about: needle });
+      found.addEnd(line, needle);
+    }),
+  ),
   // `docker compose up`: "vllm-1 exited with code 1".
   rule(' exited with code ', (line, found) => {
     if (/^[\w.-]{1,120} exited with code (?!0\b|143\b)\d/.test(line.text))

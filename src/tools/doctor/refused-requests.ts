@@ -16,7 +16,7 @@ export interface RefusedRequests {
 const SETTINGS: Readonly<Partial<Record<EngineWord, string>>> = {
   vllm: '--max-model-len',
   sglang: '--context-length',
-  trtllm: '--max_seq_len',
+  trtllm: '--max_seq_len (max_num_tokens where a line names it, or enable_chunked_prefill: true)',
 };
 
 /** What gives the KV cache of each engine more room. */

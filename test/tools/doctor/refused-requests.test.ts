@@ -42,6 +42,7 @@ describe('requests that are longer than an engine takes', () => {
       4096,
       'The sum of prompt length (4000), query length (0) and max_tokens (2048) should not exceed max_seq_len (4096)',
     ],
+    [32768, 'The sum of prompt length (38049.0), query length (0) should not exceed max_num_tokens (32768)'],
   ])('are known by the number that the engine takes, %d, in its words', async (most, sentence) => {
     expect((await reportOf(`[2026-06-18 10:02:48] ValueError: ${sentence}`)).headline).toContain(
       `longer than it takes (${most} tokens)`,

@@ -115,16 +115,19 @@ const PATH_FOR_GPU_MEMORY: PathCure = {
 };
 
 /** Queues that the card or its driver does not create. */
-function otherQueues({ id, card = 'mlx5_0', library }: SeenPathFault, isSglang: boolean): PathCure {
-  const device = card.replace(/:\d+$/, '');
+function otherQueues({ id, card, library }: SeenPathFault, isSglang: boolean): PathCure {
+  const device = card?.replace(/:\d+$/, '') ?? 'mlx5_0';
+  // A line that names no card leaves open which one it is.
+  const other = card === undefined ? 'another card' : `another card than ${device}`;
+  const it = card === undefined ? 'the card' : device;
   const isOfGpus = id === 'gpu_queues';
-  const other = isOfUcx(library)
+  const option = isOfUcx(library)
     ? 'UCX_NET_DEVICES=CARD:1, or UCX_IB_MLX5_DEVX=n'
     : cardsOf(library, isSglang, 'CARD');
   return {
     says: isOfGpus
-      ? `Start both engines without the transport that GPUs write to by themselves (UCX_TLS=^rc_gda), and where ${device} still refuses its queues with another card: UCX_NET_DEVICES=CARD:1`
-      : `${isOfUcx(library) ? '' : 'Give the pods the capability IPC_LOCK with ulimit -l unlimited, which queues are counted in too; then give'}${isOfUcx(library) ? 'Give' : ''} both engines another card than ${device} (${other}), and have its firmware, the driver of the node and the rdma-core of the image belong together`,
+      ? `Start both engines without the transport that GPUs write to by themselves (UCX_TLS=^rc_gda), and where ${it} still refuses its queues with another card: UCX_NET_DEVICES=CARD:1`
+      : `${isOfUcx(library) ? '' : 'Give the pods the capability IPC_LOCK with ulimit -l unlimited, which queues are counted in too; then give'}${isOfUcx(library) ? 'Give' : ''} both engines ${other} (${option}), and have its firmware, the driver of the node and the rdma-core of the image belong together`,
     why: `The card itself refuses the queue, by a command of its firmware (the syndrome of the line). Many processes with a queue for each peer use up what one card has; a virtual function, a container without the right to it, and firmware that is older than the driver refuse it too. An error that says out of memory below it is of no memory.${isOfGpus ? ' Transfers that GPUs start (GDAKI) also need a card and a driver that allow them, and NIXL works without.' : ''}`,
     commands: [
       ...(isOfGpus ? [environmentOf('each engine', 'UCX_TLS=^rc_gda')] : []),

@@ -29,7 +29,10 @@ export const FABRICS: readonly KnownFault[] = [
   {
     id: 'efa_remote_memory',
     cause: 'transfer_path_broken',
-    needles: ['Remote memory registration is invalid, has insufficient access flags'],
+    needles: [
+      'Remote memory registration is invalid, has insufficient access flags',
+      'RMA address verification failed',
+    ],
     says: 'EFA may not use the memory of the other engine: it is no longer registered there',
     why: 'The key came with the metadata of that engine. It has restarted, or has unmapped the memory (sleep mode, expandable_segments).',
     cure: 'Restart this engine after the other one; where none restarted, run the other one without sleep mode and with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False',

@@ -54,10 +54,21 @@ export const UCX_CARDS: readonly KnownFault[] = [
     ],
   },
   {
+    id: 'ucx_card_without_datagrams',
+    cause: 'transfer_path_broken',
+    needles: ['failed to create UD QP'],
+    pattern:
+      /UCX {2}ERROR ([\w.-]{1,40}): iface \S{1,40} failed to create UD QP .{1,120}: (?:Invalid argument|Operation not supported|Function not implemented|Protocol not supported)/,
+    says: 'UCX takes the card $1, which makes no queues of datagrams (UD)',
+    why: 'UCX sets its reliable connections up over datagrams. Cards of iWARP and of clouds (erdma of Alibaba Cloud) have reliable connections alone; an older NIXL then ends the engine with a segmentation fault in ucp_worker_query.',
+    cure: 'Leave $1 out: UCX_TLS=tcp,cuda_copy,cuda_ipc,self on both engines, or a library that connects over TCP first (MooncakeConnector in --kv-transfer-config of vLLM, --disaggregation-transfer-backend mooncake on both roles of SGLang)',
+    commands: ['kubectl exec POD -- ucx_info -d -t ud_verbs    # no device: not over this card'],
+  },
+  {
     id: 'ucx_tcp_reads_gpu_memory',
     cause: 'transfer_path_broken',
     needles: ['(uct_tcp_ep_am_bcopy+'],
-    below: ['invalid permissions for mapped object'],
+    below: ['invalid permissions for mapped object', '(ucs_handle_error'],
     says: 'UCX ends the engine: it reads the memory of a GPU as if it were of the host, to send it over TCP',
     why: 'Without its modules for CUDA UCX takes every address for memory of the host and copies it by the CPU, which may not. The UCX of early wheels (NIXL 0.2) does not load them, nor does a UCX of the system without CUDA that comes first in the search path.',
     cure: 'Run a later version of NIXL with the UCX of its wheel (pip install -U nixl-cu12 or nixl-cu13; no other UCX in LD_LIBRARY_PATH), and unset UCX_TLS or put cuda_copy and cuda_ipc into it',

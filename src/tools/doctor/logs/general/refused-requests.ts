@@ -17,6 +17,8 @@ const REFUSALS: readonly (readonly [needle: string, most: RegExp])[] = [
   ["exceeds the model's maximum context length of ", /maximum context length of (\d{1,9}) tokens/],
   // TensorRT-LLM: "The sum of prompt length (4000), query length (0) and max_tokens (2048) should not exceed max_seq_len (4096)".
   ['should not exceed max_seq_len (', /should not exceed max_seq_len \((\d{1,9})\)/],
+  // The same of a prompt that one step of it has no place for: "…, query length (0) should not exceed max_num_tokens (32768)".
+  ['should not exceed max_num_tokens (', /should not exceed max_num_tokens \((\d{1,9})\)/],
 ];
 
 /** vLLM: "Error with model error=ErrorInfo(message='The model `Qwen3-8B` does not exist.', type='NotFoundError', …". */

@@ -27,6 +27,12 @@ const START_RULES: readonly LogRule[] = [
       about: 'Error adding model from discovery',
     });
   }),
+  // What ended a program that names the option it wants: "Application shutdown with error: out=vllm requires --model-path to be an HF repo".
+  rule('Application shutdown with error: ', (line, tally) => {
+    const value = /with error: (.{0,120} --[a-z].{1,120})/.exec(line.text)?.[1];
+    if (value !== undefined)
+      tally.addSignal('settings_refused', line, { value, about: 'Application shutdown' });
+  }),
   rule('KV Routing initialized', (line, tally) =>
     tally.addSetting(line, 'router_mode', { side: 'frontend', value: 'kv', about: 'KV Routing' }),
   ),

@@ -432,7 +432,7 @@ const LOGS: readonly PublicLog[] = [
   { name: 'smg-no-tree', first: 'not_kv_routing', cure: 'smg' },
   { name: 'dynamo-older-ucx', first: 'library_missing', cure: 'LD_LIBRARY_PATH' },
   { name: 'ray-socket-path', first: 'settings_refused', cure: 'lmcache_rpc_port' },
-  { name: 'nixl-efa-refuses', first: 'transfer_path_broken', cure: 'vpc.amazonaws.com/efa' },
+  { name: 'nixl-efa-refuses', first: 'transfer_path_broken', cure: 'expandable_segments:False' },
   { name: 'vllm-ascend-hccl', first: 'transfer_path_broken', cure: 'hccn_tool' },
   { name: 'vllm-nccl-p2p-status', first: 'program_ended', cure: 'NCCL_DEBUG=INFO' },
   { name: 'vllm-nixl-memory-as-host', first: 'transfer_path_broken', cure: 'cuda_copy' },

@@ -184,7 +184,7 @@ const PATH_FAULTS: readonly PathFault[] = [
     id: 'gpu_mapping',
     says: 'GPUs cannot map the memory of each other',
     pattern:
-      /cu(?:da)?(?:IpcOpenMemHandle|MemImportFromShareableHandle|MemMap|DeviceEnablePeerAccess)|hip(?:IpcOpenMemHandle|MemImportFromShareableHandle)|failed to open (?:cross_v2 )?IPC handle|cuda_ipc.{0,80}fail|failed to enable p2p access|cannot p2p access device|invalid (?:resource|device) (?:handle|context)/i,
+      /cu(?:da)?(?:IpcOpenMemHandle|MemImportFromShareableHandle|MemMap|DeviceEnablePeerAccess)|hip(?:IpcOpenMemHandle|MemImportFromShareableHandle)|failed to open (?:cross_v2 )?IPC handle|failed to open ipc mem handle|cuda_ipc.{0,80}fail|failed to enable p2p access|cannot p2p access device|invalid (?:resource|device) (?:handle|context)/i,
   },
   {
     id: 'tcp_gpu_memory',

@@ -51,6 +51,10 @@ describe('what fails below a transfer', () => {
     ],
     ['Failed to register buffer to Mooncake Store, error code: -1', 'memory cannot be registered'],
     ['cuIpcOpenMemHandle failed: invalid device context', 'GPUs cannot map the memory of each other'],
+    [
+      '[node-1:76439:0:78030] cuda_ipc_cache.c:263  Fatal: dest:76435: failed to open ipc mem handle. addr:0x7f41ca000000 len:56736 (Element already exists)',
+      'GPUs cannot map the memory of each other',
+    ],
     ['transport retry counter exceeded', 'the other engine is gone or is not reached'],
     ['something else', 'the backend reports an error'],
   ])('of %j is %s', (sentence, fault) => {

@@ -11,6 +11,10 @@ async function diagnosisOf(text: string): Promise<Diagnosis> {
 
 const REFUSALS: readonly (readonly [cure: string, text: string])[] = [
   [
+    'Set --model-path as the sentence asks',
+    '2025-03-20T18:16:21.432748Z ERROR dynamo_runtime::worker: Application shutdown with error: out=vllm requires --model-path to be an HF repo, or for GGUF add flag --model-config <hf-repo>',
+  ],
+  [
     'Set --block-size to what it takes (1, 8, 16, 32, 64 or 128) in place of 24',
     'pydantic_core._pydantic_core.ValidationError: 1 validation error for CacheConfig\nblock_size\n  Input should be 1, 8, 16, 32, 64 or 128 [type=literal_error, input_value=24, input_type=int]',
   ],

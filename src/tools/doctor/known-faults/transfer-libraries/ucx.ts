@@ -176,7 +176,8 @@ export const UCX_FAULTS: readonly KnownFault[] = [
     id: 'ucx_ipc_ended',
     cause: 'transfer_path_broken',
     needles: ['failed to open ipc mem handle. addr'],
-    pattern: /UCX.{0,12}(?:ERROR|FATAL).{0,80}failed to open ipc mem handle/,
+    // Older ones: "cuda_ipc_cache.c:263  Fatal: dest:76435: failed to open …".
+    pattern: /(?:UCX.{0,12}(?:ERROR|FATAL)|\.c:\d{1,5} .{0,8}Fatal: ).{0,80}failed to open ipc mem handle/,
     says: 'UCX cannot map GPU memory of the other process of this host, and ends the engine',
     why: 'cuda_ipc (rocm_ipc) maps memory of another process. Containers with IPC or PID namespaces of their own, GPUs that one of them does not see, and memory that was freed meanwhile cannot be mapped.',
     cure: 'Set UCX_TLS=^cuda_ipc on both engines (^rocm_ipc on AMD), or give both pods hostIPC: true, hostPID: true and sight of both GPUs',

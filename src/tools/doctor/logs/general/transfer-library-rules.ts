@@ -15,8 +15,6 @@ const PARTICULAR = [
   ' not available, please use one or more of',
   'failed to select lane for local device',
   'EFA internal error: (',
-  // UCX ends the process: "cuda_ipc_cache.c:263  Fatal: dest:76435: failed to open ipc mem handle. addr:0x7f41ca000000 len:30680756736 (Element already exists)".
-  'failed to open ipc mem handle. addr:',
   'Deserialization of tag ',
   // Ascend's runtime has a form of its own, of several lines: "E19999[PID: 144223] … Call …HcclCommPrepare(…) fail, ret: 0x13[FUNC:Initialize]…".
   '[GE][MODULE]',

@@ -98,7 +98,7 @@ export const SMG_FAULTS: readonly KnownFault[] = [
       'health check failed for explicitly configured worker URL ',
     ],
     pattern:
-      /(?:Both HTTP and gRPC health checks failed for|explicitly configured worker URL) (\S{1,200}?): /,
+      /(?:Both HTTP and gRPC health checks failed for|explicitly configured worker URL) (\S{1,200}?): (?!.{0,2000}\bwill_retry=true)/,
     says: 'the router has given up on the engine $1, which did not answer',
     why: 'It tries until --worker-startup-timeout-secs. Engines that load for longer, a port other than --service-discovery-port, and an engine that listens on 127.0.0.1 look like that.',
     cure: 'Raise --worker-startup-timeout-secs above the time that the model takes to load, and check that the engine listens there (--host 0.0.0.0 and its port)',

@@ -303,4 +303,26 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
     cure: 'Install what has $2 (find / -name "$2*"; apt-get install -y libibverbs1 librdmacm1 ibverbs-providers for RDMA, libnuma1, libcurl4), or add its folder: LD_LIBRARY_PATH=$(python3 -c "import mooncake, os; print(os.path.dirname(mooncake.__file__))") for Mooncake, whose later wheels do without',
     commands: ['ldd $(which $1) | grep "not found"'],
   },
+  // PyTorch for Intel GPUs (`torch.xpu.mem_get_info`), with which vLLM sizes its KV cache.
+  {
+    id: 'xpu_free_memory_unknown',
+    cause: 'program_ended',
+    needles: ["doesn't support querying the available free memory"],
+    pattern: /The device \((.{1,60})\) doesn't support querying/,
+    says: 'The driver of $1 does not tell how much memory is free, and no KV cache can be sized',
+    why: 'The engine asks Level Zero for it. GPUs that are part of a CPU, and drivers older than the oneAPI of PyTorch, have no answer; some give it to root (CAP_PERFMON) only.',
+    cure: 'Install the newest Intel compute runtime (intel-opencl-icd, libze-intel-gpu1, libze1) and the PyTorch of its release, and set UR_L0_ENABLE_SYSMAN_ENV_DEFAULT=0; where that does not help, run the engine on a GPU with memory of its own (Arc B, Data Center GPU)',
+    commands: [
+      'python3 -c "import torch; print(torch.__version__, torch.xpu.mem_get_info(0))"    # in the container of the engine',
+    ],
+  },
+  {
+    id: 'xpu_free_memory_zero',
+    cause: 'cache_memory_missing',
+    needles: ['Free memory on device xpu:'],
+    pattern: /Free memory on device (xpu:\d{1,2}) \(0\.0\/([\d.]{1,9}) GiB\) on startup is less than desired/,
+    says: 'The driver of $1 reports 0 of $2 GiB as free, which no --gpu-memory-utilization satisfies',
+    why: 'vLLM asks the telemetry of Level Zero, which older compute runtimes leave at 0, also on an idle card.',
+    cure: 'Install the compute runtime that the Dockerfile of this vLLM names (intel-opencl-icd, libze-intel-gpu1), or run its own image; where another process has the card (xpu-smi ps), stop it',
+  },
 ];

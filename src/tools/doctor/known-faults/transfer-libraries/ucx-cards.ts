@@ -33,13 +33,23 @@ export const UCX_CARDS: readonly KnownFault[] = [
     cause: 'transfer_path_broken',
     needles: [' failed: No such device', ' to RTR: No such device'],
     pattern:
-      /ibv_create_ah\(.{0,300}? on ([\w.-]{1,40}) failed: No such device|UCX {1,2}ERROR +([\w.-]{1,40}): ibv_modify_qp\(.{0,120}: No such device/,
+      /ibv_create_ah\(.{0,300}? on ([\w.-]{1,40}) failed: No such device|UCX {1,2}ERROR +(?![\w.-]{0,36}bond)([\w.-]{1,40}): ibv_modify_qp\(.{0,120}: No such device/,
     says: 'UCX uses the network card $1$2, whose network interface is not in this container',
     why: 'A container sees the RDMA cards of the whole host, and has the network interfaces of its own namespace alone. A card without its interface has link-local or no addresses there: it opens, and its first connection ends with "No such device".',
-    cure: 'Name the card that the pod was given with its network in UCX_NET_DEVICES (its ndevs file is not empty), the same on both engines, or give the container all of them: hostNetwork: true, --network=host of docker',
+    cure: 'Name the card that the pod was given with its network in UCX_NET_DEVICES (its ndevs file is not empty), the same on both engines, or give the container all of them: hostNetwork: true, --network=host of docker; a queue pair "UMR QP" is of the transport gga_mlx5 alone, without which UCX goes on (UCX_TLS=^gga)',
     commands: [
       'kubectl exec POD -- sh -c "grep -H . /sys/class/infiniband/*/ports/1/gid_attrs/ndevs/* 2>/dev/null"    # cards with an interface here',
     ],
+  },
+  // The queue pair leads to the card itself; no other engine has a part in it (`ib_mlx5dv_md.c`).
+  {
+    id: 'ucx_gga_on_bond',
+    cause: 'transfer_path_broken',
+    needles: ['ibv_modify_qp(UMR QP '],
+    pattern: /([\w.-]{0,36}bond[\w.-]{0,20}): ibv_modify_qp\(UMR QP \w{1,12}\) failed to modify to/,
+    says: 'UCX cannot set up the transport gga_mlx5 on bonded ports ($1), and the engine crashes as it registers memory',
+    why: 'That transport needs a queue pair of the card to itself, which UCX up to 1.22 does not bring up on ports in a bond. KV blocks do not need it.',
+    cure: 'Set UCX_TLS=^gga on the engines of both roles and restart them',
   },
   {
     id: 'ucx_too_many_resources',

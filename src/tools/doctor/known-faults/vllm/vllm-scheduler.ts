@@ -164,4 +164,13 @@ export const VLLM_SCHEDULER: readonly KnownFault[] = [
     why: 'In that mode the state of a request is copied to the block in which it goes on, and the list of its blocks is shorter than that. The mode is experimental in vLLM 0.17 to 0.21, and in vllm-ascend of the same versions.',
     cure: 'Start the engine with --no-enable-prefix-caching until a later vLLM (and vllm-ascend) is there; with speculative decoding try without --speculative-config first, which keeps the hits',
   },
+  // `mamba_mixer2.py`: blocks of states that a step fills, taken at every Nth chunk of a kernel whose chunks are longer than a block.
+  {
+    id: 'mamba_states_of_small_blocks',
+    cause: 'connector_crashed',
+    needles: ['ssm_state[cache_blocks_to_fill] = from_where'],
+    says: 'Prefix caching of a Mamba2 model ends the engine as it keeps states in blocks (cache_blocks_to_fill)',
+    why: 'Chunks of its kernel (256 tokens as a rule) do not divide the block that --mamba-block-size names, and a step has fewer states than blocks to fill.',
+    cure: 'Start the engine without --mamba-block-size, whose default is a multiple of the chunk (mamba_chunk_size of the model), or without prefix caching (--no-enable-prefix-caching)',
+  },
 ];

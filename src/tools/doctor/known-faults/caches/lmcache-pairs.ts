@@ -18,6 +18,7 @@ export const LMCACHE_PAIRS: readonly KnownFault[] = [
     needles: [
       "'NoneType' object has no attribute 'receiver_info'",
       "'NoneType' object has no attribute 'is_last_prefill'",
+      "'NoneType' object has no attribute 'num_transferred_tokens'",
     ],
     says: "LMCache's prefill engine ends on a request that does not say to which decode engine its blocks go (no disagg_spec)",
     why: 'With enable_nixl and enable_xpyd (enable_pd) the proxy sends kv_transfer_params.disagg_spec with each prefill request. One that comes from another proxy, from a proxy of another version, or straight from a client has none, and the engine ends.',

@@ -60,6 +60,19 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
       'kubectl exec POD -- sh -c "env | grep LD_LIBRARY_PATH; ldconfig -p | grep libucp; ucx_info -b | grep ENABLE_MT"',
     ],
   },
+  // libnuma, in whose tables NIXL's LIBFABRIC plugin looks as it is loaded: a line without a program and a time.
+  {
+    id: 'nixl_fabric_numa',
+    cause: 'program_ended',
+    needles: ['request to allocate mask for invalid number'],
+    pattern: /^request to allocate mask for invalid number: Invalid argument/,
+    says: 'A process ends in libnuma as it starts, as a rule in the LIBFABRIC plugin of NIXL 1.0.0',
+    why: 'NIXL loads all its plugins for the first agent. That one asks libnuma for a mask before libnuma has counted the nodes, on some hosts.',
+    cure: 'Install another NIXL than 1.0.0 (nixl-cu12, nixl-cu13), or move libplugin_LIBFABRIC.so out of its folder of plugins where no EFA is used',
+    commands: [
+      'python3 -c "from nixl._api import nixl_agent; nixl_agent(\'test\')"    # in the image: no such line',
+    ],
+  },
   {
     id: 'nixl_gpu_without_efa',
     cause: 'transfer_path_broken',

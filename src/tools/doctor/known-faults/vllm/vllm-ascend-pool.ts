@@ -141,4 +141,14 @@ export const VLLM_ASCEND_POOL: readonly KnownFault[] = [
     why: 'The host keeps the whole KV cache for --max-num-seqs requests of --max-model-len.',
     cure: 'Set sparse_kv_offload_config.dram_size_per_dp_GB in --additional-config to $1 or more where the host has it, or lower --max-num-seqs or --max-model-len',
   },
+  // `mooncake_backend.py`: codes of Mooncake's `types.h`.
+  {
+    id: 'ascend_pool_keys_evicted',
+    cause: 'offload_failed',
+    needles: ['. Check key existence and memory state'],
+    pattern: /Failed to get (\d{1,9}) keys out of (\d{1,9})\. error_codes=\[(?:-70[47](?:, )?){1,99}\]/,
+    says: "Keys of Ascend's KV pool are gone between look-up and load ($1 of $2: -704 not found, -707 lease expired)",
+    why: "Mooncake's master evicts what has no lease. A look-up gives one of 5 seconds, and requests that wait longer for their load, or a load that takes longer, lose it. With kv_load_failure_policy fail, the default, each ends a request.",
+    cure: 'Start mooncake_master with --default_kv_lease_ttl=30000 (milliseconds) and a larger pool (global_segment_size of mooncake.json, lower --eviction_ratio), and set "kv_load_failure_policy": "recompute" in --kv-transfer-config of the engines',
+  },
 ];

@@ -126,6 +126,16 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
     why: 'Each of them answers a prefill request with kv_transfer_params, and a decode engine can follow one. The engine ends with this exception.',
     cure: 'Keep one connector that moves requests from prefill to decode (NixlConnector, MooncakeConnector or MoRIIOConnector) in kv_connector_extra_config.connectors, and beside it only connectors that store (OffloadingConnector, LMCache without PD, MooncakeStoreConnector)',
   },
+  // `multi_connector.py`, up to 0.32: connectors that count their transfers and have no metrics for Prometheus.
+  {
+    id: 'vllm_multi_connector_metrics',
+    cause: 'connector_crashed',
+    needles: ['registered connectors with Prometheus metrics support'],
+    pattern: /(\w{1,60}) is not contained in the list of registered connectors/,
+    says: 'MultiConnector ends the API server as it counts a transfer: $1 has no metrics for Prometheus',
+    why: 'Each connector in it that reports transfers has to have metrics, up to vLLM 0.32 at least. The transfer itself was good: requests fail once one has worked.',
+    cure: 'Start the engines with --disable-log-stats (/metrics has no numbers of the engine then), or with $1 alone, without MultiConnector, until a version gives it metrics',
+  },
   {
     id: 'vllm_multi_connector_hybrid',
     cause: 'settings_refused',

@@ -21,7 +21,7 @@ const MAX_SENTENCE_CHARS = 180;
 
 /** Libraries that move or keep KV blocks outside of an engine, as they are imported. */
 const LIBRARIES =
-  'nixl(?:_cu1\\d|_ep)?|lmcache|mooncake(?:_\\w{1,40})?|flexkv|kvbm|hf3fs\\w*|memfabric\\w*|mori|ucx\\w*|ucp|ucs|uct|ibverbs|rdmacm|mlx5|UCX|NIXL|Mooncake|LMCache|FlexKV|MoRIIO|HF3FS';
+  'tpu_raiden|nixl(?:_cu1\\d|_ep)?|lmcache|mooncake(?:_\\w{1,40})?|flexkv|kvbm|hf3fs\\w*|memfabric\\w*|mori|ucx\\w*|ucp|ucs|uct|ibverbs|rdmacm|mlx5|UCX|NIXL|Mooncake|LMCache|FlexKV|MoRIIO|HF3FS';
 
 /** A pool whose sum does not come out: a fault of the program, whatever its size. */
 const LEAK: FaultClass = {

@@ -109,14 +109,16 @@ const START_RULES: readonly LogRule[] = [
     addWorkerSize(line, tally, 'kv_block_size=', 'declared');
     tally.addSetting(line, 'publishes_kv_events', { side: 'worker', value: 'true', about: 'initialized' });
   }),
-  // Workers that publish. dynamo.vllm reports its whole configuration: "… over zmq: KVEventsConfig(enable_kv_cache_events=True, …) (use_kv_events=True)".
+  // Workers that publish. dynamo.vllm reports its whole configuration: "… over zmq: KVEventsConfig(enable_kv_cache_events=True, …) (use_kv_events=True)", without one "… over zmq: None (use_kv_events=False)".
   workerSetting('Worker reading KV events for dp_rank', 'publishes_kv_events', 'true'),
   workerSetting('Setting up ZMQ kv event', 'publishes_kv_events', 'true'),
   workerSetting('Creating Dynamo default kv_events_config', 'publishes_kv_events', 'true'),
   rule('kv_events_config for publishing', (line, tally) => {
-    const value = /\benable_kv_cache_events=(True|False)/.exec(line.text)?.[1]?.toLowerCase();
-    const about = 'enable_kv_cache_events';
-    tally.addSetting(line, 'publishes_kv_events', { side: 'worker', value, about });
+    const value =
+      /\benable_kv_cache_events=(True|False)/.exec(line.text)?.[1] ??
+      /\(use_kv_events=(True|False)\)/.exec(line.text)?.[1];
+    const about = 'kv_events_config for publishing';
+    tally.addSetting(line, 'publishes_kv_events', { side: 'worker', value: value?.toLowerCase(), about });
   }),
   // dynamo.sglang.
   rule('Derived use_kv_events=', (line, tally) => {

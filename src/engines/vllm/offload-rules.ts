@@ -9,6 +9,8 @@ export const OFFLOAD_RULES: readonly LogRule[] = [
   failing('Some keys not found during retrieve', 'LMCache gives less than it lists'),
   // "Failed to allocate memory for the KV cache.", and on the next line "The KV cache will not be stored."
   failing('Failed to allocate memory for the KV cache', 'LMCache has no room'),
+  // 0.2 to 0.3: "Failed to allocate memory for tensor(torch.Size([2, 80, 256, 256]), torch.bfloat16) because no memory is available".
+  failing('Failed to allocate memory for tensor(', 'LMCache has no room'),
   failing('Failed to allocate memory during remote receive', 'LMCache has no room'),
   failing('No eviction candidates found in local cpu backend', 'LMCache has no room'),
   // vllm-ascend: "Failed to get 6722 keys out of 6722. error_codes=[-707]. Check key existence and memory state."

@@ -24,6 +24,9 @@ const FOLLOWS: readonly (readonly [fault: RegExp, follows: string])[] = [
   [/LMCache's lookup /, 'every prompt counts as not cached'],
   [WAITS, 'requests wait until there is room'],
 ];
+/** A server that is healthy again was away only where a line before says so: as an engine starts it is there for the first time. */
+const COMES_BACK = "LMCache's server misses heartbeats and comes back";
+const NOT_REACHED = 'LMCache is not reached';
 /** Lines from which on a fault does not pass. */
 const LASTING = 3;
 /** Faults that are named; further ones are in the lines. */
@@ -38,6 +41,7 @@ export const offloadFailed: Cause = {
     const failed = measurements.signal('offload_failed');
     if (failed === undefined) return undefined;
     const faults = namedOf([...failed.values.keys()].sort());
+    if (faults.length === 0 && failed.values.size > 0) return undefined;
     if (faults.every((fault) => fault === CLIENTS_DO_NOT_MOVE) && namesPath(measurements)) return undefined;
     if (failed.count < LASTING && faults.every((fault) => WAITS.test(fault))) return undefined;
     const isStated = faults.some((fault) => STATED.test(fault));
@@ -81,12 +85,18 @@ function followsOf(faults: readonly string[]): string {
   return follows;
 }
 
-/** Without those that only follow from another: what answers too late is there, and what has no address is not reached. */
+/** Without those that only follow from another: what answers too late or again is there, and what has no address is not reached. */
 function namedOf(faults: readonly string[]): readonly string[] {
-  const isExplained = faults.some((fault) => /answers too late|does not resolve/.test(fault));
+  const isBack = faults.includes(NOT_REACHED);
+  const isExplained = faults.some((fault) => /answers too late|does not resolve|comes back/.test(fault));
   const named = isExplained ? faults.filter((fault) => !fault.endsWith(' is not reached')) : faults;
   const isOff = named.some((fault) => SWITCHED_OFF.test(fault));
-  return named.filter((fault) => !isSaidBetter(fault, named) && !(isOff && FOLLOWS_OFF.test(fault)));
+  return named.filter(
+    (fault) =>
+      !isSaidBetter(fault, named) &&
+      !(isOff && FOLLOWS_OFF.test(fault)) &&
+      !(fault === COMES_BACK && !isBack),
+  );
 }
 
 /** What LMCache says of its store in lines without an address or a reason. */

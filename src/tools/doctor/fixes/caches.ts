@@ -43,6 +43,7 @@ import {
   passwordOfStore,
   peersReachEachOther,
   readReason,
+  steadyServer,
 } from './unclear-caches.js';
 
 /** The repair of one fault, given all faults that were seen. */
@@ -64,6 +65,7 @@ const REPAIRS: readonly (readonly [fault: RegExp, repair: Repair])[] = [
   [/no leading master/, masterThatLeads],
   [/^Mooncake answers too late/, masterInTime],
   [/answers too late/, askStore],
+  [/misses heartbeats/, steadyServer],
   [/LMCache's lookup /, answerLookups],
   [/LMCache's transfer buffer/, largerTransferBuffer],
   [/runs without its storage/, readReason],

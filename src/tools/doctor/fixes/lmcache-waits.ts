@@ -22,8 +22,11 @@ export function largerTransferBuffer(fault: string): ProposedFix {
 export function answerLookups(fault: string, faults: readonly string[]): ProposedFix {
   const rank = /rank (\d+)/.exec(fault)?.[1] ?? '0';
   const isStuck = faults.some((one) => one.includes('is stuck'));
+  const hasNoRoom = faults.includes('LMCache has no room');
   return {
-    says: `See whether worker ${rank} of this engine lives and what it waits for (its lines at that time); give scheduler and workers of an engine one lmcache_rpc_port and one /tmp${isStuck ? ', and restart the engine' : '; LMCACHE_LOOKUP_TIMEOUT_MS=10000 where it is only slow'}`,
+    says: isStuck
+      ? `Restart the engine with LMCACHE_LOOKUP_TIMEOUT_MS=10000${hasNoRoom ? ' and a larger LMCACHE_MAX_LOCAL_CPU_SIZE (GB)' : ''}, or with a later LMCache, whose socket outlives a time-out (pull request 1929); see what worker ${rank} waited for (its lines at that time)`
+      : `See whether worker ${rank} of this engine lives and what it waits for (its lines at that time); give scheduler and workers of an engine one lmcache_rpc_port and one /tmp; LMCACHE_LOOKUP_TIMEOUT_MS=10000 where it is only slow`,
     why: `The scheduler asks each worker over a socket below /tmp what it has of a prompt, and waits 3 s as a rule. Without an answer the prompt counts as not cached, so the hit rate falls to 0 while nothing is missing in the store. A slow remote store makes a worker answer late.${isStuck ? ' Versions before pull request 1929 of LMCache cannot use the socket again after one time-out.' : ''}`,
     disturbs: 'one_worker_at_a_time',
     files: [],

@@ -18,9 +18,10 @@ export function memoryFixes(measurements: Measurements): readonly ProposedFix[] 
 /** Now and then an engine takes a request off its GPU and loses little. */
 const MANY_PREEMPTIONS = 5;
 
-/** Whether engines take running requests off the GPU for want of blocks, again and again. */
-export function isOverrun({ preemptions }: Measurements): boolean {
-  return (preemptions?.value ?? 0) >= MANY_PREEMPTIONS;
+/** Whether engines take running requests off the GPU for want of blocks, again and again, or while others wait. */
+export function isOverrun({ preemptions, concurrency }: Measurements): boolean {
+  const times = preemptions?.value ?? 0;
+  return times >= MANY_PREEMPTIONS || (times > 0 && (concurrency?.waiting ?? 0) >= 1);
 }
 
 /**
@@ -35,7 +36,8 @@ export function memoryOptions(measurements: Measurements): readonly ProposedFix[
   const batch = fewerSequences(measurements, tight);
   const more = moreMemory(measurements, load);
   const host = moreRetention(measurements, load);
-  const needsLittle = (load > 0 && load < HALF) || runsLittle(measurements, tight);
+  const runsFew = (measurements.concurrency?.running ?? FEW) < FEW;
+  const needsLittle = (load > 0 && load < HALF) || runsFew || runsLittle(measurements, tight);
   return needsLittle ? [...more, ...host, ...batch] : [...batch, ...more, ...host];
 }
 
@@ -53,6 +55,9 @@ function runsLittle(
     concurrency.running + (concurrency.waiting ?? 0) <= batch
   );
 }
+
+/** So few sequences at a time are long ones: fewer would be none. */
+const FEW = 4;
 
 /** Sequences that need less of the cache leave the greater part of it to prefixes. */
 const HALF = 0.5;

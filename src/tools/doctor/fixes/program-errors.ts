@@ -168,6 +168,15 @@ function repairReason(reason: string): Repair {
   };
 }
 
+/** A program that asks another one as it starts, and gets no answer. */
+function repairAddress(url: string): Repair {
+  return {
+    says: `Start what answers at ${url} before this program, and see that it does (curl -v ${url}); where it runs elsewhere, correct the address that this program is given`,
+    why: 'The program asks this address as it starts, and ends where no connection comes about: nothing listens there yet, the name or port is another one, or a NetworkPolicy or proxy lies between.',
+    commands: [`curl -v ${url}    # from the pod of the program`],
+  };
+}
+
 /** An error that says what to do. */
 function repairAsked(asked: string): Repair {
   return {
@@ -203,6 +212,9 @@ function particularRepair(
     return HOST_COPIES;
   const reason = kind === undefined ? lastReasonOf(sentence) : undefined;
   if (reason !== undefined) return repairReason(reason);
+  const url =
+    kind === undefined ? /error sending request for url \(([^()\s]{1,200})\)/.exec(sentence)?.[1] : undefined;
+  if (url !== undefined) return repairAddress(url);
   const asked = kind === undefined ? ownAdviceIn(sentence) : undefined;
   if (asked !== undefined) return repairAsked(asked);
   if (kind === 'internal') return panicRepair(sentence);

@@ -37,6 +37,21 @@ export function askStore(fault: string): ProposedFix {
   };
 }
 
+/** LMCache's own server, which is there and at times does not answer. */
+export function steadyServer(): ProposedFix {
+  return {
+    says: "Look in the log of LMCache's server (lmcache server) at what it does when engines call it unhealthy: restarts, a store or a lock that it waits for, CPU and memory at their limit; give it these, and engines a longer lmcache.mp.heartbeat_interval where it is only busy",
+    why: 'Each engine pings the server every lmcache.mp.heartbeat_interval (10 s). While an answer is missing it looks nothing up and stores nothing, and afterwards it registers its caches again, which may take minutes.',
+    disturbs: 'nothing',
+    files: [],
+    commands: [
+      'kubectl logs LMCACHE_SERVER --timestamps | tail -n 200    # what stands at the times of the warnings',
+      'kubectl top pods -A | grep -i lmcache    # CPU and memory at their limit',
+    ],
+    verify: ['kubectl logs WORKER --since=30m | grep -c "LMCache server is unhealthy"    # should be 0'],
+  };
+}
+
 /** Engines that ask each other for blocks and do not reach each other. */
 export function peersReachEachOther(): ProposedFix {
   return {

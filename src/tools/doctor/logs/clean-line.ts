@@ -33,7 +33,7 @@ const KUBECTL_PREFIX = /^\[pod\/([^/\]\s]{1,253})\/[^\]\s]{1,253}\] ?/;
 const COMPOSE_PREFIX = /^([A-Za-z0-9][\w.-]{0,120}) {1,60}\| ?/;
 /** `stern`: `frontend-0 main `, before something that lines of programs begin with. */
 const STERN_PREFIX =
-  /^([a-z][a-z0-9.-]{1,252}) [a-z0-9][a-z0-9-]{0,62} (?=\d{4}-\d\d-\d\d[T ]|\{|\[|\(|(?:DEBUG|INFO|WARNING|ERROR) +\d\d-\d\d )/;
+  /^([a-z][a-z0-9.-]{1,252}) [a-z0-9][a-z0-9-]{0,62} (?=\d{4}-\d\d-\d\d[T ]|\{|\[|\(|Error: |(?:DEBUG|INFO|WARNING|ERROR) +\d\d-\d\d )/;
 /** What a container runtime writes on the node: `2026-02-16T14:38:53.9Z stdout F `. */
 const RUNTIME_PREFIX = /^(\d{4}-\d\d-\d\dT\S{8,30}) (?:stdout|stderr) [FP] /;
 /** `journalctl` and syslog: `Feb 16 14:38:53 node-1 python3[812]: `. */

@@ -110,7 +110,7 @@ function isDigit(byte: number | undefined): boolean {
 
 /** Space, `]`, `|`, `)`, and the quotation mark before a line within JSON. */
 function isBeforeWord(byte: number): boolean {
-  return byte === SPACE || byte === 93 || byte === 124 || byte === 41 || byte === 34;
+  return byte === SPACE || byte === 91 || byte === 93 || byte === 124 || byte === 41 || byte === 34;
 }
 
 /** What fits one of two patterns. */

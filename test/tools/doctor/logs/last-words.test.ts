@@ -25,6 +25,18 @@ describe('the last words of a program in Rust', () => {
     expect(repairFor(undefined, sentence).says).toContain('start what it connects to');
   });
 
+  it('are a text alone, whose address is asked in vain', async () => {
+    const line =
+      'Error: "group default failed: health check failed: error sending request for url (http://10.0.0.2:9100/health)"';
+    const { failures } = await summaryOf(`${line}\n`);
+    const { sentence = '', ends } = failures?.[0] ?? {};
+    expect(ends).toBe(1);
+    expect(sentence).toMatch(/^Error: group default failed: health check failed/);
+    expect(repairFor(undefined, sentence).says).toContain(
+      'Start what answers at http://10.0.0.2:9100/health',
+    );
+  });
+
   it('are found with one reason without a number', () => {
     expect(lastWords('Error: it does not start Caused by: no such file')).toBe(
       'Error: it does not start (caused by: no such file)',

@@ -68,7 +68,8 @@ export const SGLANG_TRANSFERS: readonly KnownFault[] = [
       'Prefill instance failed to connect to bootstrap server',
       'Prefill Failed to connect to bootstrap server',
     ],
-    pattern: /Prefill(?!.{0,60}bootstrap server: .{0,20}ConnectionPool\(host='(?:0\.0\.0\.0|127\.0\.0\.1|localhost)'.{0,300}refused)/,
+    pattern:
+      /Prefill(?!.{0,60}bootstrap server: .{0,20}ConnectionPool\(host='(?:0\.0\.0\.0|127\.0\.0\.1|localhost)'.{0,300}refused)/,
     says: 'a prefill rank cannot register at the bootstrap server of its own engine',
     why: 'The bootstrap server runs on node 0 of a prefill engine: at its --host, or with several nodes at the host of --dist-init-addr. Ranks of other nodes reach it at --disaggregation-bootstrap-port (8998), directly and not over a proxy.',
     cure: 'Open --disaggregation-bootstrap-port (8998) of node 0 to the other nodes of the prefill engine, give --dist-init-addr a name that they resolve, and name it in NO_PROXY',

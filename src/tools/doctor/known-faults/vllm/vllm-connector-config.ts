@@ -224,6 +224,16 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
     cure: 'Restart the router that asks on replay_endpoint, whose request the exception names, and give it and the engines versions that belong together',
   },
   {
+    id: 'vllm_events_are_maps',
+    cause: 'events_unreadable',
+    needles: ['object` - at `$[1][', 'object - at $[1]['],
+    pattern: /Expected `?array`?, got `?object`? - at `?\$\[1\]\[\d/,
+    says: 'A reader of KV events takes each event for an array, and this engine sends maps: no block is known',
+    why: 'vLLM writes each event as a map since 0.26, within a batch that is still an array; SGLang does so too. A reader with the older form of the message refuses every batch.',
+    cure: 'Run a release of the reader (router, picker, runtime beside the engine) that reads events as maps, or until there is one vLLM before 0.26',
+    disturbs: 'frontend',
+  },
+  {
     id: 'vllm_event_replay_request_form',
     cause: 'events_unreadable',
     needles: ['Invalid replay request: '],

@@ -4,6 +4,7 @@ import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { crashText } from '../crash-text.js';
 import { connectionFaultOf } from './connection-faults.js';
 import { type Fault, faultOf } from './fault-classes.js';
+import { isErrorOfGlog } from './glog.js';
 import { shortMemory } from './gpu-memory.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
 import { goesOnBelow, refusedPart } from './refused-keys.js';
@@ -61,6 +62,8 @@ const OTHER_EXCEPTIONS = [
   '() missing 1 required',
   "'NoneType' object is not",
 ] as const;
+
+const NO_GPU_MEMORY = ' out of memory. Tried to allocate ';
 
 /** Sentences of a lack of room, which programs also write without the name of an exception. */
 const MEMORY_SENTENCES = [
@@ -142,6 +145,19 @@ export const GENERAL_RULES: readonly LogRule[] = [
       found.addError(line, { sentence: shortMemory(sentence), about: needle, isNamed: room !== undefined });
     }),
   ),
+  // C++ of PyTorch: "[rank3]:[E716 19:47:26.3 shim_common.cpp:523] Exception in aoti_torch: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has …".
+  rule(NO_GPU_MEMORY, (line, found) => {
+    const { text } = line;
+    if (hasException(text) || text.includes('OutOfMemoryError') || !isErrorOfGlog(text)) return;
+    const sentence = /\b[A-Z]{2,4} out of memory\..*/s.exec(text)?.[0] ?? text;
+    const room = roomTakenIn(sentence, found.takenFor(line));
+    add(line, found, room, NO_GPU_MEMORY);
+    found.addError(line, {
+      sentence: shortMemory(sentence),
+      about: NO_GPU_MEMORY,
+      isNamed: room !== undefined,
+    });
+  }),
   // A wrapper that passes an exception on without its name: "batch_get_buffer failed: 'mooncake.store.…' object has no attribute …".
   rule("' object has no attribute '", (line, found) => {
     if (hasException(line.text)) return;

@@ -1,6 +1,6 @@
-/** The form of Google's library for logs: "E0613 08:28:11.555796 7053 ucx_utils.cpp:512] …", in C++ of others "E ucx_utils.cpp:585] …", and without time and thread as people copy it. */
+/** The form of Google's library for logs: "E0613 08:28:11.555796 7053 ucx_utils.cpp:512] …", PyTorch's "[rank3]:[E716 19:47:26.324588983 shim_common.cpp:523] …", in C++ of others "E ucx_utils.cpp:585] …", and without time and thread as people copy it. */
 const LINE =
-  /(?:^|[\s\]|])([EFW])(?:\d{4}(?:\d{4})? \d\d:\d\d|(?:\d{4}(?:\d{4})?)?(?: \d{1,9})? [\w-]{1,60}\.(?:cpp|cc|h):\d{1,6}\])/;
+  /(?:^|[\s[\]|])([EFW])(?:\d{3,4}(?:\d{4})? \d\d:\d\d|(?:\d{4}(?:\d{4})?)?(?: \d{1,9})? [\w-]{1,60}\.(?:cpp|cc|h):\d{1,6}\])/;
 
 /** An error, or what ends the process. */
 export function isErrorOfGlog(text: string): boolean {

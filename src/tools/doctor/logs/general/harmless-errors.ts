@@ -8,7 +8,7 @@ const HARMLESS: readonly RegExp[] = [
   /resource_tracker: .{0,60}leaked|Task was destroyed but it is pending|Exception ignored in|Event loop is closed|destroy_process_group\(\) was not called|cannot schedule new futures after (?:interpreter )?shutdown|CancelledError\b(?:\(\)|: )?\s*$|\bKeyboardInterrupt\s*$/,
   /http: Server closed|use of closed network connection|(?:listener|server|connection) closed by (?:shutdown|server shutdown)/i,
   // Libraries of CUDA that vLLM looks for on other hardware, too.
-  /Failed to import from vllm\._\w{1,20} ?(?:with|:) ImportError\(.lib(?:cuda|cudart|nccl|numa)\b|FA version \d is not supported due to FA\d is una\w{1,12} due to: lib/,
+  /Failed to import from vllm\._\w{1,20} ?(?:with|:) ImportError\(.lib(?:cuda|cudart|nccl|numa)\b|FA version \d is not supported due to FA\d is (?:una\w{1,12} due to: lib|only supported on devices)/,
   // The hub: another try follows, and the last one raises an exception.
   /,? retrying \d{1,3} of \d{1,3}\s*$/,
   // Controllers that came too late or twice: they try again by themselves.

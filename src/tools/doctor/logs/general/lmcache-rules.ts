@@ -45,6 +45,7 @@ export const LMCACHE_RULES: readonly LogRule[] = [
     }),
   ),
   fault('LMCache server is unhealthy', 'LMCache is not reached'),
+  fault('LMCache server is healthy again', "LMCache's server misses heartbeats and comes back"),
   fault('Marking server as unhealthy', 'LMCache answers too late'),
   fault('batched_async_contains timed out', 'LMCache answers too late'),
   fault('batched_get_non_blocking timed out', 'LMCache answers too late'),

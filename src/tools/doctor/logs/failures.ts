@@ -125,7 +125,8 @@ export class FailureTally {
     if (isNear && !isHeading && this.#root !== undefined && (isTold || !isKnown)) return;
     const found = { ...error, origin: originOf() };
     if (isNear) this.#root = found;
-    if (isKnown) this.#known ??= found;
+    // What fails behind a stop is of the stop: a program that goes on has none.
+    if (isKnown && lineNumber - this.#stopLine > NEAR_LINES) this.#known ??= found;
     if (this.#recent.length === MAX_RECENT) this.#recent.shift();
     this.#recent.push(found);
   }

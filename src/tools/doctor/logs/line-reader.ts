@@ -23,6 +23,9 @@ const SAMPLE_EVERY = 64;
 const LONG_LOG_LINES = 65_536;
 const SAMPLE_LONG_EVERY = 1_024;
 
+/** Errors whose sentences are read again with the lines below them. */
+const MAX_READ_AGAIN = 200;
+
 /** Blocks from which on the search is tuned by what the log is of: a log of one block is read sooner than that is done. */
 const FIRST_TUNING = 2;
 /** How many times as many blocks come before it is tuned again: a log begins with other lines than it goes on with. */
@@ -48,6 +51,8 @@ export class LineReader {
   /** Time of the last line that had one. */
   #ms: number | undefined;
   #isUnzoned = false;
+  #readingsLeft = MAX_READ_AGAIN;
+  #textNeedles: NeedleSearch | undefined;
   /** Lines that a rule was for. */
   #sought = 0;
   #needles: NeedleSearch;
@@ -62,6 +67,7 @@ export class LineReader {
     this.#context = context;
     this.#knowledge = knowledge;
     this.#needles = knowledge.needles;
+    tally.readAgain = (line, text) => this.#readAgain(line, text);
   }
 
   /** `bytes` are whole lines; the last one may lack its line feed. */
@@ -156,11 +162,36 @@ export class LineReader {
       this.#tally.addUnread(new SeenLine(this.lines, clean, this.#ms, this.#isUnzoned));
   }
 
+  /** A line with the rest of its sentence, which stands in lines of its own. */
+  #readAgain(line: LogLine, text: string): boolean {
+    if (this.#readingsLeft === 0) return false;
+    this.#readingsLeft -= 1;
+    // Its own: the search through the block goes on behind the line.
+    this.#textNeedles ??= this.#knowledge.needlesFor(undefined);
+    const needles = this.#textNeedles;
+    const bytes = Buffer.from(text);
+    const hits = new RuleHits();
+    for (
+      let at = needles.next(bytes, 0, bytes.length);
+      at < bytes.length;
+      at = needles.next(bytes, at + 1, bytes.length)
+    )
+      for (const index of needles.found) hits.add(index, needles.startOf(index, at));
+    const { found } = this.#tally;
+    const whole = { ...line, text, fields: undefined, record: undefined };
+    for (const comesFirst of [true, false]) this.#readBy(hits, whole, comesFirst);
+    return this.#tally.found !== found;
+  }
+
   /** By the rules that come before what follows a traceback, or by the others. */
   #read(line: LogLine, comesFirst: boolean): void {
+    this.#readBy(this.#hits, line, comesFirst);
+  }
+
+  #readBy(hits: RuleHits, line: LogLine, comesFirst: boolean): void {
     const { rules } = this.#knowledge;
-    for (let place = 0; place < this.#hits.count; place += 1) {
-      const rule = rules[this.#hits.at(place)] as LogRule;
+    for (let place = 0; place < hits.count; place += 1) {
+      const rule = rules[hits.at(place)] as LogRule;
       if ((rule.comesFirst === true) === comesFirst) rule.read(line, this.#tally);
     }
   }

@@ -47,8 +47,11 @@ export class LogTally implements LogFindings {
   readonly #unread = new UnreadLines({
     tally: this,
     refuse: (line, value, text) => this.#count('settings_refused', line, { value, about: text.slice(0, 60) }),
+    isKnown: (line, text) => this.readAgain(line, text),
     originOf: (line) => this.#originOf(line, ''),
   });
+  /** Reads a line by the rules with another text, and says whether they made anything of it. */
+  readAgain: (line: LogLine, text: string) => boolean = () => false;
   readonly #name: string;
   readonly #who: string;
   readonly #signals = new Map<Signal, SignalCount>();

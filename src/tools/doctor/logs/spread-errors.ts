@@ -10,6 +10,15 @@ const MAX_MIXED_LINES = 60;
 const MAX_HEADER_CHARS = 200;
 /** Lines of a message that are kept behind the first. */
 const MAX_PARTS = 8;
+/** Lines by which a sentence that was cut at the edge of a page may go on. */
+const MAX_WRAPPED = 3;
+/** A line that is cut at such an edge is long, and ends within a sentence. */
+const MIN_WRAPPED_CHARS = 36;
+const ENDED = /[.!?)\]}>"'`]\s*$/;
+/** A time or a level near the beginning: of another record, also behind names that are not taken off. */
+const HAS_RECORD =
+  /(?:^|\s)(?:[IWEF]\d{4} \d\d:\d\d|\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:|(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b)/;
+const HEAD_CHARS = 120;
 
 /** Where the level stands that a line begins with, behind times and names: `ERROR`, `[E]`, `E0613`, `Error:`. */
 const LEVEL = oneOf(
@@ -38,11 +47,22 @@ const REASONS = /^\s{0,8}Caused by:?\s*$/;
 interface Open {
   readonly line: LogLine;
   readonly parts: string[];
+  /** Lines below by which its sentence may go on. */
+  readonly wrapped: string[];
   /** What the next line may be: the message itself, more of a value, reasons below it; `rest` where it may only go on with reasons. */
   awaits: 'message' | 'value' | 'choices' | 'reasons' | 'rest';
   /** Lines since the last part: those of the program, and all. */
   gap: number;
   mixedGap: number;
+}
+
+/** What is made of an error once its message is whole, before the next one begins. */
+export interface SpreadHandlers {
+  readonly onError: (line: LogLine, text: string) => void;
+  /** It stands above a traceback, whose exception says what happened. */
+  readonly onHeading: (line: LogLine) => void;
+  /** Whether a rule makes something of its text with the lines below, which may be the rest of its sentence or of something else. */
+  readonly isKnown: (line: LogLine, text: string) => boolean;
 }
 
 /**
@@ -51,17 +71,11 @@ interface Open {
  * What is left without a message says nothing. Bounded, whatever the log has.
  */
 export class SpreadErrors {
-  readonly #onError: (line: LogLine, text: string) => void;
-  readonly #onHeading: (line: LogLine) => unknown;
+  readonly #handlers: SpreadHandlers;
   #open: Open | undefined;
 
-  /**
-   * `onError` gets each error once its message is whole, before the next one begins. `onHeading` gets one that stands
-   * above a traceback, whose exception says what happened.
-   */
-  constructor(onError: (line: LogLine, text: string) => void, onHeading: (line: LogLine) => unknown) {
-    this.#onError = onError;
-    this.#onHeading = onHeading;
+  constructor(handlers: SpreadHandlers) {
+    this.#handlers = handlers;
   }
 
   /** Whether the next line may belong to an error. */
@@ -80,7 +94,7 @@ export class SpreadErrors {
         : goesOnBelow(text)
           ? 'choices'
           : 'rest';
-    this.#open = { line, parts: [], awaits, gap: 0, mixedGap: 0 };
+    this.#open = { line, parts: [], wrapped: [], awaits, gap: 0, mixedGap: 0 };
   }
 
   /** The line after it, whatever it is. Says whether it belongs to the error. */
@@ -95,7 +109,7 @@ export class SpreadErrors {
     open.gap += 1;
     if (TRACEBACK.test(text)) {
       this.#open = undefined;
-      this.#onHeading(open.line);
+      this.#handlers.onHeading(open.line);
       return false;
     }
     const isOther = fields !== undefined || RECORD.test(text);
@@ -121,16 +135,21 @@ export class SpreadErrors {
     const open = this.#open;
     this.#open = undefined;
     if (open === undefined || open.awaits === 'message') return;
-    const { line, parts } = open;
-    const head = line.text.trimEnd();
-    this.#onError(line, parts.length === 0 ? head : [head, ...parts].join(' '));
+    const { line, parts, wrapped } = open;
+    const text = [line.text.trimEnd(), ...parts].join(' ');
+    const isKnown = wrapped.length > 0 && this.#handlers.isKnown(line, [text, ...wrapped].join(' '));
+    if (!isKnown) this.#handlers.onError(line, text);
   }
 
   #isPart(open: Open, text: string): boolean {
     if (open.parts.length === MAX_PARTS) return false;
     if (open.awaits === 'rest' && REASONS.test(text)) open.awaits = 'reasons';
     else if (open.awaits === 'choices' && CHOICES.test(text)) open.awaits = 'rest';
-    else if (
+    else if (open.awaits === 'rest' && isCut(open) && !HAS_RECORD.test(text.slice(0, HEAD_CHARS))) {
+      open.wrapped.push(text.trim());
+      open.gap = 0;
+      return false;
+    } else if (
       open.awaits === 'rest' ||
       open.awaits === 'choices' ||
       (open.awaits === 'reasons' && !/^\s{2,}\S/.test(text))
@@ -142,6 +161,13 @@ export class SpreadErrors {
     open.parts.push(text.replace(WRITERS, '').trim());
     return true;
   }
+}
+
+/** Whether the last line of an error ends within a sentence. */
+function isCut({ line, parts, wrapped }: Open): boolean {
+  if (parts.length > 0 || wrapped.length === MAX_WRAPPED) return false;
+  const last = wrapped.at(-1) ?? line.text;
+  return last.trimEnd().length >= MIN_WRAPPED_CHARS && !ENDED.test(last);
 }
 
 /** Whether a line has a level and no message. */

@@ -14,6 +14,8 @@ interface Target {
   readonly tally: Pick<LogFindings, 'addError' | 'addEnd' | 'isKnown'> & { found: number };
   /** A program refuses a setting; `value` is the part of the text that says so. */
   readonly refuse: (line: LogLine, value: string, text: string) => void;
+  /** Whether a rule makes something of a line with another text. */
+  readonly isKnown: (line: LogLine, text: string) => boolean;
   readonly originOf: (line: Pick<LogLine, 'lineNumber' | 'text'>) => Origin;
 }
 
@@ -24,10 +26,13 @@ interface Target {
 export class UnreadLines {
   readonly #target: Target;
   readonly #errors = new UnreadErrorTally();
-  readonly #spread = new SpreadErrors(
-    (line, text) => this.#addWhole(line, text),
-    (line) => (this.#heading = { line, found: this.#target.tally.found }),
-  );
+  readonly #spread = new SpreadErrors({
+    onError: (line, text) => this.#addWhole(line, text),
+    onHeading: (line) => {
+      this.#heading = { line, found: this.#target.tally.found };
+    },
+    isKnown: (line, text) => this.#target.isKnown(line, text),
+  });
   /** The last error above a traceback: where the log ends within that, nothing else says what happened. */
   #heading: { readonly line: LogLine; readonly found: number } | undefined;
   /** What was found until a part of a message was read; -1 for none. */

@@ -90,6 +90,8 @@ describe('the error that ended a program', () => {
   });
 
   it('is none of a program that somebody stopped', () => {
+    expect(failureOf([1, 'stop'], [40, 'error', OUT_OF_MEMORY])).toBeUndefined();
+    expect(failureOf([1, 'error', OUT_OF_MEMORY], [40, 'stop'])?.sentence).toBe(OUT_OF_MEMORY);
     expect(failureOf([1, 'stop'], [5, 'end'], [9, 'error', SECONDARY])).toBeUndefined();
     expect(failureOf([1, 'end'], [5, 'stop'], [9, 'error', NCCL])?.ends).toBe(1);
   });

@@ -4,10 +4,15 @@ import { SpreadErrors } from '../../../../src/tools/doctor/logs/spread-errors.js
 /** What is made of lines of which those with a level are errors. */
 function errorsOf(...lines: readonly string[]): string[] {
   const errors: string[] = [];
-  const spread = new SpreadErrors(
-    (line, text) => errors.push(`${line.lineNumber}: ${text}`),
-    () => {},
-  );
+  const spread = new SpreadErrors({
+    onError: (line, text) => errors.push(`${line.lineNumber}: ${text}`),
+    onHeading: () => {},
+    isKnown: (line, text) => {
+      if (!text.includes('known by both of its lines')) return false;
+      errors.push(`${line.lineNumber}: known`);
+      return true;
+    },
+  });
   for (const [at, text] of lines.entries()) {
     const line = { lineNumber: at + 1, text, ms: undefined, who: '', fields: undefined, record: undefined };
     if (spread.follow(line)) continue;
@@ -80,5 +85,19 @@ describe('an error over several lines', () => {
   it('is bounded', () => {
     const [error = ''] = errorsOf('Error: Value {', ...Array.from({ length: 1_000 }, () => '    more'));
     expect(error.match(/more/g)?.length).toBe(8);
+  });
+
+  it('go on below where a sentence is cut at the edge of a page, if a rule knows the whole', () => {
+    const cut = ['ERROR of a connector whose sentence is known by', 'both of its lines, and ends', 'here.'];
+    expect(errorsOf(...cut)).toEqual(['1: known']);
+    expect(errorsOf(cut[0] ?? '', 'two lines of something else')).toEqual([`1: ${cut[0]}`]);
+  });
+
+  it('do not go on where a sentence ends, is short, or a record follows', () => {
+    const rest = 'known by both of its lines';
+    for (const head of ['ERROR of a connector whose sentence has ended here.', 'ERROR of a thing'])
+      expect(errorsOf(head, rest)).toEqual([`1: ${head}`]);
+    const head = 'ERROR of a connector whose sentence is';
+    expect(errorsOf(head, `INFO 11-20 10:00:00 ${rest}`)).toEqual([`1: ${head}`]);
   });
 });

@@ -238,4 +238,12 @@ export const DYNAMO_RUNTIME: readonly KnownFault[] = [
     cure: 'Set a readinessProbe with httpGet: {path: /health, port: 8000} for the component in the DynamoGraphDeployment (extraPodSpec.mainContainer), or install jq in the image; later operators ask by HTTP',
     commands: ['kubectl describe pod POD | grep -A3 -E "Readiness|Liveness"'],
   },
+  {
+    id: 'dynamo_tcp_bind_address',
+    cause: 'program_ended',
+    needles: ['Invalid TCP bind address: '],
+    says: 'a worker of Dynamo ends: the host that its request plane binds is no address',
+    why: 'The request plane over TCP binds DYN_TCP_RPC_HOST, or the address of the host that it finds. An IPv6 address without brackets is none in early releases. The worker never registers, and requests find nobody.',
+    cure: 'Set DYN_TCP_RPC_HOST of the worker to the IPv4 address of its pod (status.podIP; an IPv6 address in brackets), run a later Dynamo, or set DYN_REQUEST_PLANE=nats in the frontend and all workers',
+  },
 ];

@@ -254,4 +254,13 @@ export const SMG_FAULTS: readonly KnownFault[] = [
     commands: ['curl -s http://ROUTER:PORT/workers    # healthy, and of which role'],
     disturbs: 'frontend',
   },
+  {
+    id: 'old_router_without_pairs',
+    cause: 'settings_refused',
+    needles: ['pd disaggregation is not supported in old router'],
+    says: "the router in front of SGLang knows no prefill and decode engines: it is a trainer's own, or older than 0.2.2",
+    why: 'miles and slime register their engines at a router. Their own, and sglang-router up to 0.2.1, take regular engines alone.',
+    cure: "Install an sglang-router later than 0.2.1 (pip install -U sglang-router), and leave the trainer's own router out (--use-miles-router, --use-slime-router), or run without prefill and decode engines",
+    disturbs: 'frontend',
+  },
 ];

@@ -28,6 +28,8 @@ const EXCEPTIONS = [
   'Value error, ',
 ] as const;
 
+const PORT_IN_USE = 'ddress already in use';
+
 /** Those that name no fault of a connection between engines, but may end one. */
 const OTHER_EXCEPTIONS = [
   'OutOfMemoryError: ',
@@ -58,7 +60,7 @@ const OTHER_EXCEPTIONS = [
   'AssertionError',
   'is not a local folder and is not a valid',
   'does not appear to have a file named',
-  'ddress already in use',
+  PORT_IN_USE,
   '() missing 1 required',
   "'NoneType' object is not",
 ] as const;
@@ -139,7 +141,7 @@ export const GENERAL_RULES: readonly LogRule[] = [
   ...OTHER_EXCEPTIONS.map((needle) =>
     rule(needle, (line, found) => {
       if (isPassedOver(line.text)) return;
-      const sentence = sentenceFrom(line.text, needle);
+      const sentence = needle === PORT_IN_USE ? boundAddress(line.text) : sentenceFrom(line.text, needle);
       const room = needle === 'OutOfMemoryError: ' ? roomTakenIn(sentence, found.takenFor(line)) : undefined;
       add(line, found, room, needle);
       found.addError(line, { sentence: shortMemory(sentence), about: needle, isNamed: room !== undefined });
@@ -317,6 +319,11 @@ function memoryTaken(sentence: string, line: LogLine, found: LogFindings): Fault
 /** Optional parts that are not installed: "Ignore import error when loading …". */
 function isPassedOver(text: string): boolean {
   return /\b(?:Ignor\w+|optional|falling back|fallback|Skipping)\b/i.test(text);
+}
+
+/** With what was to be bound, which stands before it: "Socket Bind failed while setting up listener for MD: Address already in use [98]". */
+function boundAddress(text: string): string {
+  return /(?:[^\]]{0,120})ddress already in use.{0,200}/.exec(text)?.[0].trim() ?? text;
 }
 
 /** From the name of the exception on: "torch.OutOfMemoryError: CUDA out of memory. …". */

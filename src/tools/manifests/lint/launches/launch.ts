@@ -133,6 +133,8 @@ export interface Gateway {
   readonly asks?: 'prefill' | 'decode';
   /** How KV events are to reach it, where its configuration says that. */
   readonly reception?: EventReception;
+  /** Where a scheduling profile names a plugin that is not there. */
+  readonly undefinedRef?: SettingValue;
   /** Where a plugin stands that no scheduling profile asks. */
   readonly unaskedPlugin?: SettingValue;
   /** A mode of a plugin that its release does not know, with the release: it guesses instead. */

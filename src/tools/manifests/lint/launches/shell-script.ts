@@ -32,9 +32,9 @@ export function shellScript(words: readonly Word[]): Word | undefined {
     return undefined;
   }
   const flag = words.findIndex(({ value }, index) => index > at && /^-[a-z]*c$/.test(value ?? ''));
-  return flag === -1 || !areOptions(words.slice(at + 1, flag), ['-o', '+o', '-O', '+O'])
-    ? undefined
-    : words[flag + 1];
+  if (flag === -1 || !areOptions(words.slice(at + 1, flag), ['-o', '+o', '-O', '+O'])) return undefined;
+  // Further options may stand before the script: `bash -c -- SCRIPT`.
+  return words.slice(flag + 1).find(({ value }) => !/^-(?:-|[a-zA-Z]{1,8})$/.test(value ?? ''));
 }
 
 /** The file of `bash FILE`, or a script that is a command itself, and what it is given. */

@@ -19,7 +19,7 @@ import {
   selectedBy,
   surroundingsOf,
 } from './picker-choice.js';
-import { askedPart, unaskedOf } from './picker-profiles.js';
+import { askedPart, unaskedOf, undefinedRefOf } from './picker-profiles.js';
 import { rendersByHttp, tokenizerModel } from './picker-tokenizer.js';
 import type { OpenFile } from './yaml-words.js';
 
@@ -245,7 +245,8 @@ function readConfig(access: YamlAccess, config: YAMLMap, { spanOf, at, version }
           at: type === undefined ? at : spanOf(type),
         };
   const own = { plugin: precise, kind: PRECISE[typeOf(precise)] };
-  const unasked = unaskedOf(access, config, own);
+  const unnamed = undefinedRefOf(access, config);
+  const unasked = unnamed === undefined ? unaskedOf(access, config, own) : undefined;
   const asks = askedPart(access, config, own);
   const tokenizer = tokenizerModel(access, plugins, parameters);
   const filter =
@@ -273,6 +274,16 @@ function readConfig(access: YamlAccess, config: YAMLMap, { spanOf, at, version }
                 how: 'engine-yaml' as const,
                 name: 'modelName',
                 isRendered: rendersByHttp(access, plugins, version),
+              },
+            }),
+        ...(unnamed === undefined
+          ? {}
+          : {
+              undefinedRef: {
+                value: unnamed.value,
+                span: spanOf(unnamed),
+                how: 'engine-yaml' as const,
+                name: 'pluginRef',
               },
             }),
         ...(unasked === undefined

@@ -31,6 +31,23 @@ export function unaskedOf(
   return areScorers && !readers.some(isAsked) ? access.text(readers[0], 'type') : undefined;
 }
 
+/** Plugins that the picker makes by itself where none is written. */
+const MADE_BY_ITSELF = /-(?:picker|handler)$/;
+
+/** A reference of a profile to a plugin that is not there: the picker refuses such a configuration and ends (`undefined plugin`). */
+export function undefinedRefOf(access: YamlAccess, config: YAMLMap): PlacedText | undefined {
+  const names = access.maps(config, 'plugins').map((plugin) => nameOfPlugin(access, plugin));
+  // A template, or a plugin whose name is not written as a text.
+  if (names.length === 0 || !names.every((name) => PLAIN_NAME.test(name))) return undefined;
+  return access
+    .maps(config, 'schedulingProfiles')
+    .flatMap((profile) => access.maps(profile, 'plugins'))
+    .flatMap((plugin) => access.text(plugin, 'pluginRef') ?? [])
+    .find(({ value }) => PLAIN_NAME.test(value) && !names.includes(value) && !MADE_BY_ITSELF.test(value));
+}
+
+const PLAIN_NAME = /^[\w.-]+$/;
+
 /** By which a plugin names the producer whose matches it reads (`prefix-cache-scorer` of llm-d-router 0.8). */
 const PRODUCER = 'prefixMatchInfoProducerName';
 

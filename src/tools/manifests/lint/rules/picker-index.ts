@@ -12,7 +12,7 @@ const rule: Rule = {
   id: 'picker-index-empty',
   severity: 'error',
   summary:
-    'The endpoint picker of llm-d has an index that no KV event reaches, that nothing asks, or that its release does not make.',
+    'The endpoint picker of llm-d has an index that no KV event reaches, that nothing asks, or that its release does not make; or it does not start, as a profile names a plugin that is not there.',
   explanation:
     'The index stays empty, and every worker has the score 0 for every prompt. Neither the picker nor a worker reports it: a ZeroMQ socket waits for ever for its other end.',
 };
@@ -25,7 +25,7 @@ export const pickerIndexEmpty: LintRule = {
     const [picker] = pickers;
     const ignored = fleet.gateways.flatMap((launch) => ignoredMode(launch));
     if (picker === undefined) return ignored;
-    const unasked = pickers.flatMap((launch) => unaskedPlugin(launch));
+    const unasked = pickers.flatMap((launch) => [...undefinedRef(launch), ...unaskedPlugin(launch)]);
     // Which of several is for which worker is not in the files.
     return [...ignored, ...unasked, ...(pickers.length > 1 ? [] : reception(picker, fleet))];
   },
@@ -42,6 +42,19 @@ function ignoredMode({ program, gateway }: Launch): readonly Finding[] {
         'The mode is one of 0.2. From 0.3 on this scorer guesses from its own decisions, whatever its workers publish, and its block size and hash seed are not read; nothing reports it.',
       advice:
         'Use type: precise-prefix-cache-scorer without mode, before workers that publish KV events. Take mode out where a guess is meant.',
+    }),
+  ];
+}
+
+function undefinedRef({ program, gateway }: Launch): readonly Finding[] {
+  const named = gateway?.undefinedRef;
+  if (named === undefined) return [];
+  return [
+    findingAt(rule, named.span, {
+      message: `a schedulingProfile of the ${program} names ${named.value}, and no plugin has this name`,
+      consequence:
+        'The picker refuses the configuration ("references undefined plugin") and ends as it starts; requests then go as failureMode of the InferencePool says.',
+      advice: `Name a plugin of the list in pluginRef, or add one with type: ${named.value} to plugins.`,
     }),
   ];
 }

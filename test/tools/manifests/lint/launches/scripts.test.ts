@@ -15,6 +15,8 @@ function launches(text: string): readonly string[] {
 describe('the programs of a script', () => {
   it.each([
     ['srun --overlap -N1 -n1 -w node1 bash -c "vllm serve m --block-size 64"', ['vllm 64']],
+    ['/bin/bash -c -- "vllm serve m --block-size 64"', ['vllm 64']],
+    ['bash -c -ex "vllm serve m --block-size 64"', ['vllm 64']],
     ['srun -N1 -n1 -w "$NODE" --mem=0 bash -lc "vllm serve $MODEL --block-size 64 $MORE"', ['vllm 64']],
     ['kubectl exec -n llm -it deploy/x -c y -- bash -c "vllm serve m --block-size 64"', ['vllm 64']],
     ['$PYTHON -m dynamo.vllm --block-size 64', ['dynamo.vllm 64']],

@@ -220,10 +220,26 @@ schedulingProfiles:
   });
 
   it('that no profile asks decides nothing', () => {
-    expect(found({ 'a.yaml': config(discovery, 'queue-scorer') })).toEqual([
-      'picker-index-empty a.yaml:4 error',
-    ]);
+    const other = config(discovery, 'queue-scorer').replace('plugins:\n', 'plugins:\n- type: queue-scorer\n');
+    expect(found({ 'a.yaml': other })).toEqual(['picker-index-empty a.yaml:5 error']);
   });
+
+  it('is none where a profile names a plugin that is not there: the picker ends', () => {
+    const { findings } = inspect({ 'a.yaml': config(discovery, 'prefix-cache-scorer') });
+    expect(findings).toMatchObject([{ ruleId: 'picker-index-empty', severity: 'error' }]);
+    expect(findings[0]?.message).toContain('names prefix-cache-scorer, and no plugin has this name');
+  });
+
+  it.each(['max-score-picker', 'single-profile-handler'])(
+    'is asked beside %s, which the picker makes by itself',
+    (name) => {
+      const both = config(discovery).replace(
+        'pluginRef: precise',
+        `pluginRef: ${name}\n  - pluginRef: precise`,
+      );
+      expect(found({ 'a.yaml': both })).toEqual([]);
+    },
+  );
 });
 
 describe("llm-d's picker before it had a configuration", () => {

@@ -284,4 +284,17 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
       'kubectl logs POD | grep -m5 -iE "nixl.*(plugin|backend)"    # which backends it made',
     ],
   },
+  {
+    id: 'nixl_peer_invalidated',
+    cause: 'transfer_path_broken',
+    needles: ['was invalidated in between prepXferDlist and this call'],
+    atLeast: 3,
+    says: 'NIXL has dropped an engine whose connection broke, and each further transfer with it fails',
+    why: 'After a disconnect (NIXL_ERR_REMOTE_DISCONNECT) the agent forgets the other one, while the engine goes on with what it had prepared for it. Prompts are then computed again, or fail.',
+    cure: 'Restart the engine that writes it, so that it takes the other one in again; see first whether that one lives (kubectl get pods, its restarts) and whether RDMA carries between both hosts: the error of UCX above the first of these lines says why the connection broke',
+    commands: [
+      'kubectl get pods -o wide    # restarts of the other engine, and its node',
+      'kubectl logs WORKER | grep -m1 -B20 -iE "REMOTE_DISCONNECT|was invalidated" | grep -iE "UCX|error"',
+    ],
+  },
 ];

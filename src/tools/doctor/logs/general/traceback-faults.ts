@@ -170,6 +170,6 @@ function otherRelease({ frames, sentence = '' }: Traceback): Fault | undefined {
 }
 
 /** How an engine that a worker of Dynamo was not built for is said. */
-export function otherReleaseSays(engine: string): string {
+function otherReleaseSays(engine: string): string {
   return `Dynamo's worker was built for another release of ${engine}`;
 }

@@ -139,7 +139,7 @@ function ofHelm({ words }: ScriptCall, { file }: TextSource, tree: TreeFiles): r
 }
 
 /** Of several files with values the last wins, and what is set beside them wins over all. */
-export function ofLayers(
+function ofLayers(
   paths: readonly string[],
   isSet: boolean,
   from: string,

@@ -1,4 +1,4 @@
-import type { Word } from '../shell/words.js';
+import { UNKNOWN, type Word } from '../shell/words.js';
 import type { InnerText } from '../text/scalar-text.js';
 import { interpolate } from './interpolate.js';
 
@@ -32,6 +32,7 @@ function readValue(raw: string, lookUp: (name: string) => string | undefined): s
   const single = /^'((?:[^'\\]|\\.)*)'/.exec(raw)?.[1];
   if (single !== undefined) return single.replace(/\\'/g, "'");
   const double = /^"((?:[^"\\]|\\.)*)"/.exec(raw)?.[1];
-  if (double !== undefined) return interpolate(double.replace(/\\(["\\])/g, '$1'), lookUp);
-  return interpolate(raw.replace(/(?:^|\s)#.*$/, '').trimEnd(), lookUp);
+  const open = double?.replace(/\\(["\\])/g, '$1') ?? raw.replace(/(?:^|\s)#.*$/, '').trimEnd();
+  const value = interpolate(open, lookUp);
+  return value.includes(UNKNOWN) ? undefined : value;
 }

@@ -1,3 +1,5 @@
+import { UNKNOWN } from '../shell/words.js';
+
 /** The name in `${NAME:-default}`, with its operator. */
 const BRACED = /^([A-Za-z_]\w*)(?:(:?[-+?])(.*))?$/s;
 
@@ -10,15 +12,11 @@ const MAX_BRACED_LENGTH = 4_096;
 const MAX_DEPTH = 16;
 
 /**
- * The text with its variables, or their defaults; undefined where one is not known and has none. As Compose does it:
+ * The text with its variables, or their defaults; `UNKNOWN` in the place of one that is not known and has none. As Compose does it:
  * https://docs.docker.com/reference/compose-file/interpolation/
  */
-export function interpolate(
-  text: string,
-  lookUp: (name: string) => string | undefined,
-  depth = 0,
-): string | undefined {
-  if (depth > MAX_DEPTH) return undefined;
+export function interpolate(text: string, lookUp: (name: string) => string | undefined, depth = 0): string {
+  if (depth > MAX_DEPTH) return UNKNOWN;
   let result = '';
   let at = 0;
   for (let next = text.indexOf('$'); next !== -1; next = text.indexOf('$', at)) {
@@ -30,14 +28,10 @@ export function interpolate(
       result += '$';
       at = next + 2;
     } else if (inner !== undefined && inner !== null) {
-      const value = operandOf(inner, lookUp, depth);
-      if (value === undefined) return undefined;
-      result += value;
+      result += operandOf(inner, lookUp, depth);
       at = end + 1;
     } else if (plain !== undefined) {
-      const value = lookUp(plain);
-      if (value === undefined) return undefined;
-      result += value;
+      result += lookUp(plain) ?? UNKNOWN;
       at = next + 1 + plain.length;
     } else {
       result += '$';
@@ -51,14 +45,14 @@ function operandOf(
   [, name = '', operator = '', operand = '']: RegExpExecArray,
   lookUp: (name: string) => string | undefined,
   depth: number,
-): string | undefined {
+): string {
   const value = lookUp(name);
   const isSet = value !== undefined && (value !== '' || !operator.startsWith(':'));
-  const other = (): string | undefined => interpolate(operand, lookUp, depth + 1);
+  const other = (): string => interpolate(operand, lookUp, depth + 1);
   // `${NAME:+other}` is empty where nothing is set.
   if (operator.endsWith('+')) return isSet ? other() : '';
   if (isSet) return value;
-  return operator.endsWith('-') ? other() : undefined;
+  return operator.endsWith('-') ? other() : UNKNOWN;
 }
 
 /** Where the brace ends that is open at a place; -1 where it does not. */

@@ -220,8 +220,11 @@ function moduleProgram(module: string): Program | undefined {
   return Object.hasOwn(MODULES, name) ? MODULES[name] : undefined;
 }
 
+/** The name of a program, also in a folder that is known only at run time: `$VENV/bin/vllm`. */
 function baseName(word: Word | undefined): string {
-  return word?.value?.split('/').at(-1) ?? '';
+  const { prefix = '', suffix = '' } = word?.known ?? {};
+  const path = word?.value ?? (/^-|=/.test(prefix) || !suffix.includes('/') ? '' : suffix);
+  return path.split('/').at(-1) ?? '';
 }
 
 function dynamo(role: 'frontend' | 'router' | 'indexer'): Program {

@@ -95,11 +95,9 @@ export function readContainer({
     command,
     surroundings,
     (words) =>
-      commandLaunches(words, surroundings, 'items', 0, ({ value, span }) => ({
-        value: value ?? '',
-        spanOf: (start, end) =>
-          span.isExact ? { ...span, start: span.start + start, end: span.start + end } : span,
-      })),
+      commandLaunches(words, surroundings, 'items', 0, (word) =>
+        textOf({ value: textOfWord(word), span: word.span }),
+      ),
     imageSpan,
   );
 }
@@ -253,7 +251,11 @@ function startedLaunches(
   const before = (own ?? []).map((value): Word => ({ value, span, mayBeMore: false }));
   const words = [...before, ...entrypoint, ...command];
   const isCommand = own !== undefined && start([...entrypoint, ...command]).length > 0;
-  const found = start(isCommand ? [...entrypoint, ...command] : words);
+  const started = start(isCommand ? [...entrypoint, ...command] : words);
+  // `-lc SCRIPT` alone is for an image whose entrypoint is a shell.
+  const isScript = own === undefined && entrypoint.length === 0 && /^-[a-z]*c$/.test(first?.value ?? '');
+  const found =
+    started.length === 0 && isScript ? start([{ value: 'sh', span, mayBeMore: false }, ...command]) : started;
   const seen = found.length > 0 ? undefined : uncheckedImage(image, shellScript(words) ? undefined : words);
   return seen === undefined ? found : [unchecked(seen, span, site, container)];
 }

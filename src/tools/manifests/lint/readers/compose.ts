@@ -8,7 +8,7 @@ import type { TreeFiles } from '../config/tree-files.js';
 import type { Launch, PathSetting } from '../launches/launch.js';
 import { readContainer } from '../launches/read-launches.js';
 import { readShellCommands } from '../shell/shell-commands.js';
-import type { Word } from '../shell/words.js';
+import { UNKNOWN, type Word, wordOfText } from '../shell/words.js';
 import { type InnerText, locateScalar, scalarText, textOf } from '../text/scalar-text.js';
 import type { TextSource } from '../text/span.js';
 import { type OpenFile, plainDocuments, wordOf, wordsAt } from './yaml-words.js';
@@ -96,6 +96,9 @@ function overrideOf(
   };
 }
 
+/** The tag or digest of an image that has a part which is not known. */
+const UNKNOWN_TAG = new RegExp(`[:@][^/]*${UNKNOWN}[^/]*$`);
+
 /** Environment files of one compose file that are looked for. */
 const MAX_ENV_FILES = 50;
 
@@ -147,7 +150,7 @@ class ComposeFile {
     const given = files.flatMap((text) => (text === undefined ? [] : [...readEnvFile(text)]));
     return readContainer({
       source: this.#source,
-      image: other?.image ?? (image === undefined ? undefined : this.#put(image.value)),
+      image: other?.image ?? (image === undefined ? undefined : this.#image(image.value)),
       imageSpan: image === undefined ? undefined : locateScalar(this.#source, image).span,
       entrypoint: other?.entrypoint ?? this.#words(access.get(service, 'entrypoint')),
       command: other?.command ?? this.#words(access.get(service, 'command')),
@@ -178,7 +181,7 @@ class ComposeFile {
     const image = access.text(service, 'image');
     const files = envFilesOf(access, service).map((path) => this.#fileBeside(path));
     return {
-      image: image === undefined ? undefined : this.#put(image.value),
+      image: image === undefined ? undefined : this.#image(image.value),
       entrypoint: words('entrypoint'),
       command: words('command'),
       given: files.flatMap((text) => (text === undefined ? [] : [...readEnvFile(text)])),
@@ -254,7 +257,18 @@ class ComposeFile {
     return text === undefined ? new Map() : readEnvFile(text);
   }
 
+  /** A text with its variables; undefined where one of them is not known. */
   #put(text: string): string | undefined {
+    const value = this.#filled(text);
+    return value.includes(UNKNOWN) ? undefined : value;
+  }
+
+  /** An image, without a tag that is not known. */
+  #image(text: string): string {
+    return this.#filled(text).replace(UNKNOWN_TAG, '');
+  }
+
+  #filled(text: string): string {
     return interpolate(text, (name) => this.#variable(name));
   }
 
@@ -303,8 +317,10 @@ class ComposeFile {
   }
 
   #interpolated(word: Word): Word {
-    const value = word.value === undefined ? undefined : this.#put(word.value);
-    return value === word.value ? word : { ...word, value, span: { ...word.span, isExact: false } };
+    const value = word.value === undefined ? undefined : this.#filled(word.value);
+    return value === undefined || value === word.value
+      ? word
+      : wordOfText(value, { ...word.span, isExact: false }, word.mayBeMore);
   }
 }
 

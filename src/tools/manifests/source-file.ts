@@ -102,6 +102,14 @@ function parsedOf(text: string): readonly Document.Parsed[] {
   return documents;
 }
 
+/** What the parser says of a text, and where; undefined for one that is beyond a bound. */
+export function yamlErrorsOf(
+  text: string,
+): readonly { readonly code: string; readonly at: number }[] | undefined {
+  if (findYamlExcess(text, YAML_BOUNDS) !== undefined) return undefined;
+  return parsedOf(text).flatMap(({ errors }) => errors.map(({ code, pos: [at] }) => ({ code, at })));
+}
+
 function firstError(documents: readonly Document.Parsed[]): TextFault | undefined {
   const error = documents.find(({ errors }) => errors.length > 0)?.errors[0];
   return error === undefined ? undefined : { at: error.pos[0], message: error.message };

@@ -1,16 +1,60 @@
+import { IS_TWICE, yamlErrorsOf } from './source-file.js';
+
 /** Marks of templates that YAML cannot be read with: Helm and Go, Jinja, ERB, Terraform. In quotes they are text. */
 const BREAKING = /^[^"'#\n]{0,2000}?(?:\{\{|\{%|<%|%\{)/m;
 
 /** What something fills in, and YAML reads as text unless it stands where the fault is: names in capitals, and names in braces; a line that is one variable may be any number of lines. */
 const PLACEHOLDER =
-  /\{\{|\$\{[A-Za-z_]+\}|<[A-Z][A-Z_-]{2,}>|\b__[A-Z_]+__\b|(?:^|\s)(?:@@?[A-Z][A-Z0-9_]*@@?|%[A-Z][A-Z0-9_]*%)|^[ \t]*\$[A-Z][A-Z0-9_]*[ \t]*$|:\s*\{[A-Za-z][\w-]*\}[^\s,}]/m;
+  /\$\{[A-Za-z_]+\}|<[A-Z][A-Z_-]{2,}>|\b__[A-Z_]+__\b|(?:^|\s)(?:@@?[A-Z][A-Z0-9_]*@@?|%[A-Z][A-Z0-9_]*%)|^[ \t]*\$[A-Z][A-Z0-9_]*[ \t]*$|:\s*\{[A-Za-z][\w-]*\}[^\s,}]/m;
 
 /** Lines of ytt, which are comments to YAML; their values end a text of one line. */
 const YTT = /^[ \t]*#@(?:[ \t]|$)/m;
 
-/** Whether a text that cannot be read as YAML is a template that makes a manifest. `around` are the lines in which it cannot be read. */
-export function isTemplateText(text: string, around: string): boolean {
-  return BREAKING.test(text) || YTT.test(text) || PLACEHOLDER.test(around);
+/** Branches that stand in comments of YAML: of two keys only one is left. */
+const COMMENTED = /^[ \t]*#[^\n]{0,200}?(?:\{%|<%|\{\{-?\s{0,9}(?:if|else|end|range|with)\b|\{\{[#^])/m;
+
+/** One mark of a template. */
+const MARK = /\{\{[^}]{0,2000}?\}\}\}?|\{%[^%]{0,2000}?%\}|<%[^%]{0,2000}?%>|%\{[^}]{0,2000}?\}/g;
+
+/** A line that is nothing but a mark, of which a template leaves nothing or any number of lines. */
+const OWN_LINE = /^([ \t]*)~+[ \t]*$/gm;
+
+/**
+ * Whether a text that cannot be read as YAML is a template that makes a manifest: the reason is a mark in it. `around` are the lines in which
+ * it cannot be read, and `message` is what the parser says.
+ */
+export function isTemplateText(text: string, around: string, message: string): boolean {
+  const isTwice = message.endsWith(IS_TWICE);
+  if (YTT.test(text) || (isTwice && COMMENTED.test(text))) return true;
+  const hasMarks = BREAKING.test(text) || around.includes('{{');
+  // The message has the key itself, which may be what is filled in.
+  return PLACEHOLDER.test(isTwice ? message : around) || (hasMarks && !areMarksRead(text));
+}
+
+/**
+ * Whether YAML reads all marks of a text, as in quotes, in a block of text and in comments: with other text in their places the parser says the
+ * same, and nothing about a mark.
+ */
+function areMarksRead(text: string): boolean {
+  const marks = [...text.matchAll(MARK)].map(({ index, 0: mark }) => ({
+    start: index,
+    end: index + mark.length,
+  }));
+  const plain = text
+    .replace(MARK, (mark) => mark.replace(/[^\n]/g, '~'))
+    .replace(OWN_LINE, (line, indent: string) => `${indent}#${line.slice(indent.length + 1)}`);
+  const before = yamlErrorsOf(text);
+  const after = yamlErrorsOf(plain);
+  return (
+    before !== undefined &&
+    after?.length === before.length &&
+    before.every(
+      ({ code, at }, index) =>
+        code === after[index]?.code &&
+        at === after[index]?.at &&
+        !marks.some(({ start, end }) => start <= at && at < end),
+    )
+  );
 }
 
 /** What makes manifests of a template: its name in messages, and how they are had. */

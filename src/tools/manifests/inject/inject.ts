@@ -63,6 +63,7 @@ export function injectManifests(
             .split('\n')
             .slice(Math.max(0, problem.line - 2), problem.line)
             .join('\n'),
+          problem.message,
         )
           ? `is ${['a template', templateKindOf(text, file).name].join(' ').trim()}, not YAML: run inject on what it makes`
           : `is no YAML: ${problem.message}`;

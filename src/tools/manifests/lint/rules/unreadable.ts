@@ -44,6 +44,9 @@ const SERVING =
 /** An object of Kubernetes: kubectl reads no other document. */
 const IS_OBJECT = /^[\s{]*["']?(?:apiVersion|kind)["']?\s*:/m;
 
+/** A list, as a playbook of Ansible is: kubectl reads none, whatever objects stand in it. */
+const IS_LIST = /^(?:[ \t]*(?:#.*|---.*)?\n)*-(?:[ \t]|$)/;
+
 /** How a text of JSON begins. */
 const JSON_START = /^\s*[[{"]/;
 
@@ -75,7 +78,7 @@ export function findUnreadable(
   const documents = new Set<string>();
   for (const problem of file.problems.slice(0, MAX_PROBLEMS)) {
     const text = documentAround(file.text, problem.line);
-    const isTemplate = isTemplateText(text, linesAround(file.text, problem.line));
+    const isTemplate = isTemplateText(text, linesAround(file.text, problem.line), problem.message);
     // One word about a template is enough: what follows is the same.
     if (isTemplate && documents.has(text)) continue;
     documents.add(text);
@@ -110,7 +113,11 @@ function severityOf(
   if (!isNamed && EDIT_FIRST.test(text)) return undefined;
   if (isTemplate) return isWorkload(text) && (isNamed || namesProgram(text)) ? 'note' : undefined;
   // A file may have its engine in another document, or in what comes behind the place that ends a document too early.
-  if (isWorkload(text) && (isNamed || SERVING.test(text) || namesProgram(whole.replace(COMMENT, ''))))
+  if (
+    isWorkload(text) &&
+    !IS_LIST.test(text) &&
+    (isNamed || SERVING.test(text) || namesProgram(whole.replace(COMMENT, '')))
+  )
     return unreadable.severity;
   if (isNamed) return 'warning';
   // The output of a test may be called JSON, and is text.
@@ -123,16 +130,18 @@ const PASTED =
 
 /** Whether a document is commands that somebody left above a workload of an engine. */
 function isInFront(whole: string, line: number, text: string): boolean {
-  if (IS_OBJECT.test(text) || !PASTED.test(text.replace(COMMENT, '')) || EDIT_FIRST.test(text)) return false;
+  if (isObjectText(text) || !PASTED.test(text.replace(COMMENT, '')) || EDIT_FIRST.test(text)) return false;
   const behind = whole
     .split('\n')
     .slice(line - 1)
     .join('\n')
     .split(/^---(?:\s|$)/m)
     .slice(1);
-  return behind.some(
-    (one) => isWorkload(one) && IS_OBJECT.test(one) && namesProgram(one.replace(COMMENT, '')),
-  );
+  return behind.some((one) => isWorkload(one) && isObjectText(one) && namesProgram(one.replace(COMMENT, '')));
+}
+
+function isObjectText(text: string): boolean {
+  return IS_OBJECT.test(text) && !IS_LIST.test(text);
 }
 
 /** A kustomization and an autoscaler name a workload; of other objects only what has containers holds one. */
@@ -153,7 +162,7 @@ function findingOf(
   const kind = isTemplate ? templateKindOf(text, file) : undefined;
   // Seen with kubectl 1.35.
   const isTwice = kind === undefined && message.endsWith(IS_TWICE);
-  const isObject = IS_OBJECT.test(text);
+  const isObject = isObjectText(text);
   return {
     ruleId: unreadable.id,
     severity,

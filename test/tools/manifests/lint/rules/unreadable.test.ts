@@ -74,6 +74,26 @@ describe('YAML that cannot be read', () => {
     expect(found({ 'a.yaml': text })).toEqual([]);
   });
 
+  it('says what the parser says where YAML reads all marks of a template', () => {
+    const tasks = (more: string): string =>
+      `- name: start\n  shell: |\n    helm install {{ chart }}/vllm\n    {% if x %}--wait{% endif %}\n  ignore_errors: yes\n  k8s:\n    kind: Deployment\n${more}`;
+    expect(inspect({ 'play.yml': tasks('  ignore_errors: yes\n') }).findings).toMatchObject([
+      {
+        line: 8,
+        severity: 'note',
+        message: 'The key "ignore_errors" is there twice',
+        consequence: expect.stringMatching(/^Most programs take the last/),
+      },
+    ]);
+    expect(inspect({ 'play.yml': tasks('   when: x\n') }).findings).toMatchObject([
+      { line: 8, severity: 'note', message: expect.not.stringContaining('template') },
+    ]);
+    expect(inspect({ 'play.yml': tasks('  when: {{ x }}\n') }).findings).toMatchObject([
+      { line: 8, message: 'this is a template of Jinja, not YAML' },
+    ]);
+    expect(found({ 'play.yml': tasks('') })).toEqual([]);
+  });
+
   it('is an error of its own where names to be filled in stand elsewhere', () => {
     const broken = '  name: a\n   labels: {}\n';
     expect(

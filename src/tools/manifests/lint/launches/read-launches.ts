@@ -253,7 +253,8 @@ function startedLaunches(
   const isCommand = own !== undefined && start([...entrypoint, ...command]).length > 0;
   const started = start(isCommand ? [...entrypoint, ...command] : words);
   // `-lc SCRIPT` alone is for an image whose entrypoint is a shell.
-  const isScript = own === undefined && entrypoint.length === 0 && /^-[a-z]*c$/.test(first?.value ?? '');
+  const isShell = image !== undefined && own === undefined && entrypoint.length === 0;
+  const isScript = isShell && /^-[a-z]*c$/.test(first?.value ?? '');
   const found =
     started.length === 0 && isScript ? start([{ value: 'sh', span, mayBeMore: false }, ...command]) : started;
   const seen = found.length > 0 ? undefined : uncheckedImage(image, shellScript(words) ? undefined : words);

@@ -6,8 +6,10 @@ import { readEnvironment } from '../edge/platform/processes/environment.js';
 import { exitOnFault } from '../edge/platform/processes/process-faults.js';
 import {
   abortOnStopSignals,
+  exitCodeOfSignal,
   exitOnStopSignals,
   keepInspectorShut,
+  StoppedBySignal,
 } from '../edge/platform/processes/process-signals.js';
 import {
   endProcess,
@@ -62,5 +64,6 @@ async function main(): Promise<void> {
   });
   exitOnStopSignals();
   takeOverSignals();
-  await endProcess(code);
+  const { reason } = controller.signal;
+  await endProcess(code, reason instanceof StoppedBySignal ? exitCodeOfSignal(reason.signal) : undefined);
 }

@@ -102,12 +102,18 @@ export async function exitSoon(code: number, isHasty = false): Promise<never> {
 
 /**
  * Ends the process with `code` when nothing is left to do. The reader of its
- * data has all the time that it wants, that of its log a second.
+ * data has all the time that it wants, that of its log a second. Of a process that was asked to stop,
+ * both have a second; where data is left then, it ends with `stoppedCode`.
  */
-export async function endProcess(code: number): Promise<void> {
+export async function endProcess(code: number, stoppedCode?: number): Promise<void> {
   process.exitCode = code;
+  const waiting =
+    stoppedCode === undefined
+      ? undefined
+      : systemClock.setTimer(FLUSH_MS, () => void exitSoon(stoppedCode, true));
   // Also called when it could not be written, which ends the process.
   await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
+  waiting?.clear();
   await errorOutput.flush(FLUSH_MS);
   errorOutput.close();
   if (errorOutput.isWriting) process.exit();

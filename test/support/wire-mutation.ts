@@ -162,15 +162,21 @@ function parse(bytes: Buffer, depth = 0): Field[] | undefined {
   return fields;
 }
 
+/** No gRPC channel takes more: what was repeated several times within each other ends here. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+
 /** A repeated field is one object many times, and is written once. */
 function write(fields: readonly Field[], written: Map<Field, Buffer> = new Map()): Buffer {
-  return Buffer.concat(
-    fields.map((field) => {
-      const bytes = written.get(field) ?? Buffer.concat(partsOf(field, written));
-      written.set(field, bytes);
-      return bytes;
-    }),
-  );
+  const parts: Buffer[] = [];
+  let length = 0;
+  for (const field of fields) {
+    const bytes = written.get(field) ?? Buffer.concat(partsOf(field, written));
+    written.set(field, bytes);
+    length += bytes.length;
+    if (length > MAX_MESSAGE_BYTES) break;
+    parts.push(bytes);
+  }
+  return Buffer.concat(parts);
 }
 
 function partsOf({ number, wireType, value, bytes, children }: Field, written: Map<Field, Buffer>): Buffer[] {

@@ -2,6 +2,7 @@ import { capitalised } from '../../../core/text/capitalised.js';
 import { countOf } from '../../../core/text/lists.js';
 import type { CauseId } from '../cause-ids.js';
 import { repairCache } from '../fixes/caches.js';
+import { SERVER_COMES_BACK } from '../logs/general/lmcache-rules.js';
 import { readPathFault } from '../logs/general/seen-path-faults.js';
 import { CLIENTS_DO_NOT_MOVE } from '../logs/general/store-faults.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
@@ -24,8 +25,7 @@ const FOLLOWS: readonly (readonly [fault: RegExp, follows: string])[] = [
   [/LMCache's lookup /, 'every prompt counts as not cached'],
   [WAITS, 'requests wait until there is room'],
 ];
-/** A server that is healthy again was away only where a line before says so: as an engine starts it is there for the first time. */
-const COMES_BACK = "LMCache's server misses heartbeats and comes back";
+/** A server that is healthy again was away only where another line says so: as an engine starts it is there for the first time. */
 const NOT_REACHED = 'LMCache is not reached';
 /** Lines from which on a fault does not pass. */
 const LASTING = 3;
@@ -85,17 +85,17 @@ function followsOf(faults: readonly string[]): string {
   return follows;
 }
 
-/** Without those that only follow from another: what answers too late or again is there, and what has no address is not reached. */
+/** Without those that only follow from another: what answers too late is there, and what has no address is not reached. */
 function namedOf(faults: readonly string[]): readonly string[] {
-  const isBack = faults.includes(NOT_REACHED);
-  const isExplained = faults.some((fault) => /answers too late|does not resolve|comes back/.test(fault));
+  const wasAway = faults.includes(NOT_REACHED);
+  const isExplained = faults.some((fault) => /answers too late|does not resolve/.test(fault));
   const named = isExplained ? faults.filter((fault) => !fault.endsWith(' is not reached')) : faults;
   const isOff = named.some((fault) => SWITCHED_OFF.test(fault));
   return named.filter(
     (fault) =>
       !isSaidBetter(fault, named) &&
       !(isOff && FOLLOWS_OFF.test(fault)) &&
-      !(fault === COMES_BACK && !isBack),
+      !(fault === SERVER_COMES_BACK && !wasAway),
   );
 }
 
@@ -112,6 +112,7 @@ function isSaidBetter(fault: string, faults: readonly string[]): boolean {
       ((off !== undefined && (other.startsWith(`${off}: `) || other === `${off} by an exception`)) ||
         (program !== undefined && other.startsWith(program)) ||
         other.startsWith(`${fault} (`) ||
+        (fault === NOT_REACHED && other === SERVER_COMES_BACK) ||
         (fault === `${STORE}is not reached` && other.startsWith(STORE))),
   );
 }

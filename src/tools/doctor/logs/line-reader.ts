@@ -67,7 +67,6 @@ export class LineReader {
     this.#context = context;
     this.#knowledge = knowledge;
     this.#needles = knowledge.needles;
-    tally.readAgain = (line, text) => this.#readAgain(line, text);
   }
 
   /** `bytes` are whole lines; the last one may lack its line feed. */
@@ -162,14 +161,16 @@ export class LineReader {
       this.#tally.addUnread(new SeenLine(this.lines, clean, this.#ms, this.#isUnzoned));
   }
 
-  /** A line with the rest of its sentence, which stands in lines of its own. */
-  #readAgain(line: LogLine, text: string): boolean {
+  /** Reads a line with the rest of its sentence, which stands in lines of its own, and says whether rules made anything of it. */
+  readAgain(line: LogLine, text: string): boolean {
     if (this.#readingsLeft === 0) return false;
     this.#readingsLeft -= 1;
     // Its own: the search through the block goes on behind the line.
     this.#textNeedles ??= this.#knowledge.needlesFor(undefined);
     const needles = this.#textNeedles;
-    const bytes = Buffer.from(text);
+    // What stands behind the beginning of a prompt is the text of a user.
+    const all = Buffer.from(text);
+    const bytes = all.subarray(0, PROMPTS.next(all, 0, all.length));
     const hits = new RuleHits();
     for (
       let at = needles.next(bytes, 0, bytes.length);
@@ -178,7 +179,7 @@ export class LineReader {
     )
       for (const index of needles.found) hits.add(index, needles.startOf(index, at));
     const { found } = this.#tally;
-    const whole = { ...line, text, fields: undefined, record: undefined };
+    const whole = { ...line, text: bytes.toString(), fields: undefined, record: undefined };
     for (const comesFirst of [true, false]) this.#readBy(hits, whole, comesFirst);
     return this.#tally.found !== found;
   }

@@ -47,11 +47,10 @@ export class LogTally implements LogFindings {
   readonly #unread = new UnreadLines({
     tally: this,
     refuse: (line, value, text) => this.#count('settings_refused', line, { value, about: text.slice(0, 60) }),
-    isKnown: (line, text) => this.readAgain(line, text),
+    isKnown: (line, text) => this.#readAgain(line, text),
     originOf: (line) => this.#originOf(line, ''),
   });
-  /** Reads a line by the rules with another text, and says whether they made anything of it. */
-  readAgain: (line: LogLine, text: string) => boolean = () => false;
+  readonly #readAgain: (line: LogLine, text: string) => boolean;
   readonly #name: string;
   readonly #who: string;
   readonly #signals = new Map<Signal, SignalCount>();
@@ -68,10 +67,14 @@ export class LogTally implements LogFindings {
   readonly #knownFaults = new KnownFaultTally();
   readonly #room = new RoomTally((line, details) => this.#count('cache_memory_missing', line, details));
 
-  /** `who` is the pod or worker whose log it is, when that is known from elsewhere. */
-  constructor(name: string, who: string) {
+  /**
+   * `who` is the pod or worker whose log it is, when that is known from elsewhere. `readAgain` reads a line by the rules with
+   * another text, and says whether they made anything of it.
+   */
+  constructor(name: string, who: string, readAgain: (line: LogLine, text: string) => boolean) {
     this.#name = name;
     this.#who = who;
+    this.#readAgain = readAgain;
   }
 
   /** Whether lines at error level that no rule understood are still counted. */

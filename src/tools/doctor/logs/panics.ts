@@ -29,7 +29,7 @@ const GO_LIBRARIES = /^(?:controller-runtime|go-logr|logr|zapr|zap|klog|grpc-go|
 export class PanicReader {
   readonly #found: Pick<LogFindings, 'addError'>;
   #open: { readonly line: LogLine; readonly file: string; gap: number } | undefined;
-  #go: { readonly line: LogLine; readonly message: string } | undefined;
+  #go: { readonly line: LogLine; readonly message: string; gap: number } | undefined;
 
   constructor(found: Pick<LogFindings, 'addError'>) {
     this.#found = found;
@@ -43,7 +43,7 @@ export class PanicReader {
   add(line: LogLine): void {
     const message = GO_PANIC.exec(line.text)?.[1];
     if (message !== undefined) {
-      this.#go ??= { line, message };
+      this.#go ??= { line, message, gap: 0 };
       return;
     }
     this.#addRust(line);
@@ -86,10 +86,16 @@ export class PanicReader {
   }
 
   #followGo(lineNumber: number, text: string, who: string): void {
-    if (this.#go === undefined || who !== this.#go.line.who) return;
+    const panic = this.#go;
+    if (panic === undefined) return;
+    if (who !== panic.line.who) {
+      if (lineNumber - panic.line.lineNumber > MAX_MIXED_LINES) this.#reportGo('');
+      return;
+    }
+    panic.gap += 1;
     const [, module = '', , name = ''] = GO_FRAME.exec(text) ?? [];
     if (module !== '' && !GO_LIBRARIES.test(module)) this.#reportGo(` in ${name} of ${module}`);
-    else if (lineNumber - this.#go.line.lineNumber >= MAX_GO_LINES) this.#reportGo('');
+    else if (panic.gap >= MAX_GO_LINES) this.#reportGo('');
   }
 
   #reportGo(place: string): void {

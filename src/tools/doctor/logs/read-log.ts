@@ -42,8 +42,8 @@ export async function readLog(
   const { signal, onProgress } = options;
   const knowledge = await loadLogKnowledge();
   const gaps = { hasNoZone: false, hasNoYear: false };
-  const tally = new LogTally(source.name, options.who ?? '');
-  const reader = new LineReader(tally, { nowMs: modules.clock.wallMs(), gaps }, knowledge);
+  const tally = new LogTally(source.name, options.who ?? '', (line, text) => reader.readAgain(line, text));
+  const reader: LineReader = new LineReader(tally, { nowMs: modules.clock.wallMs(), gaps }, knowledge);
   const blocks = new LineBlocks((bytes) => reader.read(bytes));
   const notes = new Set<string>();
   let isWhole = true;

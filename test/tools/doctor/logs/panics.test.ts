@@ -72,4 +72,16 @@ describe('a panic of Go', () => {
   it('whose frames are cut off has its message', async () => {
     expect(await errorOf(MESSAGE, 'goroutine 1 [running]:')).toBe(MESSAGE);
   });
+
+  it('has its place behind lines of other programs, and is given up among them', async () => {
+    const of = (pod: string, line: string): string => `[pod/${pod}/main] ${line}`;
+    const others = Array.from({ length: 30 }, () => of('busy-0', 'INFO: a line'));
+    const frame = 'github.com/llm-d/llm-d-router/pkg/scorer.(*Scorer).Score(0xc0)';
+    const message = of('epp-0', MESSAGE);
+    expect(await errorOf(message, ...others, of('epp-0', frame))).toContain(
+      'in (*Scorer).Score of llm-d-router',
+    );
+    const many = Array.from({ length: 5 }, () => others).flat();
+    expect(await errorOf(message, ...many, of('epp-0', frame))).toBe(MESSAGE);
+  });
 });

@@ -33,6 +33,14 @@ describe('a sentence that was cut at the edge of a page', () => {
     expect(await headlineOf(lines.map((line) => `[pod/some-0/main] ${line}`))).toBe(whole);
   });
 
+  it('does not go on in the prompt of a user', async () => {
+    const [head = '', ...rest] = FAULTS[0]?.[1] ?? [];
+    const prompted = [`prompt: 'a text of a user: ${head}`, ...rest];
+    expect(
+      await headlineOf(['RuntimeError: the widget of this layer has no colour that is', ...prompted]),
+    ).not.toContain('lock_size');
+  });
+
   it('is none where another record follows', async () => {
     const [head = '', ...rest] = FAULTS[0]?.[1] ?? [];
     for (const before of ['2025-12-06T19:39:41.7Z  INFO main: ', 'some-0 main I1206 19:39:41.7 7 a.cc:7] '])

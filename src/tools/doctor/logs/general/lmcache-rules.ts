@@ -12,6 +12,8 @@ const DISK_ERRORS = [
 ] as const;
 /** LMCache's name of a block on its disk, "vllm@mistralai-Mistral-7B-Instruct-v0.2@1@0@9bc7f366.pt": engine, model, ranks, rank, hash, and the dtype since 0.4. */
 const BLOCK_FILE = /@\d{1,5}@\d{1,5}@-?[0-9a-f]{4,80}(?:@[\w.-]{1,40})*\.(?:pt|data|safetensors)\b/;
+/** What engines say of LMCache's server after they called it unhealthy, and once as they start. */
+export const SERVER_COMES_BACK = "LMCache's server misses heartbeats and comes back";
 /** Longest reason that is kept. */
 const MAX_REASON_CHARS = 120;
 
@@ -45,7 +47,7 @@ export const LMCACHE_RULES: readonly LogRule[] = [
     }),
   ),
   fault('LMCache server is unhealthy', 'LMCache is not reached'),
-  fault('LMCache server is healthy again', "LMCache's server misses heartbeats and comes back"),
+  fault('LMCache server is healthy again', SERVER_COMES_BACK),
   fault('Marking server as unhealthy', 'LMCache answers too late'),
   fault('batched_async_contains timed out', 'LMCache answers too late'),
   fault('batched_get_non_blocking timed out', 'LMCache answers too late'),

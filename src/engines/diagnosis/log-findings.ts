@@ -137,7 +137,7 @@ export interface LogFindings {
   addMark(mark: string, line: LogLine): void;
   /** Whether a known fault has this line. */
   isKnown(line: LogLine): boolean;
-  /** A line of a traceback, of a file that moves or keeps KV blocks: what follows is read to its last line. */
+  /** A line of a traceback, of a file that moves or keeps KV blocks or (`isOfCache` false) calls what does: what follows is read to its last line. */
   addFrame(line: LogLine, isOfCache?: boolean): void;
   /** The line has facts of a lack of room that a line nearby reports. */
   addRoomFacts(line: LogLine, facts: RoomFacts): void;

@@ -127,7 +127,7 @@ function otherQueues({ id, card, library }: SeenPathFault, isSglang: boolean): P
   return {
     says: isOfGpus
       ? `Start both engines without the transport that GPUs write to by themselves (UCX_TLS=^rc_gda), and where ${it} still refuses its queues with another card: UCX_NET_DEVICES=CARD:1`
-      : `${isOfUcx(library) ? '' : 'Give the pods the capability IPC_LOCK with ulimit -l unlimited, which queues are counted in too; then give'}${isOfUcx(library) ? 'Give' : ''} both engines ${other} (${option}), and have its firmware, the driver of the node and the rdma-core of the image belong together`,
+      : `${isOfUcx(library) ? 'Give' : 'Give the pods the capability IPC_LOCK with ulimit -l unlimited, which queues are counted in too; then give'} both engines ${other} (${option}), and have its firmware, the driver of the node and the rdma-core of the image belong together`,
     why: `The card itself refuses the queue, by a command of its firmware (the syndrome of the line). Many processes with a queue for each peer use up what one card has; a virtual function, a container without the right to it, and firmware that is older than the driver refuse it too. An error that says out of memory below it is of no memory.${isOfGpus ? ' Transfers that GPUs start (GDAKI) also need a card and a driver that allow them, and NIXL works without.' : ''}`,
     commands: [
       ...(isOfGpus ? [environmentOf('each engine', 'UCX_TLS=^rc_gda')] : []),

@@ -202,6 +202,16 @@ interface Setup {
   readonly copiesToHost: boolean;
 }
 
+/** Of an error of no known kind. */
+function repairBySentence(sentence: string): Repair | undefined {
+  const reason = lastReasonOf(sentence);
+  if (reason !== undefined) return repairReason(reason);
+  const url = /error sending request for url \(([^()\s]{1,200})\)/.exec(sentence)?.[1];
+  if (url !== undefined) return repairAddress(url);
+  const asked = ownAdviceIn(sentence);
+  return asked === undefined ? undefined : repairAsked(asked);
+}
+
 /** Of sentences that say themselves what is to change. */
 function particularRepair(
   kind: ErrorKind | undefined,
@@ -210,13 +220,7 @@ function particularRepair(
 ): Repair | undefined {
   if (kind === 'gpu_fault' && copiesToHost && /illegal memory access|Memory access fault/i.test(sentence))
     return HOST_COPIES;
-  const reason = kind === undefined ? lastReasonOf(sentence) : undefined;
-  if (reason !== undefined) return repairReason(reason);
-  const url =
-    kind === undefined ? /error sending request for url \(([^()\s]{1,200})\)/.exec(sentence)?.[1] : undefined;
-  if (url !== undefined) return repairAddress(url);
-  const asked = kind === undefined ? ownAdviceIn(sentence) : undefined;
-  if (asked !== undefined) return repairAsked(asked);
+  if (kind === undefined) return repairBySentence(sentence);
   if (kind === 'internal') return panicRepair(sentence);
   if (kind === 'gpu_memory') return memoryRepair(sentence);
   if (kind === 'versions') return buildForTorch(sentence);

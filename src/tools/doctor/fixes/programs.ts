@@ -37,7 +37,6 @@ const OF_TORCH = /undefined symbol: _ZNK?(?:3c10|2at|5torch|6caffe2)/;
 export function installLibrary(sentence: string): ProposedFix {
   const plugin = findNixlPlugin(sentence);
   if (plugin !== undefined) return plugin;
-  const packages = PACKAGES;
   const symbol = /undefined symbol: (\w{2,100})/.exec(sentence)?.[1];
   const built = buildForTorch(sentence);
   if (built !== undefined) return built;
@@ -45,11 +44,11 @@ export function installLibrary(sentence: string): ProposedFix {
   const library = /nixl|lmcache|mooncake|flexkv|kvbm|hf3fs|memfabric|ibverbs|rdma|ucx/i
     .exec(sentence)?.[0]
     ?.toLowerCase();
-  const name = packages[library ?? ''];
+  const name = PACKAGES[library ?? ''];
   if (/UC[PXST] (?:API |library )?version/.test(sentence)) return oneUcx();
   if (OF_DYNAMO.test(sentence)) return oneRelease(sentence);
   const module = /No module named '(\w+)\.[\w.]+'/.exec(sentence)?.[1];
-  if (module !== undefined) return otherVersion(module, packages[module] ?? module);
+  if (module !== undefined) return otherVersion(module, PACKAGES[module] ?? module);
   const isSystem = /ibverbs|rdma|ucx/.test(library ?? '');
   return {
     says: isSystem
@@ -106,7 +105,6 @@ function otherVersion(module: string, name: string): ProposedFix {
   };
 }
 
-/** Two versions of UCX in one process. */
 /** An extension of a package that was compiled against another PyTorch than the one of the image; undefined for other sentences. */
 export function buildForTorch(sentence: string): ProposedFix | undefined {
   if (!OF_TORCH.test(sentence)) return undefined;
@@ -152,6 +150,7 @@ function oneBuild(symbol: string): ProposedFix {
   };
 }
 
+/** Two versions of UCX in one process. */
 function oneUcx(): ProposedFix {
   return {
     says: 'Let the engine load the UCX that came with NIXL: take the other one, whose path the line names, out of LD_LIBRARY_PATH or out of the image (apt-get remove libucx0)',

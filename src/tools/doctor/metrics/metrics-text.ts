@@ -3,7 +3,7 @@ import { WANTED_METRICS } from './known-pages.js';
 /** `# HELP name …` and `# TYPE name …`. */
 const COMMENT = /^# (?:HELP|TYPE) [A-Za-z_:][\w:]* /;
 /** `name{label="value"} 1.5`, with a time behind it or without. */
-const SAMPLE = /^([A-Za-z_:][\w:]*)(?:\{.*\})? +[-+]?(?:\d[\d.eE+-]*|Inf|NaN)(?: \d+)?$/;
+const SAMPLE = /^[A-Za-z_:][\w:]*(?:\{.*\})? +[-+]?(?:\d[\d.eE+-]*|Inf|NaN)(?: \d+)?$/;
 /** The same with words that a person wrote behind the number. */
 const NOTED_SAMPLE = /^([A-Za-z_:][\w:]*)(?:\{.*\})? +[-+]?\d[\d.eE+-]*(?:\s|$)/;
 const MIN_LINES = 3;

@@ -166,10 +166,6 @@ function otherRelease({ frames, sentence = '' }: Traceback): Fault | undefined {
   const name = ENGINE_NAMES[engine];
   if (name === undefined || !OTHER_NAMES.test(sentence)) return undefined;
   const words = sentence.slice(sentence.indexOf(': ') + 2);
-  return { signal: 'library_missing', value: plain(`${otherReleaseSays(name)} (${words})`) };
-}
-
-/** How an engine that a worker of Dynamo was not built for is said. */
-function otherReleaseSays(engine: string): string {
-  return `Dynamo's worker was built for another release of ${engine}`;
+  const value = plain(`Dynamo's worker was built for another release of ${name} (${words})`);
+  return { signal: 'library_missing', value };
 }

@@ -62,7 +62,10 @@ function eventPorts(worker: WorkerFacts): readonly HostPort[] {
     const isDefault = what === EVENTS && config['endpoint'] === undefined;
     return [
       {
-        ...{ worker, what, isDefault, count: ranks.count },
+        worker,
+        what,
+        isDefault,
+        count: ranks.count,
         setting: `${what === EVENTS ? 'endpoint' : 'replay_endpoint'} of --kv-events-config`,
         port: Number(port) + ranks.first,
         span: setting.span,
@@ -109,7 +112,13 @@ function lmcachePorts(worker: WorkerFacts): readonly HostPort[] {
     const ports = given.value.match(/\d{2,5}/g) ?? [];
     return ports.slice(0, MAX_RANKS).map(
       (port): HostPort => ({
-        ...{ worker, what, setting: name, port: Number(port), count: 1, isDefault: false, span: given.span },
+        worker,
+        what,
+        setting: name,
+        port: Number(port),
+        count: 1,
+        isDefault: false,
+        span: given.span,
       }),
     );
   });

@@ -2,7 +2,7 @@ import { countOf } from '../../core/text/lists.js';
 
 import type { Assessment, Diagnosis, RoutingSummary } from './diagnosis.js';
 import type { Spread } from './logs/log-summary.js';
-import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
+import { findsBlocks, MIN_DECISIONS, noneFound, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { refusedRequestsIn } from './refused-requests.js';
 import { agreedText } from './sizes.js';
@@ -48,9 +48,20 @@ export function verdictOf(
         ? `Nothing wrong was seen: prompts are shorter than a block${measurements.short?.tokensPerBlock === undefined ? '' : ` of ${measurements.short.tokensPerBlock} tokens`}, and there is nothing to find`
         : isNobodyServing(measurements)
           ? `Nothing wrong was seen${measurements.seen.others.length === 0 ? '' : ` in lines of ${namesOf(measurements.seen.others)}`}; no line of an engine or a router was recognised`
-          : 'Nothing wrong was seen, and not enough was seen to call it healthy'),
+          : (emptyDecisions(measurements) ??
+            'Nothing wrong was seen, and not enough was seen to call it healthy')),
     advice: `${unknownsIn(measurements)[0]?.ask ?? 'Run the doctor again on logs and metrics of the frontend, while requests come'}.`,
   };
+}
+
+/** Of decisions that all found nothing, what they show; undefined where one did, or where only one was seen. */
+function emptyDecisions(measurements: Measurements): string | undefined {
+  const none = noneFound(measurements);
+  if (none === undefined || none.count < 2 || measurements.engineHits !== undefined) return undefined;
+  const found = `No cached block was found in ${countOf(none.count, 'routing decision')}`;
+  return none.count < MIN_DECISIONS
+    ? `${found}: too few to tell, as the first prompts are never found`
+    : `${found}, and nothing shows whether an engine had one`;
 }
 
 /** What somebody may want as it is, and how to have it otherwise. */

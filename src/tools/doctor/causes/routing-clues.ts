@@ -11,9 +11,15 @@ import {
 } from '../measurements/cache-hits.js';
 import type { StoreCounts } from '../measurements/counters.js';
 import { enginesNumber, routersOwnNumber } from '../measurements/known-sizes.js';
+import type { DecisionSum } from '../measurements/log-sums.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { isFalse, isTrue } from '../setting-values.js';
 import { clueAgainst, clueFor, when } from './clues.js';
+
+/** Of fewer decisions an empty index says nothing: the first is always one. */
+const FEW_DECISIONS = 3;
+/** Stores of a prompt come with its prefill: after so long they have arrived, if ever. */
+const ARRIVE_WITHIN_MS = 10_000;
 
 /** A router that finds blocks speaks against whatever would blind it. */
 export function workingRouter(measurements: Measurements): readonly ClueAgainst[] {
@@ -142,7 +148,7 @@ export function noStores(measurements: Measurements): readonly ClueFor[] {
   const hasWarnings =
     measurements.signal('parent_block_not_found') !== undefined ||
     measurements.signal('block_to_remove_not_found') !== undefined;
-  const isEmpty = decisions?.largestTreeSize === 0 && decisions.reporting >= MIN_DECISIONS && !hasWarnings;
+  const isEmpty = decisions?.largestTreeSize === 0 && isLongEnough(decisions) && !hasWarnings;
   return when(isEmpty && decisions, ({ reporting, origin }) =>
     clueFor(
       'sign',
@@ -151,6 +157,12 @@ export function noStores(measurements: Measurements): readonly ClueFor[] {
       'no_stores',
     ),
   );
+}
+
+/** Whether stores of the first prompts had their time to arrive: many decisions, or some of whole blocks over a while. */
+function isLongEnough({ reporting, lastedMs, loadBlocks }: DecisionSum): boolean {
+  const isWhile = reporting >= FEW_DECISIONS && lastedMs >= ARRIVE_WITHIN_MS;
+  return reporting >= MIN_DECISIONS || (isWhile && loadBlocks !== undefined && loadBlocks >= 1);
 }
 
 /** Decisions by the source that counts the most. */

@@ -1,6 +1,6 @@
 import type { Signal } from '../../../engines/diagnosis/signals.js';
 import type { Origin } from '../evidence.js';
-import type { DecisionTally, LogSummary, SignalTally } from '../logs/log-summary.js';
+import type { DecisionTally, LogSummary, RateSeries, SignalTally } from '../logs/log-summary.js';
 import { totalOf } from './measure.js';
 
 /** One kind of sign over all logs. */
@@ -26,6 +26,10 @@ export interface DecisionSum
     | 'prompts'
     | 'promptTokens'
   > {
+  /** From the first to the last that has a time, in the log where that is longest; 0 without times. */
+  readonly lastedMs: number;
+  /** What routers took for the load of chosen workers, in blocks: the mean of the log where it is largest; undefined where no line has it. */
+  readonly loadBlocks: number | undefined;
   readonly origin: Origin;
 }
 
@@ -51,19 +55,29 @@ export function decisionsOf(logs: readonly LogSummary[]): DecisionSum | undefine
   const found = logs.flatMap(({ decisions }) => decisions ?? []);
   const [first] = found;
   if (first === undefined) return undefined;
-  const trees = found.flatMap(({ largestTreeSize }) => largestTreeSize ?? []);
   return {
     count: totalOf(found, ({ count }) => count),
     reporting: totalOf(found, ({ reporting }) => reporting),
     withoutCache: totalOf(found, ({ withoutCache }) => withoutCache),
     cachedBlocks: totalOf(found, ({ cachedBlocks }) => cachedBlocks),
-    largestTreeSize: trees.length === 0 ? undefined : Math.max(...trees),
+    largestTreeSize: largestOf(found.flatMap(({ largestTreeSize }) => largestTreeSize ?? [])),
     byWorker: addedUp(found.map(({ byWorker }) => byWorker)),
     foundByWorker: addedUp(found.map(({ foundByWorker }) => foundByWorker)),
     prompts: totalOf(found, ({ prompts }) => prompts),
     promptTokens: totalOf(found, ({ promptTokens }) => promptTokens),
+    lastedMs: Math.max(...found.map(({ rate }) => lastedMsOf(rate))),
+    loadBlocks: largestOf(found.flatMap(({ loadBlocks }) => loadBlocks?.mean ?? [])),
     origin: (found.find(({ reporting }) => reporting > 0) ?? first).last,
   };
+}
+
+/** Between its first bucket and its last. */
+function lastedMsOf({ counts, bucketMs }: RateSeries): number {
+  return Math.max(0, counts.length - 1) * bucketMs;
+}
+
+function largestOf(values: readonly number[]): number | undefined {
+  return values.length === 0 ? undefined : Math.max(...values);
 }
 
 function addedUp(maps: readonly ReadonlyMap<string, number>[]): ReadonlyMap<string, number> {

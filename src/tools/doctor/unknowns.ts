@@ -5,6 +5,7 @@ import type { Measurements } from './measurements/measurements.js';
 import { guessedHitsOf, indexedBlocksOf } from './measurements/router-lookups.js';
 import { refusedRequestsIn } from './refused-requests.js';
 import { basisRank } from './sizes.js';
+import { unfoundPromptsIn } from './unfound-prompts.js';
 import { unreadIn } from './unread.js';
 
 /** Something that was not seen. */
@@ -143,10 +144,11 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
   const refused = refusedRequestsIn(measurements);
   const guessed = guessedHitsOf(evidence.metrics);
   const indexed = indexedBlocksOf(evidence.metrics);
-  const unknowns: (Unknown | false)[] = [
+  const unknowns: (Unknown | false | undefined)[] = [
     unread !== undefined && unread,
     refused !== undefined && refused,
     nothingToFind(measurements),
+    unfoundPromptsIn(measurements),
     findsTooLittle(measurements) && {
       says: `Why the router finds less than half of what engines have (${percent(foundPart(measurements))} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may show it.`,
       ask: 'Add the logs and metrics of all workers and frontends to this command: --logs FILE and --metrics URL, one for each',
@@ -206,5 +208,5 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
         ask: `Add ${kind} ${name} again once it can be read`,
       })),
   ];
-  return unknowns.filter((unknown) => unknown !== false);
+  return unknowns.filter((unknown) => unknown !== false && unknown !== undefined);
 }

@@ -2,11 +2,12 @@ import { countOf } from '../../core/text/lists.js';
 
 import type { Assessment, Diagnosis, RoutingSummary } from './diagnosis.js';
 import type { Spread } from './logs/log-summary.js';
-import { findsBlocks, MIN_DECISIONS, noneFound, percent } from './measurements/cache-hits.js';
+import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
+import { noFindingHeadline } from './no-finding.js';
 import { refusedRequestsIn } from './refused-requests.js';
 import { agreedText } from './sizes.js';
-import { findsTooLittle, isNobodyServing, namesOf, nothingToFind, unknownsIn } from './unknowns.js';
+import { findsTooLittle, unknownsIn } from './unknowns.js';
 import { unreadIn } from './unread.js';
 
 /** The verdict with its headline and advice. */
@@ -42,26 +43,9 @@ export function verdictOf(
   if (unread === undefined && meant !== undefined) return { verdict: 'unknown', ...reportOf(meant) };
   return {
     verdict: 'unknown',
-    headline:
-      unread?.headline ??
-      (nothingToFind(measurements) !== false
-        ? `Nothing wrong was seen: prompts are shorter than a block${measurements.short?.tokensPerBlock === undefined ? '' : ` of ${measurements.short.tokensPerBlock} tokens`}, and there is nothing to find`
-        : isNobodyServing(measurements)
-          ? `Nothing wrong was seen${measurements.seen.others.length === 0 ? '' : ` in lines of ${namesOf(measurements.seen.others)}`}; no line of an engine or a router was recognised`
-          : (emptyDecisions(measurements) ??
-            'Nothing wrong was seen, and not enough was seen to call it healthy')),
+    headline: unread?.headline ?? noFindingHeadline(measurements),
     advice: `${unknownsIn(measurements)[0]?.ask ?? 'Run the doctor again on logs and metrics of the frontend, while requests come'}.`,
   };
-}
-
-/** Of decisions that all found nothing, what they show; undefined where one did, or where only one was seen. */
-function emptyDecisions(measurements: Measurements): string | undefined {
-  const none = noneFound(measurements);
-  if (none === undefined || none.count < 2 || measurements.engineHits !== undefined) return undefined;
-  const found = `No cached block was found in ${countOf(none.count, 'routing decision')}`;
-  return none.count < MIN_DECISIONS
-    ? `${found}: too few to tell, as the first prompts are never found`
-    : `${found}, and nothing shows whether an engine had one`;
 }
 
 /** What somebody may want as it is, and how to have it otherwise. */

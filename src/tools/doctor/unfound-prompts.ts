@@ -1,0 +1,30 @@
+import { engineReuses, MIN_DECISIONS } from './measurements/cache-hits.js';
+import type { Measurements } from './measurements/measurements.js';
+
+/** Engines that found nothing of what they were asked, which prompts without a common beginning make as well as a fault. */
+export interface UnfoundPrompts {
+  readonly headline: string;
+  /** What is not known. */
+  readonly says: string;
+  /** What would show it. */
+  readonly ask: string;
+}
+
+/** Undefined where engines found something, computed too little to tell, or where a router was seen, whose findings say more. */
+export function unfoundPromptsIn(measurements: Measurements): UnfoundPrompts | undefined {
+  const { engineHits, routerHits, short, evidence } = measurements;
+  const isBusy =
+    evidence.logs.some(({ engine }) => (engine?.runningRequests?.count ?? 0) >= MIN_DECISIONS) ||
+    (engineHits !== undefined && engineHits.promptTokens >= ENOUGH_TOKENS);
+  if (engineHits === undefined || engineReuses(measurements) !== undefined || routerHits.length > 0) return;
+  if (!isBusy || short !== undefined) return;
+  return {
+    headline:
+      'Nothing wrong was seen: engines found nearly nothing in their caches, as is so where prompts begin differently',
+    says: `Whether there was anything to find: ${engineHits.origin.place} reports no hits, and prompts that have no whole block in common make that too.`,
+    ask: 'Where prompts begin alike, send an engine two equal prompts that are longer than a block, one after the other and nothing beside them, and run this command again: the second has to be found',
+  };
+}
+
+/** Of fewer prompt tokens the first requests are most, and those are never found. */
+const ENOUGH_TOKENS = 20_000;

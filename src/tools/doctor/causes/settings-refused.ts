@@ -1,6 +1,7 @@
 import { countOf } from '../../../core/text/lists.js';
 import { acceptableSettings } from '../fixes/refused-settings.js';
 import { refusedKeyIn } from '../logs/general/refused-keys.js';
+import { wordsOfSglang } from '../logs/general/sglang-checks.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -17,7 +18,7 @@ export const settingsRefused: Cause = {
     if (refused === undefined) return undefined;
     const [sentence = 'settings that do not fit together'] = refused.values.keys();
     return {
-      headline: `${whoRefuses(sentence)}: ${sentence}`,
+      headline: `${whoRefuses(sentence)}: ${wordsOfSglang(sentence) ?? sentence}`,
       explanation:
         'The program ends at its start, or goes on without the part that was set wrongly. Its sentence names the setting; combinations that one version refuses another may accept.',
       cluesFor: [
@@ -32,6 +33,7 @@ export const settingsRefused: Cause = {
 
 /** Kubernetes and Helm refuse what no program has seen yet. */
 function whoRefuses(sentence: string): string {
+  if (wordsOfSglang(sentence) !== undefined) return 'SGLang refuses its arguments';
   const place = refusedKeyIn(sentence)?.place;
   if (place === 'object') return 'Kubernetes refuses an object';
   return place === 'values' ? 'Helm refuses the values of a chart' : 'A program refuses its settings';

@@ -1,6 +1,7 @@
 import type { ProposedFix } from '../diagnosis.js';
 import { advisedVariable, type DemandedKey, lmcacheKeyIn } from '../logs/general/refusals.js';
 import { type RefusedKey, refusedKeyIn } from '../logs/general/refused-keys.js';
+import { wordsOfSglang } from '../logs/general/sglang-checks.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { assertedSettings } from './asserted-settings.js';
 import { jsonObject } from './json-settings.js';
@@ -18,6 +19,7 @@ import {
   requiredFlag,
   type WantedSetting,
 } from './setting-words.js';
+import { correctedArguments } from './sglang-arguments.js';
 
 const VERIFY = ['kubectl logs POD --since=5m | grep -cE "Error: |error: "    # should be 0'];
 const WHY =
@@ -31,6 +33,8 @@ const FOLLOW =
 export function acceptableSettings(measurements: Measurements, sentence: string): ProposedFix {
   const variable = advisedVariable(sentence);
   if (variable !== undefined) return setVariable(variable);
+  const checked = wordsOfSglang(sentence);
+  if (checked !== undefined) return acceptableArguments(checked);
   const workers = workersForRouter(sentence);
   if (workers !== undefined) return workers;
   const asserted = assertedSettings(measurements, sentence) ?? offloadedSizes(sentence);
@@ -62,7 +66,28 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   const values = knownValues(sentence);
   if (values !== undefined && wanted.every(({ isValued }) => !isValued)) return setKnownValue(...values);
   if (wanted.length > 0) return setWanted(wanted, sentence, word);
+  const corrected = word === 'sglang' ? correctedArguments(sentence) : undefined;
+  if (corrected !== undefined) return fix(...corrected);
   return /onfiguration|load config|plugin/i.test(sentence) ? pickerConfig() : unnamed();
+}
+
+/** What a check of SGLang's arguments asks for. */
+function acceptableArguments(sentence: string): ProposedFix {
+  const required = requiredFlag(sentence);
+  if (required !== undefined) return setRequired(...required);
+  const conflicting = conflictingFlags(sentence);
+  if (conflicting.length > 0) return withoutFlag(conflicting);
+  const removed = removedFlags(sentence);
+  if (removed.length > 0) return withoutFlag(removed);
+  const wanted = demandedSettings(sentence, 'sglang');
+  if (wanted.some(({ isValued }) => isValued)) return setWanted(wanted, sentence, 'sglang');
+  const corrected = correctedArguments(sentence);
+  if (corrected !== undefined) return fix(...corrected);
+  return fix(
+    `Correct in the command of the engine what this check of SGLang's arguments names (kubectl edit): "${sentence.replaceAll('"', "'")}"`,
+    WHY,
+    [],
+  );
 }
 
 /** What llm-d's picker and the router plugins of its configuration say. */

@@ -10,6 +10,7 @@ import { pairFaultOf, refusalOf } from './refusals.js';
 import { goesOnBelow, refusedPart } from './refused-keys.js';
 import { roomTakenIn } from './room-rules.js';
 import { pathFaultValue, readPathFault } from './seen-path-faults.js';
+import { CHECK_FILES } from './sglang-checks.js';
 import { CONNECTOR_FILES } from './source-files.js';
 import { assertedSetting } from './tensorrt-assertions.js';
 import { UCX_RULES } from './ucx-rules.js';
@@ -204,8 +205,8 @@ export const GENERAL_RULES: readonly LogRule[] = [
       if (/\.py", line \d{1,7}, in \w/.test(line.text)) found.addFrame(line);
     }),
   ),
-  // Dynamo's workers, which call the engine beside them.
-  ...['/dynamo/vllm/', '/dynamo/sglang/', '/dynamo/trtllm/'].map((needle) =>
+  // Dynamo's workers, which call the engine beside them, and the checks of SGLang's arguments.
+  ...['/dynamo/vllm/', '/dynamo/sglang/', '/dynamo/trtllm/', ...CHECK_FILES].map((needle) =>
     rule(needle, (line, found) => {
       if (/\.py", line \d{1,7}, in \w/.test(line.text)) found.addFrame(line, false);
     }),

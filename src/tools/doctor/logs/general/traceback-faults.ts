@@ -3,6 +3,7 @@ import { type Fault, faultOf, plain } from './fault-classes.js';
 import { askedAndFree } from './gpu-memory.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
 import { NO_HOST_MEMORY, NO_LMCACHE_MEMORY, ROOM } from './room-faults.js';
+import { refusedArguments } from './sglang-checks.js';
 
 /** Where the KV caches of a model's layers are brought to one size of pages, in all versions of vLLM that do so. */
 const UNIFIES = /^(?:_?unify_\w*kv_cache_spec\w*|unify_hybrid_kv_cache_specs)$/;
@@ -27,6 +28,7 @@ export function faultOfTraceback(traceback: Traceback): Fault | undefined {
     hostMemoryOf(traceback) ??
     cacheItselfOf(traceback) ??
     said ??
+    refusedArguments(traceback) ??
     refusedSetting(traceback, words) ??
     unevenSizes(traceback) ??
     (words === '' || isInner(traceback) ? undefined : refusalOf(words)) ??

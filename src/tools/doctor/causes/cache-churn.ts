@@ -1,6 +1,6 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import { isOverrun, loadOf, memoryFixes, tightest } from '../fixes/memory.js';
+import { FULL, isFull, isOverrun, loadOf, memoryFixes, tightest } from '../fixes/memory.js';
 import { blindness, engineReuses, findsBlocks, percent } from '../measurements/cache-hits.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { isFalse } from '../setting-values.js';
@@ -12,8 +12,6 @@ import { allStores } from './routing-clues.js';
 const TURNING = 0.8;
 /** Fewer stores say nothing about a rate. */
 const MANY_STORES = 50;
-/** A cache that is fuller has no room for what nobody uses. */
-const FULL = 0.95;
 /** Below this use of the cache there was room. */
 const ROOMY = 0.7;
 /** So many readings of an engine that finds nothing with half of its cache free are no chance. */
@@ -59,7 +57,7 @@ export const cacheChurn: Cause = {
         : `: ${stores.removed + stores.removeMissing} removals against ${allStores(stores)} stores`;
     return {
       headline: isOverrunAlone(measurements)
-        ? `The KV cache is full: running requests were taken off the GPU ${countOf(measurements.preemptions?.value ?? 0, 'time')}`
+        ? `The KV cache is full: ${overrunText(measurements)}`
         : `The KV cache turns over faster than conversations come back${rate}`,
       explanation:
         'Running sequences take the blocks of prefixes that nobody uses at the moment. When a conversation comes back its blocks are gone, on every worker: the router is right to find nothing, and each turn is computed again.',
@@ -89,9 +87,18 @@ function isOverrunAlone(measurements: Measurements): boolean {
   return (
     isOverrun(measurements) &&
     turnoverOf(measurements).length === 0 &&
-    (measurements.engineHits === undefined || isCachingOff(measurements)) &&
+    (measurements.engineHits === undefined ||
+      measurements.engineHits.share < FEW ||
+      isCachingOff(measurements)) &&
     measurements.decisions === undefined
   );
+}
+
+/** What a full cache does to requests. */
+function overrunText({ preemptions: taken, concurrency }: Measurements): string {
+  return taken !== undefined && taken.value > 0
+    ? `running requests were taken off the GPU ${countOf(taken.value, 'time')}`
+    : `${countOf(Math.round(concurrency?.waiting ?? 0), 'request')} waited for room in it`;
 }
 
 function isCachingOff(measurements: Measurements): boolean {
@@ -109,9 +116,10 @@ function preemptions({ preemptions: taken }: Measurements): readonly ClueFor[] {
   );
 }
 
-function queue({ kvUsage, concurrency }: Measurements): readonly ClueFor[] {
+function queue(measurements: Measurements): readonly ClueFor[] {
+  const { concurrency } = measurements;
   const waiting = concurrency?.waiting ?? 0;
-  return when(kvUsage !== undefined && kvUsage.value >= FULL && waiting >= 1 && concurrency, ({ origin }) =>
+  return when(isFull(measurements) && waiting >= 1 && concurrency, ({ origin }) =>
     clueFor('sign', `${countOf(Math.round(waiting), 'request')} waited while the KV cache was full.`, origin),
   );
 }

@@ -18,10 +18,19 @@ export function memoryFixes(measurements: Measurements): readonly ProposedFix[] 
 /** Now and then an engine takes a request off its GPU and loses little. */
 const MANY_PREEMPTIONS = 5;
 
-/** Whether engines take running requests off the GPU for want of blocks, again and again, or while others wait. */
-export function isOverrun({ preemptions, concurrency }: Measurements): boolean {
-  const times = preemptions?.value ?? 0;
-  return times >= MANY_PREEMPTIONS || (times > 0 && (concurrency?.waiting ?? 0) >= 1);
+/** A cache that is fuller has no room for what nobody uses. */
+export const FULL = 0.95;
+
+/** Whether engines take running requests off the GPU for want of blocks, again and again, or while others wait; or others wait for a cache that is full. */
+export function isOverrun(measurements: Measurements): boolean {
+  const times = measurements.preemptions?.value ?? 0;
+  const isWaitedFor = (measurements.concurrency?.waiting ?? 0) >= 1;
+  return times >= MANY_PREEMPTIONS || (isWaitedFor && (times > 0 || isFull(measurements)));
+}
+
+/** Whether running sequences held nearly all of the cache. */
+export function isFull({ kvUsage }: Measurements): boolean {
+  return kvUsage !== undefined && kvUsage.value >= FULL;
 }
 
 /**
@@ -38,7 +47,9 @@ export function memoryOptions(measurements: Measurements): readonly ProposedFix[
   const host = moreRetention(measurements, load);
   const runsFew = (measurements.concurrency?.running ?? FEW) < FEW;
   const needsLittle = (load > 0 && load < HALF) || runsFew || runsLittle(measurements, tight);
-  return needsLittle ? [...more, ...host, ...batch] : [...batch, ...more, ...host];
+  // Fewer at a time helps those that are taken off again; who only waits needs room.
+  const onlyWaits = load === 0 && (measurements.preemptions?.value ?? 0) === 0 && isFull(measurements);
+  return needsLittle || onlyWaits ? [...more, ...host, ...batch] : [...batch, ...more, ...host];
 }
 
 /** Whether what was seen to run leaves the greater part of the cache, whatever may run at most. */

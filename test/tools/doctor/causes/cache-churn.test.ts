@@ -61,7 +61,9 @@ describe('a KV cache that is full for a while', () => {
     expect(headline).toContain('The KV cache turns over faster than conversations come back');
   });
 
-  it('is churn where nobody saw it with room', async () => {
-    expect((await adviceOf(...full)).headline).toContain('The KV cache turns over');
+  it('is named with those that wait where nobody saw it with room, and more memory comes first', async () => {
+    const { headline, advice } = await adviceOf(...full);
+    expect(headline).toBe('The KV cache is full: 40 requests waited for room in it');
+    expect(advice).toContain('--gpu-memory-utilization');
   });
 });

@@ -1,14 +1,16 @@
 import type { ProposedFix } from '../diagnosis.js';
-import { advisedVariable, type DemandedKey, lmcacheKeyIn } from '../logs/general/refusals.js';
+import { advisedVariable } from '../logs/general/refusals.js';
 import { type RefusedKey, refusedKeyIn } from '../logs/general/refused-keys.js';
 import { wordsOfSglang } from '../logs/general/sglang-checks.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { assertedSettings } from './asserted-settings.js';
 import { jsonObject } from './json-settings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
+import { lmcacheSettings } from './lmcache-settings.js';
 import { offloadedSizes } from './offloaded-sizes.js';
 import { repairRefusedKey } from './refused-keys.js';
 import { workersForRouter } from './routers.js';
+import { settingFix as fix } from './setting-fix.js';
 import {
   conflictingFlags,
   demandedSettings,
@@ -21,7 +23,6 @@ import {
 } from './setting-words.js';
 import { correctedArguments } from './sglang-arguments.js';
 
-const VERIFY = ['kubectl logs POD --since=5m | grep -cE "Error: |error: "    # should be 0'];
 const WHY =
   'The program checks combinations of model, attention, cache and connector at its start. A later version may allow what this one refuses; its release notes name it.';
 const WHY_KEY =
@@ -42,9 +43,8 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (/longer than 107 characters/.test(sentence)) return shorterPath();
   if (/prefill target not in allowlist/.test(sentence)) return allowedTargets();
   if (/--durable-kv-events requires/.test(sentence)) return durableEvents();
-  const key = TOGETHER.some(([, pattern]) => pattern.test(sentence)) ? undefined : lmcacheKeyIn(sentence);
-  if (key !== undefined && !/\brequires [a-z]+_[a-z_]+ > 0/.test(sentence)) return lmcacheKey(key);
-  if (OF_LMCACHE.test(sentence)) return lmcacheSettings(sentence);
+  const ofLmcache = lmcacheSettings(sentence);
+  if (ofLmcache !== undefined) return ofLmcache;
   const json = jsonObject(sentence);
   if (json !== undefined) return fix(...json);
   const refused = refusedKeyIn(sentence);
@@ -100,10 +100,6 @@ function keyCommands({ place, key }: RefusedKey): readonly string[] {
   return place === 'object'
     ? ['kubectl apply --dry-run=server -f FILE    # says the same without a change']
     : [];
-}
-
-function fix(says: string, why: string, commands: readonly string[]): ProposedFix {
-  return { says, why, disturbs: 'one_worker_at_a_time', files: [], commands, verify: VERIFY };
 }
 
 /** The routing sidecar of llm-d sends to pods of its pool alone. */
@@ -221,81 +217,6 @@ function fittingPages({ settings }: Measurements, sentence: string): ProposedFix
     'Run vLLM 0.32 or later, which pads the pages of Mamba and attention layers to one size; until then start the engine with --kv-cache-dtype auto, and without --speculative-config and VLLM_PP_LAYER_PARTITION (kubectl edit)',
     `${speculation}Pages of all layers come from one pool. A draft model, another dtype of the KV cache, or a pipeline stage whose layers were chosen by hand makes pages of a hybrid model that do not divide each other.`,
     [argumentsOf('the engine', 'without --speculative-config; --kv-cache-dtype auto')],
-  );
-}
-
-/** Keys of LMCache's configuration, which are no flags of an engine. */
-const OF_LMCACHE =
-  /lmcache\/|\blmcache\.v1|\(lmcache\b|\benable_controller|\bcontroller_\w+url|\bp2p_|\blmcache_\w+|\b(?:max_)?local_(?:cpu|disk)(?:_size)?\b|\bremote_(?:url|serde)\b|\bsave_(?:decode_cache|unfull_chunk)\b|\bcufile_buffer_size\b|\bgds_path\b/;
-
-/** What LMCache needs together. Source: `_validate_config` of `lmcache/v1/config.py`, 0.3 to 0.4. */
-const TOGETHER: readonly (readonly [feature: string, pattern: RegExp, needs: readonly string[]])[] = [
-  [
-    'enable_p2p',
-    /enable_controller must be set|p2p_/,
-    [
-      'enable_controller: true',
-      'controller_pull_url',
-      'controller_reply_url',
-      'lmcache_worker_ports',
-      'p2p_host',
-      'p2p_init_ports',
-      'p2p_lookup_ports',
-      'transfer_channel',
-    ],
-  ],
-  [
-    'enable_controller',
-    /enable_controller|controller_|lmcache_(?:instance_id|worker_ports)/,
-    ['lmcache_instance_id', 'controller_pull_url', 'controller_reply_url', 'lmcache_worker_ports'],
-  ],
-  ['enable_pd', /\bpd_/, ['pd_role', 'pd_buffer_size', 'pd_buffer_device']],
-];
-
-function lmcacheSettings(sentence: string): ProposedFix {
-  const demanded = /\brequires ([a-z]+(?:_[a-z]+)+)(?: > 0)?/.exec(sentence)?.[1];
-  if (demanded !== undefined)
-    return fix(
-      `Write ${demanded}: N${/ > 0/.test(sentence) ? ' (above 0)' : ''} into LMCache's configuration (LMCACHE_CONFIG_FILE) of every instance, or leave out what requires it`,
-      'LMCache checks what belongs together as it starts. Each setting is a variable too, with LMCACHE_ and in capitals.',
-      [environmentOf('each engine', `LMCACHE_${demanded.toUpperCase()}=N`)],
-    );
-  const [, name = '', must] =
-    /\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?: must be (set|off)| (?:is|are) required|=| )/.exec(sentence) ?? [];
-  const together = TOGETHER.find(([, pattern]) => pattern.test(sentence));
-  const [feature, , needs = []] = together ?? [];
-  const value = must === 'off' ? `${name}: false` : /^enable_/.test(name) ? `${name}: true` : name;
-  const others = needs.filter((need) => !need.startsWith(name));
-  const isOff = must === 'off' || /only supports \w+=False/.test(sentence);
-  const leave =
-    feature === undefined || isOff ? '' : `; or write ${feature}: false${others.length > 0 ? '' : ' there'}`;
-  return fix(
-    `Write ${isOff ? value.replace(': true', ': false') : value}${isOff || others.length === 0 ? '' : `, with ${others.slice(0, 8).join(', ')},`} into LMCache's configuration (LMCACHE_CONFIG_FILE) of every instance${leave}`,
-    'LMCache checks what belongs together as it starts. Each setting is a variable too, with LMCACHE_ and in capitals. With enable_controller its controller has to run before the engines.',
-    [environmentOf('each engine', 'LMCACHE_CONFIG_FILE=/etc/lmcache.yaml')],
-  );
-}
-
-/** One key of LMCache's configuration, as its check demands it. */
-function lmcacheKey({ name, isExtra, value, how }: DemandedKey): ProposedFix {
-  const variable = `LMCACHE_${name.toUpperCase()}`;
-  const place = `LMCache's configuration (LMCACHE_CONFIG_FILE${isExtra ? '' : `, or ${variable}`}) of every engine`;
-  const key = isExtra ? `${name} under extra_config` : value === '' ? name : `${name}: ${value}`;
-  const says =
-    how === 'out'
-      ? `Take ${key} out of ${place}`
-      : how === 'in'
-        ? `Write ${key} into ${place}`
-        : `Correct ${key} in ${place}, as the sentence asks`;
-  return fix(
-    `${says}, and restart the engines`,
-    'LMCache checks its configuration as it starts. Without LMCache the engine ends, or goes on and stores and finds nothing.',
-    [
-      environmentOf(
-        'each engine',
-        isExtra ? 'LMCACHE_CONFIG_FILE=/etc/lmcache.yaml' : `${variable}=${value === '' ? 'VALUE' : value}`,
-      ),
-    ],
   );
 }
 

@@ -5,6 +5,7 @@ import { KVCACHED } from './kvcached.js';
 import { LMCACHE_ASCEND } from './lmcache-ascend.js';
 import { LMCACHE_BACKENDS } from './lmcache-backends.js';
 import { LMCACHE_ENGINE } from './lmcache-engine.js';
+import { LMCACHE_IPC } from './lmcache-ipc.js';
 import { LMCACHE_L2 } from './lmcache-l2.js';
 import { LMCACHE_PAIRS } from './lmcache-pairs.js';
 import { LMCACHE_SERVER } from './lmcache-server.js';
@@ -20,6 +21,7 @@ export const CACHES_FAULTS: readonly KnownFault[] = [
   ...LMCACHE_STORES,
   ...LMCACHE_PAIRS,
   ...LMCACHE_SERVER,
+  ...LMCACHE_IPC,
   ...LMCACHE_L2,
   ...LMCACHE_ASCEND,
   ...AIBRIX_KVCACHE,

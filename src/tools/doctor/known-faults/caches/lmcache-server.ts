@@ -116,8 +116,13 @@ export const LMCACHE_SERVER: readonly KnownFault[] = [
   {
     id: 'lmcache_server_other_version',
     cause: 'control_plane_unreachable',
-    needles: ['No handler registered for request type', 'No handler registered for operation'],
-    pattern: /No handler registered for (?:request type|operation) (\S{1,60})/,
+    needles: [
+      'No handler registered for request type',
+      'No handler registered for operation',
+      'Payload count mismatch for request ',
+    ],
+    pattern:
+      /(?:No handler registered for (?:request type|operation)|Payload count mismatch for request):? (\w[\w.]{0,60})/,
     says: 'The LMCache server does not know $1 of its engines: their LMCache is another version',
     why: 'Engine and server speak a protocol of their own that changes between versions. What the server does not know it does not answer, and the engine waits until its time limit.',
     cure: 'Run one version of LMCache in the server and in all its engines (pip install lmcache==VERSION), and restart both',
@@ -181,9 +186,14 @@ export const LMCACHE_SERVER: readonly KnownFault[] = [
   {
     id: 'lmcache_chunk_of_engine',
     cause: 'settings_refused',
-    needles: ['must be a multiple of engine group', '(the vLLM block size scaled by', 'LMCache chunk size '],
+    needles: [
+      'must be a multiple of engine group',
+      '(the vLLM block size scaled by',
+      'LMCache chunk size ',
+      'lmcache_tokens_per_chunk ',
+    ],
     pattern:
-      /LMCache chunk size (\d{1,9}) must be a multiple of (?:(?:engine )?group \S{1,20} tokens_per_block )?(\d{1,9})/,
+      /(?:LMCache chunk size|lmcache_tokens_per_chunk) (\d{1,9}) must be a multiple of (?:(?:(?:engine )?group \S{1,20} )?tokens_per_block )?(\d{1,9})/,
     says: "The LMCache server's --chunk-size $1 is not a multiple of the engine's block of $2 tokens",
     why: 'A chunk is made of whole blocks. Hybrid models and decode context parallelism make the blocks of a group larger than --block-size.',
     cure: 'Start lmcache server with --chunk-size a multiple of $2 and of the blocks of every other group, and restart it before the engines',

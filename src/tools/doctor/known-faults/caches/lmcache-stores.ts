@@ -116,6 +116,19 @@ export const LMCACHE_STORES: readonly KnownFault[] = [
     commands: ['aws s3api get-bucket-location --bucket BUCKET'],
   },
   {
+    id: 'lmcache_s3_not_reached',
+    cause: 'offload_failed',
+    needles: ['S3 connection error (', 'S3L2Adapter connection error ('],
+    pattern: /S3(?:L2Adapter)? connection error \(\d{1,4}\/(\d{1,4})\): (\S{1,80})/,
+    atLeast: 2,
+    says: 'LMCache does not reach its S3 endpoint ($2): after $1 such failures in a row it leaves S3 out until it is restarted',
+    why: 'DNS is a name that does not resolve (bucket, region or endpoint in the address), REFUSED and TIMEOUT an endpoint behind a port, proxy or NetworkPolicy that is not open, SOCKET one that ends connections.',
+    cure: 'Correct the endpoint (remote_url: s3://BUCKET.s3.REGION.amazonaws.com, or s3_endpoint of --l2-adapter), let the pod reach it (NetworkPolicy, VPC endpoint, port; disable_tls: True in extra_config for plain HTTP), and restart the engine or the LMCache server',
+    commands: [
+      'kubectl exec ENGINE -- curl -sS -o /dev/null -w "%{http_code}\\n" https://BUCKET.s3.REGION.amazonaws.com',
+    ],
+  },
+  {
     id: 'lmcache_s3_no_region',
     cause: 'settings_refused',
     needles: [

@@ -200,6 +200,16 @@ export const LMCACHE_VERSIONS: readonly KnownFault[] = [
     commands: ['kubectl set env deploy/ENGINE LMCACHE_ENABLE_BLENDING=False'],
   },
   {
+    id: 'lmcache_ranks_differ',
+    cause: 'connector_crashed',
+    needles: ['RuntimeError: Lookup results (number of hit tokens) differ'],
+    pattern: /differ across .{1,60}ranks: (\[[\d, ]{1,120}\])/,
+    says: 'LMCache ends the engine, as its ranks find different numbers of tokens in the store: $1',
+    why: 'A store that evicts (Redis at its maxmemory, Mooncake, the disk) takes chunks of some ranks and leaves those of others. LMCache up to 0.3.5 raises where the ranks differ; later versions take the smallest number.',
+    cure: 'Run LMCache 0.3.6 or later in the engine; until then give the store more room than the engines fill (maxmemory of Redis, segments of Mooncake)',
+    commands: ['kubectl exec ENGINE -- pip list | grep -i lmcache'],
+  },
+  {
     id: 'lmcache_newer_vllm',
     cause: 'library_missing',
     needles: [

@@ -66,6 +66,7 @@ export const LMCACHE_RULES: readonly LogRule[] = [
   fault('Insufficient evictable disk cache space', 'LMCache has no room on its disk'),
   fault('Disk space under pressure', 'LMCache has no room on its disk'),
   fault('Failed to load chunk from disk for key', 'LMCache cannot use its folder on disk'),
+  fault('GDS/cuFile write operation failed for key', 'LMCache cannot use its folder on disk'),
   fault('GDS write operation failed for key', 'LMCache cannot use its folder on disk'),
   fault('metadata write operation failed for key', 'LMCache cannot use its folder on disk'),
   fault('GDS allocation failed after', 'LMCache has no room in its GDS buffer'),

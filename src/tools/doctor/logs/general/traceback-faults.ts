@@ -8,6 +8,12 @@ import { refusedArguments } from './sglang-checks.js';
 /** Where the KV caches of a model's layers are brought to one size of pages, in all versions of vLLM that do so. */
 const UNIFIES = /^(?:_?unify_\w*kv_cache_spec\w*|unify_hybrid_kv_cache_specs)$/;
 const VALIDATES = /validate|_post_init\b|__post_init__/;
+/** What LMCache asserts of its own messages and memory, which nobody sets. */
+const LMCACHE_INNER =
+  /^lmcache\/v1\/(?:platform|memory\w*|kv_codec|distributed\/(?:internal_)?api\b|mp_coordinator\/(?:cache_events|schemas|views|persistence)|multiprocess\/(?:custom_types|transport))/;
+/** Where LMCache reads settings of its stores, of its server and of their adapters. */
+const LMCACHE_READS =
+  /^lmcache\/(?:v1\/distributed\/(?:l2_adapters|serde)\/\S+ (?:from_dict|_?(?:parse|normalize|create)_\w+)|v1\/storage_backend\/(?:connector|plugins)\/\S+ (?:create_connector|_?parse_\w+|from_\w+config|_get_positive_\w+)|v1\/multiprocess\/(?:http_)?server\.py (?:_build_\w+|run_\w+)|v1\/mp_coordinator\/\S+ parse_\w+|v1\/lookup_client\/factory\.py \w+|integration\/vllm\/mp_server_launcher\.py \w+)$/;
 /** `assert self.p2p_host is not None`, `assert config.enable_controller, "…"`. */
 const ASSERTION =
   /^assert (not )?(?:self|config|cfg)\.([a-z]\w{2,60})(?: is not None| is (False|True)| (?:==|in|>=?|!=) [^,]{1,60})?(?:,.*)?$/;
@@ -56,7 +62,11 @@ function refusedSetting(traceback: Traceback, words: string): Fault | undefined 
     return undefined;
   const frame = placeOf(traceback);
   if (frame === undefined) return undefined;
-  const isConfig = VALIDATES.test(frame.place) || /(?:^|\/)config\.py$/.test(frame.path);
+  const isConfig =
+    (VALIDATES.test(frame.place) && !LMCACHE_INNER.test(frame.path)) ||
+    /(?:^|\/)config\.py$/.test(frame.path) ||
+    (/^(?:Value|Type)Error\b/.test(traceback.sentence ?? '') &&
+      LMCACHE_READS.test(`${frame.path} ${frame.place}`));
   if (!isConfig) return undefined;
   const at = `(${frame.path} in ${frame.place})`;
   if (words !== '') return { signal: 'settings_refused', value: plain(`${words} ${at}`) };

@@ -1,7 +1,16 @@
-import { UNKNOWN } from '../shell/words.js';
+import { posix } from 'node:path';
+import { type Command, forEachChild, parse, type Word as ShellWord, type SyntaxNode } from 'unbash';
+import { shellScript } from '../launches/shell-script.js';
+import { everyCommand } from '../shell/every-command.js';
+import { ShellVariables } from '../shell/shell-variables.js';
+import { isTalk } from '../shell/talk.js';
+import { VariableStore } from '../shell/variable-store.js';
+import { UNKNOWN, type Word } from '../shell/words.js';
+import { documentOf } from '../shell/written-files.js';
+import { type InnerText, textOf } from '../text/scalar-text.js';
 
 /** A word of a command as it is written, with `UNKNOWN` for each variable and substitution. */
-export interface CallWord {
+export interface CallWord extends Pick<Word, 'value'> {
   readonly text: string;
   /** The names of its variables. */
   readonly names: readonly string[];
@@ -10,7 +19,10 @@ export interface CallWord {
 /** A command that changes texts or objects, wherever a script has it. */
 export interface ScriptCall {
   readonly tool: string;
+  /** What it is given, and the file that it reads. */
   readonly words: readonly CallWord[];
+  /** The words of each command in front of it in its pipe. */
+  readonly fedBy: readonly (readonly string[])[];
   /** Where it begins. */
   readonly at: number;
 }
@@ -18,120 +30,92 @@ export interface ScriptCall {
 /** Such commands of one script: launch scripts have some dozens. */
 const MAX_CALLS = 300;
 
-/** Characters of one command: a patch may stand in it. */
-const MAX_CALL_LENGTH = 16 * 1024;
+/** Longest script that is looked through: menus that install a whole platform have some hundred thousand characters. */
+const MAX_LENGTH = 1024 * 1024;
+
+/** Scripts in scripts: `ssh host "bash -c '…'"`. */
+const MAX_DEPTH = 3;
 
 /** Programs that change a text or an object on its way to the cluster. */
-const TOOLS = /(?:^|[\s;|&(`])(?:\S*\/)?(sed|gsed|perl|yq|jq|helm|kubectl|oc|kustomize)(?=[ \t]+[^=\s])/g;
+const TOOLS: readonly string[] = ['sed', 'gsed', 'perl', 'yq', 'jq', 'helm', 'kubectl', 'oc', 'kustomize'];
+
+/** What a script has in it that calls one of them. */
+const MAY_CALL = new RegExp(`\\b(?:${TOOLS.join('|')})\\b`);
 
 /**
- * The commands of a script that change what others have written: also in functions, branches and substitutions, for each of them may run. Their
- * variables stay unknown.
+ * The commands of a script that change what others have written: also in functions, branches, substitutions and scripts that it hands on, for
+ * each of them may run. Their variables stay unknown.
  */
-export function changingCalls(text: string): readonly ScriptCall[] {
+export function changingCalls(script: InnerText, depth = 0): readonly ScriptCall[] {
+  if (depth > MAX_DEPTH || script.value.length > MAX_LENGTH || !MAY_CALL.test(script.value)) return [];
+  const tree = parse(script.value);
+  const words = new UnknownWords(script, tree);
   const calls: ScriptCall[] = [];
-  for (const match of text.matchAll(TOOLS)) {
+  for (const { command, fedBy, at } of everyCommand(tree, 'all')) {
     if (calls.length >= MAX_CALLS) break;
-    const tool = match[1] ?? '';
-    const at = match.index + match[0].length - tool.length;
-    if (isInComment(text, at)) continue;
-    calls.push({ tool, words: wordsFrom(text, at + tool.length), at });
+    if (isTalk(command.name?.value ?? '', command)) continue;
+    const own = words.of(command);
+    const place = script.spanOf(at, at);
+    // Others may start it: `sudo sed`, `xargs sed`, `kubectl exec pod -- sed`.
+    own.forEach(({ text }, index) => {
+      const tool = posix.basename(text);
+      const given = own.slice(index + 1);
+      if (!TOOLS.includes(tool) || given.length === 0) return;
+      const feeding = fedBy.map((one) => words.of(one).map((word) => word.text));
+      calls.push({ tool, words: given, fedBy: feeding, at: place.start });
+    });
+    const text = shellScript(own)?.text;
+    const inner = text === undefined ? words.scriptIn(command) : textOf({ value: text, span: place });
+    if (inner !== undefined) calls.push(...changingCalls(inner, depth + 1));
   }
   return calls;
 }
 
-function isInComment(text: string, at: number): boolean {
-  const line = text.slice(text.lastIndexOf('\n', at - 1) + 1, at);
-  return /^\s*#/.test(line);
+/** The words of commands of which it is not known what has run before them. */
+class UnknownWords {
+  readonly #script: InnerText;
+  readonly #variables: ShellVariables;
+
+  constructor(script: InnerText, tree: SyntaxNode) {
+    const store = new VariableStore(script, new Map());
+    store.forget({ names: [], exported: [], all: true }, tree);
+    this.#script = script;
+    this.#variables = new ShellVariables(script, store);
+    this.#variables.folder = UNKNOWN;
+  }
+
+  /** Its name, its arguments, and the file that it reads. */
+  of({ name, suffix }: Command): readonly CallWord[] {
+    const rest = suffix.flatMap((one): readonly CallWord[] => {
+      if (one.type === 'Word') return [this.#word(one)];
+      if (one.type === 'Redirect' && one.operator === '<' && one.target !== undefined)
+        return [this.#word(one.target)];
+      return [];
+    });
+    return name === undefined ? rest : [this.#word(name), ...rest];
+  }
+
+  /** A script in its here-document: one that a shell gets, or that says so itself. */
+  scriptIn({ redirects, name }: Command): InnerText | undefined {
+    if (!redirects.some(({ type }) => type === 'HereDoc')) return undefined;
+    const document = documentOf(redirects, this.#script, this.#variables);
+    const isRun = /^(?:.*\/)?(?:sh|bash|dash|ash|zsh|ssh)$/.test(name?.value ?? '');
+    return isRun || /^#!.*sh\b/.test(document?.value ?? '') ? document : undefined;
+  }
+
+  #word(word: ShellWord): CallWord {
+    const text = this.#variables.textOf(word);
+    return { text, value: text.includes(UNKNOWN) ? undefined : text, names: variablesIn(word) };
+  }
 }
 
-/** The words up to the end of a command. */
-function wordsFrom(text: string, from: number): readonly CallWord[] {
-  const words: CallWord[] = [];
-  const end = Math.min(text.length, from + MAX_CALL_LENGTH);
-  let at = from;
-  let word: { text: string; names: string[] } | undefined;
-  const close = (): void => {
-    if (word !== undefined) words.push(word);
-    word = undefined;
-  };
-  while (at < end) {
-    const char = text.charAt(at);
-    if (char === '\\') {
-      if (text[at + 1] !== '\n') {
-        word ??= { text: '', names: [] };
-        word.text += text.charAt(at + 1);
-      }
-      at += 2;
-    } else if (/[ \t]/.test(char)) {
-      close();
-      at += 1;
-    } else if (/[\n;|&()`]/.test(char)) {
-      break;
-    } else if (char === '<' || char === '>') {
-      // What it writes to is not changed, and what it reads is named by the word behind.
-      close();
-      const isOut = char === '>';
-      at += /^[<>&]+[ \t]*/.exec(text.slice(at, at + 20))?.[0].length ?? 1;
-      if (isOut) at += /^[^\s;|&()]*/.exec(text.slice(at, at + 1000))?.[0].length ?? 0;
-    } else {
-      word ??= { text: '', names: [] };
-      at = quotedFrom(text, at, end, word);
-    }
-  }
-  close();
-  return words;
-}
-
-/** Adds what stands at a place to a word, and says where it ends. */
-function quotedFrom(text: string, at: number, end: number, word: { text: string; names: string[] }): number {
-  const char = text.charAt(at);
-  if (char === "'") {
-    const close = text.indexOf("'", at + 1);
-    const stop = close === -1 || close > end ? end : close;
-    word.text += text.slice(at + 1, stop);
-    return stop + 1;
-  }
-  if (char === '"') {
-    let inner = at + 1;
-    while (inner < end && text[inner] !== '"') {
-      if (text[inner] === '\\' && /["\\$`\n]/.test(text[inner + 1] ?? '')) {
-        word.text += text.charAt(inner + 1);
-        inner += 2;
-      } else if (text[inner] === '$') inner = variableFrom(text, inner, word);
-      else {
-        word.text += text.charAt(inner);
-        inner += 1;
-      }
-    }
-    return inner + 1;
-  }
-  if (char === '$') return variableFrom(text, at, word);
-  word.text += char;
-  return at + 1;
-}
-
-function variableFrom(text: string, at: number, word: { text: string; names: string[] }): number {
-  const rest = text.slice(at, at + 2_000);
-  const name = /^\$(?:\{([^}]*)\}|(\w+|[@*#?!$-]))/.exec(rest);
-  if (name !== null) {
-    word.text += UNKNOWN;
-    word.names.push((name[1] ?? name[2] ?? '').replace(/[:%#/].*$/s, ''));
-    return at + name[0].length;
-  }
-  if (!rest.startsWith('$(')) {
-    word.text += '$';
-    return at + 1;
-  }
-  let depth = 0;
-  for (let inner = 1; inner < rest.length; inner += 1) {
-    if (rest[inner] === '(') depth += 1;
-    if (rest[inner] === ')') depth -= 1;
-    if (depth === 0) {
-      word.text += UNKNOWN;
-      return at + inner + 1;
-    }
-  }
-  word.text += UNKNOWN;
-  return at + rest.length;
+/** The names of the variables in a word, but for those of substitutions. */
+function variablesIn(node: SyntaxNode, names: string[] = []): readonly string[] {
+  if (node.type === 'ParameterExpansion') names.push(node.parameter);
+  if (node.type === 'SimpleExpansion') names.push(node.text.slice(1));
+  if (node.type !== 'CommandExpansion' && node.type !== 'ProcessSubstitution')
+    forEachChild(node, (child) => {
+      variablesIn(child, names);
+    });
+  return names;
 }

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import type { TreeFiles } from '../config/tree-files.js';
 import { UNKNOWN } from '../shell/words.js';
+import { scriptText } from '../text/scalar-text.js';
 import type { TextSource } from '../text/span.js';
 import { mayDecide } from './deciding-words.js';
 import { hasDecidingKey, isDecidingPath, writesDeciding } from './key-paths.js';
@@ -24,9 +25,6 @@ export interface ScriptChange {
 /** Scripts of one set that are looked at for this. */
 const MAX_SCRIPTS = 2_000;
 
-/** Characters in front of a command in which its pipe is looked for. */
-const MAX_PIPE = 2_000;
-
 const YAML_FILE = /\.(?:ya?ml|json)(?:\.\w+)?$/i;
 
 /** What scripts change: with `sed` and its like in files, with `helm` by values that win, with `kubectl` in objects that are there. */
@@ -34,7 +32,7 @@ export function readScriptChanges(scripts: readonly TextSource[], tree: TreeFile
   return scripts
     .slice(0, MAX_SCRIPTS)
     .flatMap((script) =>
-      changingCalls(script.text).flatMap((call) =>
+      changingCalls(scriptText(script)).flatMap((call) =>
         changesOf(call, script, tree).map((one) => ({ ...one, script, call })),
       ),
     );
@@ -47,10 +45,10 @@ function changesOf(call: ScriptCall, script: TextSource, tree: TreeFiles): reado
     case 'sed':
     case 'gsed':
     case 'perl':
-      return ofSed(call, script.text);
+      return ofSed(call);
     case 'yq':
     case 'jq':
-      return ofYq(call, script.text);
+      return ofYq(call);
     case 'helm':
       return ofHelm(call, script, tree);
     case 'kustomize':
@@ -60,7 +58,7 @@ function changesOf(call: ScriptCall, script: TextSource, tree: TreeFiles): reado
   }
 }
 
-function ofSed({ tool, words, at: begin }: ScriptCall, script: string): readonly Change[] {
+function ofSed({ tool, words, fedBy }: ScriptCall): readonly Change[] {
   const isPerl = tool === 'perl';
   const texts: CallWord[] = [];
   const scripts: CallWord[] = [];
@@ -86,7 +84,7 @@ function ofSed({ tool, words, at: begin }: ScriptCall, script: string): readonly
   const files = texts
     .map(({ text }) => text)
     .filter((path) => path.includes(UNKNOWN) || YAML_FILE.test(path));
-  const paths = files.length > 0 ? files : pipedFrom(script, begin);
+  const paths = files.length > 0 ? files : pipedFrom(fedBy);
   if (paths.length === 0) return [];
   const lines = own.flatMap(({ text, names }) =>
     sedEdits(text, isExtended).map((edit) => ({ ...edit, adds: withNames(edit.adds, names) })),
@@ -95,13 +93,14 @@ function ofSed({ tool, words, at: begin }: ScriptCall, script: string): readonly
 }
 
 /** What a command gets by a pipe: a file, or what a kustomization builds, whose files are not named. */
-function pipedFrom(script: string, at: number): readonly string[] {
-  const before = script.slice(Math.max(0, at - MAX_PIPE), at).replace(/\\\n/g, ' ');
-  const line = before.slice(before.lastIndexOf('\n') + 1);
-  if (!/\|\s*$/.test(line)) return [];
-  const path = /\bcat\s+["']?([^\s"'|]+)["']?\s*\|/.exec(line)?.[1];
-  if (path !== undefined) return [path.replace(/\$\{[^}]*\}|\$\w+/g, UNKNOWN)];
-  return /\bkustomize\s+(?:build\s)?|\bhelm\s+template\b/.test(line) ? [UNKNOWN] : [];
+function pipedFrom(fedBy: ScriptCall['fedBy']): readonly string[] {
+  for (const [tool, ...rest] of fedBy) {
+    const path = tool === 'cat' ? rest.find((text) => !/^-./.test(text)) : undefined;
+    if (path !== undefined) return [path];
+    if (tool === 'kustomize' || rest.includes('kustomize') || (tool === 'helm' && rest.includes('template')))
+      return [UNKNOWN];
+  }
+  return [];
 }
 
 /** What is put in place of something unknown is judged by the names of the variables. */
@@ -109,7 +108,7 @@ function withNames(text: string, names: readonly string[]): string {
   return text.includes(UNKNOWN) ? `${text} ${names.join(' ')}` : text;
 }
 
-function ofYq({ words, at: begin }: ScriptCall, script: string): readonly Change[] {
+function ofYq({ words, fedBy }: ScriptCall): readonly Change[] {
   const texts = words.filter(({ text }, at) => {
     const before = words[at - 1]?.text ?? '';
     return (
@@ -117,7 +116,7 @@ function ofYq({ words, at: begin }: ScriptCall, script: string): readonly Change
     );
   });
   const own = texts.map(({ text }) => text).filter((path) => YAML_FILE.test(path));
-  const paths = own.length > 0 ? own : pipedFrom(script, begin);
+  const paths = own.length > 0 ? own : pipedFrom(fedBy);
   const expression = texts.find(({ text }) => /[.=]/.test(text) && !YAML_FILE.test(text));
   if (paths.length === 0 || expression === undefined || !writesDeciding(expression.text)) return [];
   return [{ target: { paths } }];

@@ -185,7 +185,7 @@ function isSomePython(words: readonly Word[], index: number): boolean {
 }
 
 /** Whether words are options of an interpreter alone: after anything else comes what is its script's. */
-export function areOptions(words: readonly Word[], withValue: readonly string[]): boolean {
+export function areOptions(words: readonly Pick<Word, 'value'>[], withValue: readonly string[]): boolean {
   return words.every(
     ({ value = '' }, index) => /^[-+]/.test(value) || withValue.includes(words[index - 1]?.value ?? ''),
   );

@@ -24,7 +24,7 @@ const MAX_WORDS_IN_FRONT = 4;
 const MAX_OPTIONS = 60;
 
 /** The script of `sh -c SCRIPT`, whatever stands in front of the shell, or of `eval SCRIPT`. */
-export function shellScript(words: readonly Word[]): Word | undefined {
+export function shellScript<W extends Pick<Word, 'value'>>(words: readonly W[]): W | undefined {
   if (words[0]?.value === 'eval' && words.length === 2) return words[1];
   const at = words.findIndex(({ value }) => SHELLS.includes(value?.split('/').at(-1) ?? ''));
   const starter = words[0]?.value?.split('/').at(-1) ?? '';

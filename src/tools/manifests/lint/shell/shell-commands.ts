@@ -9,9 +9,9 @@ import {
 } from 'unbash';
 import type { InnerText } from '../text/scalar-text.js';
 import type { Located } from '../text/span.js';
-import { calledIn } from './called-names.js';
 import { changedBy, countedIn } from './changed-names.js';
 import { type Choice, choiceOf } from './choices.js';
+import { everyCommand } from './every-command.js';
 import { RunningJobs } from './running-jobs.js';
 import type { ShellCommand, ShellLibrary } from './shell-command.js';
 import { DECLARING, ShellVariables } from './shell-variables.js';
@@ -70,7 +70,8 @@ class ScriptReader {
   readonly #functions = new Map<string, ShellFunction>();
   /** Those of them that nothing comes of. */
   readonly #talking = new Set<string>();
-  #called: ReadonlySet<string> = new Set();
+  /** The names that commands have: a function with such a name runs where it is called. */
+  #called: ReadonlySet<string | undefined> = new Set();
   /** What commands get by a pipe. */
   readonly #inputs = new Map<Command, InnerText>();
   /** The functions that are being called, each with the variables that it declares for itself. */
@@ -88,7 +89,7 @@ class ScriptReader {
 
   read(): readonly ShellCommand[] {
     const script = parse(this.#script.value);
-    this.#called = calledIn(script);
+    this.#called = new Set(everyCommand(script, 'own').map(({ command }) => command.name?.value));
     const { args } = this.#library;
     if (args !== undefined) this.#store.withArguments(givenBy(args), script);
     this.#visit(script);

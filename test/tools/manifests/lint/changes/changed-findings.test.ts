@@ -63,6 +63,13 @@ describe('a value that a script changes before it is used', () => {
     [`kubectl -n x patch deploy/router -p "$PATCH"`],
     [`kubectl patch deployment worker --patch-file p.yaml`],
     [`kubectl set env deployment/router DYN_ROUTER_BLOCK_SIZE=64`],
+    [`adapt() {\n  sudo sed -i 's/"64"/"16"/' a.yaml\n}`],
+    [`if [ -n "$SMALL" ]; then sed -i 's/"64"/"16"/' "$(dirname "$0")/a.yaml"; fi`],
+    [`cat a.yaml |\n  envsubst |\n  sed 's/"64"/"16"/' |\n  kubectl apply -f -`],
+    [`NEW=\`sed 's/"64"/"16"/' a.yaml\`\necho "$NEW" | kubectl apply -f -`],
+    [`bash -c "cd /x && sed -i 's/\\"64\\"/16/' a.yaml"`],
+    [`ssh node <<'EOF'\nsed -i 's/"64"/"16"/' a.yaml\nEOF`],
+    [`cat > adapt.sh <<'EOF'\n#!/bin/bash\nsed -i 's/"64"/"16"/' a.yaml\nEOF\nchmod +x adapt.sh`],
   ])('is no error: %s', (script) => {
     expect(beside(script)).toEqual(['note']);
   });
@@ -82,6 +89,9 @@ describe('a value that a script changes before it is used', () => {
     ],
     ['an object of another kind', `kubectl patch service worker -p '{"spec":{"args":[]}}'`],
     ['a token', `kubectl set env deployment/worker HF_TOKEN=x`],
+    ['nothing, but says how to', `echo "Then: sed -i 's/64/16/' a.yaml"`],
+    ['nothing, but writes how to', `cat <<'EOF'\nThen: sed -i 's/64/16/' a.yaml\nEOF`],
+    ['a file of which it has the name', `sed 's/"64"/"16"/' <<< a.yaml`],
     ['nothing, as a comment', `# sed -i 's/"64"/"16"/' a.yaml`],
   ])('is an error where the script changes %s', (_, script) => {
     expect(beside(script)).toEqual(['error']);
@@ -95,6 +105,23 @@ describe('a value that a script changes before it is used', () => {
     expect(one?.fix).toBeUndefined();
     expect(one?.related?.at(-1)).toMatchObject({ file: 'deploy.sh', line: 2, says: 'changed here' });
     expect(one?.consequence).toContain('deploy.sh changes it with sed');
+  });
+
+  it('names the line of a command behind line ends of Windows', () => {
+    const [one] = inspect({
+      'a.yaml': FLEET,
+      'deploy.sh': `set -e\r\nif true; then\r\n  sed -i 's/"64"/"16"/' a.yaml\r\nfi\r\n`,
+    }).findings;
+    expect(one?.related?.at(-1)).toMatchObject({ file: 'deploy.sh', line: 3 });
+  });
+
+  it('reads hostile scripts in a moment', () => {
+    const deep = `${'$(sed '.repeat(4_000)}x`;
+    const pipe = 'sed|'.repeat(20_000);
+    const word = `sed ${'"$a$b"'.repeat(4_000)} ${'$(sed $x '.repeat(300)}`;
+    const begin = performance.now();
+    for (const script of [deep, pipe, word]) expect(beside(script)).toEqual(['error']);
+    expect(performance.now() - begin).toBeLessThan(5_000);
   });
 
   it('is an error where the script is of another part of the repository', () => {

@@ -6,6 +6,7 @@ import { ownAdviceIn } from '../own-advice.js';
 import { panicRepair } from './panics.js';
 import { fittingSizes } from './parallel-sizes.js';
 import { buildForTorch } from './programs.js';
+import { correctedArguments, demandsOfSglang } from './sglang-arguments.js';
 
 interface Repair {
   readonly says: string;
@@ -200,6 +201,8 @@ const HOST_COPIES: Repair = {
 interface Setup {
   /** SGLang's hierarchical cache is on. */
   readonly copiesToHost: boolean;
+  /** No other engine was seen. */
+  readonly isOfSglang?: boolean;
 }
 
 /** Of an error of no known kind. */
@@ -212,16 +215,34 @@ function repairBySentence(sentence: string): Repair | undefined {
   return asked === undefined ? undefined : repairAsked(asked);
 }
 
+/** An assertion of Python that says what to do. */
+function repairAssertion(sentence: string): Repair | undefined {
+  const asked = /^AssertionError: ./.test(sentence) ? ownAdviceIn(sentence) : undefined;
+  return asked === undefined || /^(?:verify|check)\b/i.test(asked) ? undefined : repairAsked(asked);
+}
+
+/** What SGLang demands of its arguments where no check of theirs does: as it makes its parts. */
+function repairArguments(sentence: string): Repair | undefined {
+  const words = /^(?:Assertion|Value|NotImplemented|Runtime)Error: (.{8,})/s.exec(sentence)?.[1];
+  if (words === undefined || !demandsOfSglang(words)) return undefined;
+  const [says, why, commands] = correctedArguments(words) ?? [];
+  return says === undefined || why === undefined || commands === undefined
+    ? undefined
+    : { says, why, commands };
+}
+
 /** Of sentences that say themselves what is to change. */
 function particularRepair(
   kind: ErrorKind | undefined,
   sentence: string,
-  { copiesToHost }: Setup,
+  { copiesToHost, isOfSglang = false }: Setup,
 ): Repair | undefined {
   if (kind === 'gpu_fault' && copiesToHost && /illegal memory access|Memory access fault/i.test(sentence))
     return HOST_COPIES;
-  if (kind === undefined) return repairBySentence(sentence);
-  if (kind === 'internal') return panicRepair(sentence);
+  const corrected =
+    isOfSglang && (kind === undefined || kind === 'internal') ? repairArguments(sentence) : undefined;
+  if (kind === undefined) return repairBySentence(sentence) ?? corrected;
+  if (kind === 'internal') return panicRepair(sentence) ?? repairAssertion(sentence) ?? corrected;
   if (kind === 'gpu_memory') return memoryRepair(sentence);
   if (kind === 'versions') return buildForTorch(sentence);
   return kind === 'parallel_sizes' ? fittingSizes(sentence) : undefined;

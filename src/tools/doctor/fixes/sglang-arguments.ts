@@ -82,8 +82,19 @@ const REFUSES =
   /not (?:yet |currently |be )?(?:supported?|compatible|allowed|available)|(?:does|do|is|are)(?: not|n'?t) (?:yet |currently )?(?:support|compatible)|incompatible|conflicts? with|mutually exclusive|in progress|\bcannot be (?:used|combined|enabled)|only supports? (?:on )?(?:CUDA|NPU|XPU|ROCm|HIP|Hopper|Blackwell|SM\d)|only supported on/i;
 /** What is demanded of a value, whatever the same sentence says of the present one. */
 const DEMANDS = /\bmust (?:be|equal|match)\b|\bshould be\b|\bplease (?:set|use|specify)\b/i;
+/** Flags that switch a part on or off: there is no value of them to correct. */
+const FEATURE = /^--(?:enable-|disable-|speculative-algorithm|disaggregation-mode|elastic-ep-backend)/;
 /** Sizes that one sentence compares by their names and by words. */
 const SIZES = ['--tp-size', '--ep-size', '--nnodes'];
+
+/** Whether a sentence of SGLang is about what it was started with: it demands or refuses a value. */
+export function demandsOfSglang(sentence: string): boolean {
+  return (
+    REFUSES.test(sentence) ||
+    DEMANDS.test(sentence) ||
+    /\bonly supports?\b|\brequires?\b|\brequired for\b|^(?:Invalid|Unsupported|Unknown) /.test(sentence)
+  );
+}
 
 /** What a check of SGLang's arguments asks to change, by the flags of its sentence; undefined where it names none. */
 export function correctedArguments(
@@ -97,11 +108,20 @@ export function correctedArguments(
       [argumentsOf('the engine', ways[0] ?? '')],
     ];
   const flags = flagsIn(sentence);
-  if (flags.length === 0) return undefined;
+  const [first] = flags;
+  if (first === undefined) return undefined;
+  const said = sentence.replaceAll('"', "'");
+  const feature =
+    FEATURE.test(first) &&
+    !sentence.includes(first.slice(2).replaceAll('-', '_')) &&
+    !sentence.includes(first);
+  const without = WORDS.find(([, flag]) => flag === first)?.[2] ?? '';
   return [
-    `Correct ${flags.slice(0, 3).join(', or ')} in the command of the engine (kubectl edit): "${sentence.replaceAll('"', "'")}"`,
-    'SGLang checks its arguments against each other and against the model before it loads anything, and ends with the first that does not fit. Its sentence has the values that it takes.',
-    [argumentsOf('the engine', flags[0] ?? '', 'as the sentence asks')],
+    feature
+      ? `Give the command of the engine what the sentence asks for ("${said}"), or start it ${without} (kubectl edit)`
+      : `Correct ${flags.slice(0, 3).join(', or ')} in the command of the engine (kubectl edit): "${said}"`,
+    'SGLang checks its arguments against each other and against the model before it serves, and ends with the first that does not fit. Its sentence has the values that it takes.',
+    [argumentsOf('the engine', feature ? without : first, feature ? '' : 'as the sentence asks')],
   ];
 }
 

@@ -99,3 +99,39 @@ describe("what the checks of SGLang's arguments refuse", () => {
     expect(said.headline).not.toContain('refuses its arguments');
   });
 });
+
+describe('what SGLang demands as it makes its parts', () => {
+  const scheduler = (sentence: string) =>
+    [
+      "[2026-01-05 02:20:01] server_args=ServerArgs(model_path='/models/DeepSeek-R1', port=8080, page_size=64)",
+      '[2026-01-05 02:24:45 TP0] Scheduler hit an exception: Traceback (most recent call last):',
+      '  File "/sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py", line 2902, in run_scheduler_process',
+      '    scheduler = Scheduler(',
+      '  File "/sgl-workspace/sglang/python/sglang/srt/model_executor/model_runner.py", line 891, in init_attention_backend',
+      '    assert not self.sliding_window_size, (',
+      sentence,
+    ].join('\n');
+
+  it.each([
+    [
+      'AssertionError: Window attention is not supported in the triton attention backend. Please use `--attention-backend flashinfer`.',
+      'use `--attention-backend flashinfer`',
+    ],
+    [
+      'AssertionError: PP is not compatible with MTP models.',
+      'without --speculative-algorithm, or with --pp-size 1',
+    ],
+    ['ValueError: Unsupported kv_cache_dtype: fp8_e3m4.', 'Correct --kv-cache-dtype'],
+    [
+      'ValueError: DFLASH requires target num_hidden_layers in config. Got target=None.',
+      'or start it without --speculative-algorithm',
+    ],
+  ])('%s', async (sentence, cure) => {
+    expect((await read(scheduler(sentence))).cure).toContain(cure);
+  });
+
+  it('is none of its own faults, whatever argument they are near', async () => {
+    const said = await read(scheduler('AssertionError: verify c0.85_loc overflow of page_size: 16 > 16'));
+    expect(said.cure).toContain('Run a later version');
+  });
+});

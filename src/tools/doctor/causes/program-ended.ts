@@ -138,8 +138,8 @@ export const programEnded: Cause = {
     const [first, ...others] = endings;
     if (first === undefined) return undefined;
     const copiesToHost = measurements.settings('host_cache').some(({ value }) => value === 'hierarchical');
-    const isOfSglang =
-      measurements.seen.engines.length === 1 && measurements.seen.engines[0]?.word === 'sglang';
+    const { engines } = measurements.seen;
+    const engine = engines.length === 1 ? engines[0]?.word : undefined;
     const also = others.map((ending) => `; another one: ${reasonOf(ending)}`).join('');
     return {
       headline:
@@ -151,7 +151,7 @@ export const programEnded: Cause = {
       cluesFor: endings.map(clueOf),
       cluesAgainst: [],
       explains: ['no_stores', 'transfers_fail'],
-      fixes: endings.map(({ kind, sentence }) => repairFor(kind, sentence, { copiesToHost, isOfSglang })),
+      fixes: endings.map(({ kind, sentence }) => repairFor(kind, sentence, { copiesToHost, engine })),
     };
   },
 };

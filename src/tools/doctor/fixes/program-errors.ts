@@ -201,8 +201,8 @@ const HOST_COPIES: Repair = {
 interface Setup {
   /** SGLang's hierarchical cache is on. */
   readonly copiesToHost: boolean;
-  /** No other engine was seen. */
-  readonly isOfSglang?: boolean;
+  /** Of the one engine that was seen. */
+  readonly engine?: string | undefined;
 }
 
 /** Of an error of no known kind. */
@@ -235,12 +235,14 @@ function repairArguments(sentence: string): Repair | undefined {
 function particularRepair(
   kind: ErrorKind | undefined,
   sentence: string,
-  { copiesToHost, isOfSglang = false }: Setup,
+  { copiesToHost, engine }: Setup,
 ): Repair | undefined {
   if (kind === 'gpu_fault' && copiesToHost && /illegal memory access|Memory access fault/i.test(sentence))
     return HOST_COPIES;
   const corrected =
-    isOfSglang && (kind === undefined || kind === 'internal') ? repairArguments(sentence) : undefined;
+    engine === 'sglang' && (kind === undefined || kind === 'internal')
+      ? repairArguments(sentence)
+      : undefined;
   if (kind === undefined) return repairBySentence(sentence) ?? corrected;
   if (kind === 'internal') return panicRepair(sentence) ?? repairAssertion(sentence) ?? corrected;
   if (kind === 'gpu_memory') return memoryRepair(sentence);

@@ -30,7 +30,7 @@ export const MOONCAKE_METADATA: readonly KnownFault[] = [
   {
     id: 'mooncake_peer_not_registered',
     cause: 'transfer_path_broken',
-    needles: ['http=404 body: metadata not found'],
+    needles: ['http=404 body: metadata not found', 'response code: 404 response body: metadata not found'],
     pattern: /GET \S{0,200}key=mooncake(?:%2F|\/)(?:ram|rpc_meta)(?:%2F|\/)([\w.:%-]{1,80})/,
     says: "Mooncake's metadata server does not know $1",
     why: 'An engine registers as it starts. A metadata server that was restarted has forgotten all of them, one that is another than that of the peer never knew it, and an engine that ended has taken its entry back.',
@@ -41,13 +41,27 @@ export const MOONCAKE_METADATA: readonly KnownFault[] = [
     id: 'mooncake_metadata_http_unreached',
     cause: 'transfer_path_broken',
     needles: ['transfer_metadata_plugin.cpp:'],
-    pattern: /\b(?:GET|PUT) (http\S{1,120}?)(?:\?key=\S{0,200})? curl: (.{1,80}?) err:/,
+    pattern:
+      /\b(?:GET|PUT) (http\S{1,120}?)(?:\?key=\S{0,200})? (?:curl: (?=.{1,80}? err:)|error: (?=.{1,80}$))(.{1,80}?)(?: err:|$)/,
     says: "Mooncake's metadata server $1 is not reached: $2",
     why: 'Each engine writes its address there as it starts, and asks there for its peers. Without it the engine does not start, or finds no peer; a proxy in the environment (http_proxy) takes the requests elsewhere.',
     cure: 'Start the metadata server at that address (mooncake_master --enable_http_metadata_server=true --http_metadata_server_port=8080) and unset http_proxy in the engines, or do without it: MOONCAKE_TE_META_DATA_SERVER=P2PHANDSHAKE (metadata_server in a file)',
     commands: [
       'kubectl exec POD -- sh -c "env | grep -i proxy; curl -s -o /dev/null -w %{http_code} $1"    # answers',
       'kubectl get pods,svc -A | grep -i mooncake    # running, and under which name and port',
+    ],
+  },
+  {
+    id: 'mooncake_metadata_http_refuses',
+    cause: 'transfer_path_broken',
+    needles: ['transfer_metadata_plugin.cpp:'],
+    pattern:
+      /\b(?:GET|PUT) (http\S{1,120}?)(?:\?key=\S{0,200})? (?:http=|response code: )(?!40[04]\b)([1345]\d\d) (?:response )?body:/,
+    says: "Mooncake's metadata server $1 answers $2",
+    why: 'What answers at that address is no metadata server, or one behind a proxy: the server itself answers 200, 400 and 404 alone. Without an entry the engine does not start, or finds no peer.',
+    cure: 'Unset http_proxy and https_proxy in the engines (or add the host to no_proxy), and write metadata_server with the address and path of the metadata server: http://HOST:8080/metadata; with MOONCAKE_TE_META_DATA_SERVER=P2PHANDSHAKE (metadata_server in a file) none is needed',
+    commands: [
+      'kubectl exec POD -- sh -c "env | grep -i proxy; curl -s -o /dev/null -w %{http_code} $1"    # what answers there',
     ],
   },
   {

@@ -3,6 +3,7 @@ import { ASCEND_HCCL } from './ascend-hccl.js';
 import { ASCEND_TRANSPORT } from './ascend-transport.js';
 import { FABRICS } from './fabrics.js';
 import { GPUDIRECT_STORAGE } from './gpudirect-storage.js';
+import { MOONCAKE_CLIENT } from './mooncake-client.js';
 import { MOONCAKE_ENDS } from './mooncake-ends.js';
 import { MOONCAKE_MASTER } from './mooncake-master.js';
 import { MOONCAKE_METADATA } from './mooncake-metadata.js';
@@ -21,6 +22,7 @@ export const TRANSFER_LIBRARIES_FAULTS: readonly KnownFault[] = [
   ...MOONCAKE_METADATA,
   ...MOONCAKE_STORE,
   ...MOONCAKE_MASTER,
+  ...MOONCAKE_CLIENT,
   ...MOONCAKE_ENDS,
   ...MOONCAKE_TENT,
   ...UCX_CARDS,

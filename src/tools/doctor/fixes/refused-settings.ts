@@ -19,6 +19,7 @@ import {
   refusedFeatures,
   removedFlags,
   requiredFlag,
+  settingOfValue,
   type WantedSetting,
 } from './setting-words.js';
 import { correctedArguments } from './sglang-arguments.js';
@@ -64,7 +65,8 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   const features = wanted.some(({ isNamed }) => isNamed) ? [] : refusedFeatures(sentence, word);
   if (features.length > 0) return withoutFeatures(features, word);
   const values = knownValues(sentence);
-  if (values !== undefined && wanted.every(({ isValued }) => !isValued)) return setKnownValue(...values);
+  if (values !== undefined && wanted.every(({ isValued }) => !isValued))
+    return setKnownValue(...values, settingOfValue(sentence));
   if (wanted.length > 0) return setWanted(wanted, sentence, word);
   const corrected = word === 'sglang' ? correctedArguments(sentence) : undefined;
   if (corrected !== undefined) return fix(...corrected);
@@ -160,9 +162,12 @@ function setWanted(
 }
 
 /** One of the values that the sentence lists, where the one that is set is none of them. */
-function setKnownValue(value: string, known: string): ProposedFix {
+function setKnownValue(value: string, known: string, name: string): ProposedFix {
+  const place = name === '' ? '' : `${name} to `;
   return fix(
-    `Write one of ${known} in place of ${value} (kubectl edit)`,
+    place === ''
+      ? `Write one of ${known} in place of ${value} (kubectl edit)`
+      : `Set ${place}one of ${known} in place of ${value} (kubectl edit)`,
     'The program takes the values of a list, which the sentence has; others are of another version, or misspelt.',
     [`kubectl get pods -o yaml | grep -n -e "${value}"    # where it is set`],
   );

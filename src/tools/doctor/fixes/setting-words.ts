@@ -69,6 +69,15 @@ export function knownValues(sentence: string): readonly [value: string, known: s
     : [value, known.replace(/;.*$|[.\s]+$/, '').trim()];
 }
 
+/** The setting of such a value: "Invalid event_plane value 'x'". */
+const NAMED_VALUE =
+  /\b(?:[Uu]nknown|[Uu]nsupported|[Ii]nvalid|[Uu]nrecognized) (?:value for )?([A-Za-z]\w{1,40}_\w{1,60})\b/;
+
+/** The setting that such a sentence names; empty where it names none. */
+export function settingOfValue(sentence: string): string {
+  return NAMED_VALUE.exec(sentence)?.[1] ?? '';
+}
+
 /** The settings that a sentence demands, by the flags of the engine that was seen. */
 export function demandedSettings(sentence: string, engine: string | undefined): readonly WantedSetting[] {
   const value = DEMANDED.exec(sentence)?.[1];
@@ -158,8 +167,13 @@ export function conflictingFlags(sentence: string): readonly string[] {
   return [...new Set(sentence.match(FLAG) ?? [])].slice(0, 3).reverse();
 }
 
-/** `--kv-events-config` of "--load-publish-endpoint requires --kv-events-config: …". */
+/** `--kv-events-config` of "--load-publish-endpoint requires --kv-events-config: …", `--block-size` of "--block-size is required when --workers is …". */
 export function requiredFlag(sentence: string): readonly [flag: string, by: string] | undefined {
+  const [, missing, having] =
+    /(--[a-z][\w-]{2,60}) (?:is|are) required (?:when|if|with|for|by|because) .{0,40}?(--[a-z][\w-]{2,60})/.exec(
+      sentence,
+    ) ?? [];
+  if (missing !== undefined && having !== undefined) return [missing, having];
   const [, by, flag] =
     /(--[a-z][\w-]{2,60})(?: [\w.]{1,30})? (?:currently )?requires? (--[a-z][\w-]{2,60}(?:[ =](?!to\b|or\b|and\b|for\b|with\b|be\b|so\b|because\b)[a-z0-9_]{1,30})?)(?![\w-])/.exec(
       sentence,

@@ -7,6 +7,7 @@ import {
   refusedFeatures,
   removedFlags,
   requiredFlag,
+  settingOfValue,
 } from '../../../../src/tools/doctor/fixes/setting-words.js';
 
 describe('the settings that a sentence demands', () => {
@@ -77,6 +78,16 @@ describe('values that a sentence lists', () => {
   });
 });
 
+describe('the setting of such a value', () => {
+  it.each([
+    ["Invalid event_plane value 'zeromq'. Valid values: 'nats', 'zmq'", 'event_plane'],
+    ['Unsupported ec_role: both. Supported roles are ec_producer', 'ec_role'],
+    ["Unknown Mamba SSU backend: 'cuda'. Valid options are: triton", ''],
+  ])('of %j is %j', (sentence, name) => {
+    expect(settingOfValue(sentence)).toBe(name);
+  });
+});
+
 describe('the feature to leave out', () => {
   it.each([
     [
@@ -132,6 +143,7 @@ describe('flags that a sentence refuses together', () => {
     ['--policy tlru requires --radix-cache-backend unified.', ['--radix-cache-backend unified', '--policy']],
     ['--enable-lmcache requires radix cache to be enabled', undefined],
     ['--a-flag requires --b-flag to be set', ['--b-flag', '--a-flag']],
+    ['--block-size is required when --workers is specified', ['--block-size', '--workers']],
   ])('or of which one needs the other: %j is %j', (sentence, found) => {
     expect(requiredFlag(sentence)).toEqual(found);
   });

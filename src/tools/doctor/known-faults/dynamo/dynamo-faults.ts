@@ -2,6 +2,7 @@ import type { KnownFault } from '../known-fault.js';
 import { DYNAMO_BACKENDS } from './dynamo-backends.js';
 import { DYNAMO_DISCOVERY } from './dynamo-discovery.js';
 import { DYNAMO_KVBM } from './dynamo-kvbm.js';
+import { DYNAMO_MODELS } from './dynamo-models.js';
 import { DYNAMO_PLANNER } from './dynamo-planner.js';
 import { DYNAMO_ROUTER } from './dynamo-router.js';
 import { DYNAMO_RUNTIME } from './dynamo-runtime.js';
@@ -21,6 +22,7 @@ export const DYNAMO_FAULTS: readonly KnownFault[] = [
   ...DYNAMO_RUNTIME,
   ...DYNAMO_DISCOVERY,
   ...DYNAMO_ROUTER,
+  ...DYNAMO_MODELS,
   ...DYNAMO_KVBM,
   ...KVBM_PYTHON,
   ...DYNAMO_WORKERS,

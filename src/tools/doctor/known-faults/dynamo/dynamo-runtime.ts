@@ -25,7 +25,11 @@ export const DYNAMO_RUNTIME: readonly KnownFault[] = [
   {
     id: 'dynamo_etcd_lease_expired',
     cause: 'control_plane_unreachable',
-    needles: ['Keep-alive lease expired', 'Unable to maintain lease - expired or revoked'],
+    needles: [
+      'Keep-alive lease expired',
+      'Unable to maintain lease - expired or revoked',
+      'etcd::lease: lease expired or revoked',
+    ],
     says: "the process's lease in etcd expired: its registration is gone and it shuts down",
     why: 'Instances and model cards are bound to the lease, which has to be renewed within ETCD_LEASE_TTL (10 seconds). An etcd on a slow disk, or a worker that is starved of CPU, renews it too late.',
     cure: 'Raise ETCD_LEASE_TTL in all Dynamo processes (30 in place of 10), and give etcd a disk of its own: its log says "apply request took too long" where it is the reason',
@@ -70,6 +74,7 @@ export const DYNAMO_RUNTIME: readonly KnownFault[] = [
       'DynamoWorkerMetadata CR reflector error: ',
       'Failed to persist metadata to CR, rolling back local state: ',
       'Failed to clear stale CR ',
+      'Failed to apply DynamoWorkerMetadata',
     ],
     pattern: /(?:is forbidden: User "([^"]{1,200})"|[Ff]orbidden)/,
     says: 'Kubernetes forbids discovery to the service account of the pod: no worker is found or registered',

@@ -123,7 +123,7 @@ export const DYNAMO_WORKERS: readonly KnownFault[] = [
     id: 'dynamo_trtllm_connector_unknown',
     cause: 'settings_refused',
     needles: ['Invalid connector: '],
-    pattern: /build_kv_connector_config: Invalid connector: (\S{1,40})/,
+    pattern: /(?:build_kv_connector_config: |ERROR:root:)Invalid connector: (\S{1,40})/,
     says: 'a worker of Dynamo (dynamo.trtllm) does not start: it knows no connector $1',
     why: 'TensorRT-LLM moves blocks between prefill and decode by its own transceiver; a connector is only KVBM.',
     cure: 'Start dynamo.trtllm with --connector none (or kvbm for offloading), and set cache_transceiver_config: { backend: DEFAULT } in the YAML of --extra-engine-args for disaggregation',

@@ -196,6 +196,12 @@ export const GENERAL_RULES: readonly LogRule[] = [
   rule('/redis/connection.py"', (line, found) =>
     found.addSignal('offload_failed', line, { value: 'Redis is not reached', about: 'redis/connection.py' }),
   ),
+  // The plain exception into which Dynamo's Rust puts its errors for Python: "Exception: --replica-sync-peers requires --replica-sync-port".
+  rule('Exception: ', (line, found) => {
+    const sentence = /(?:^|[\s\])])Exception: (.{5,600})$/s.exec(line.text)?.[1];
+    if (sentence === undefined || isPassedOver(line.text) || hasException(line.text)) return;
+    add(line, found, refusalOf(sentence), sentence.slice(0, 60).trim());
+  }),
   // C++, in the line below "terminate called after throwing an instance of 'std::runtime_error'".
   rule(WHAT, (line, found) => readException(line, found, WHAT)),
   rule('Traceback (most recent call last)', (_line, found) => found.addTraceback()),

@@ -22,6 +22,9 @@ const OF_FLAG =
   /^(?:Cannot (?:specify|use|combine) (?:both )?)?--[a-z][\w-]{2,60}|\b(?:required \(set|must be set via) --[a-z]/;
 const FLAG_DEMAND =
   /^Cannot |\bno longer supported\b|\binvalid value\b|\bmust be provided together\b|\bneeds (?:an? |the |--)|\b(?:can )?only (?:be )?(?:used|supports?|works?|valid|for|with)\b/;
+/** A setting by its name, with those of its values that are known: "Invalid event_plane value 'zeromq'. Valid values: 'nats', 'zmq'". */
+const OF_VALUES =
+  /\b(?:Invalid|Unknown|Unsupported) [A-Za-z]\w{1,40}_\w{1,60}(?: value)?:? '[^']{1,60}'[.;,] (?:Valid|Supported|Allowed) (?:values|options|choices)(?: are)?: /;
 /** The first line of a sentence that a log has in two: "If 'block_size' is specified in kv_connector_extra_config,". */
 const OFFLOADED_SIZE = /^\W*If 'block_size' is specified in kv_connector_extra_config,\s*$/;
 /** What one request has wrong, what two engines differ in (read by rules of its own), and what is no word of a program. */
@@ -35,6 +38,7 @@ const VARIABLE =
 export function refusalOf(sentence: string): Fault | undefined {
   if (OF_FLAG.test(sentence) && (DEMAND.test(sentence) || FLAG_DEMAND.test(sentence)))
     return { signal: 'settings_refused', value: plain(sentence) };
+  if (OF_VALUES.test(sentence)) return { signal: 'settings_refused', value: plain(sentence) };
   if (NOT_SETTINGS.test(sentence)) return undefined;
   if (OFFLOADED_SIZE.test(sentence))
     return {

@@ -27,6 +27,7 @@ describe('settings that are refused', () => {
     '--serve-indexer and --use-remote-indexer are mutually exclusive',
     '--tls-cert-path and --tls-key-path must be provided together',
     '--connector is no longer supported for the vLLM backend.',
+    "Invalid event_plane value 'zeromq'. Valid values: 'nats', 'zmq'",
     'Cannot specify both --kv-transfer-config and --connector flags',
     'endpoint is required (set --endpoint or DYN_ROUTER_ENDPOINT)',
     'config_path must be set via --config or DYN_GLOBAL_ROUTER_CONFIG',

@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+import { summaryOf } from './summaries.js';
+
+async function refusedBy(text: string): Promise<readonly string[]> {
+  const { signals } = await summaryOf(`${text}\n`);
+  return [...(signals.get('settings_refused')?.values.keys() ?? [])];
+}
+
+describe("the plain exception in which Dynamo's Rust hands its errors to Python", () => {
+  it.each([
+    '--block-size is required when --workers is specified',
+    '--tls-client-ca-cert-path requires --tls-cert-path and --tls-key-path',
+    "Invalid DYN_KUBE_DISCOVERY_MODE value 'containers'. Valid values: 'pod', 'container'",
+  ])('is read as a setting that is refused: %s', async (sentence) => {
+    expect(await refusedBy(`Exception: ${sentence}`)).toEqual([sentence]);
+    expect(await refusedBy(`[pod/frontend-0/main] Exception: ${sentence}`)).toEqual([sentence]);
+  });
+
+  it.each([
+    'Exception: Call to collective_rpc method failed: CUDA out of memory',
+    'fastapi.exceptions.HTTPException: --a-flag requires --b-flag',
+    'Ignoring optional part: Exception: --a-flag requires --b-flag',
+  ])('is not where it says something else: %s', async (line) => {
+    expect(await refusedBy(line)).toEqual([]);
+  });
+});

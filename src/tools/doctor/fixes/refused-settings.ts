@@ -8,6 +8,7 @@ import { jsonObject } from './json-settings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
 import { lmcacheSettings } from './lmcache-settings.js';
 import { offloadedSizes } from './offloaded-sizes.js';
+import { pickerConfig } from './picker-config.js';
 import { repairRefusedKey } from './refused-keys.js';
 import { workersForRouter } from './routers.js';
 import { settingFix as fix } from './setting-fix.js';
@@ -33,6 +34,8 @@ const FOLLOW =
 
 /** Changes what a sentence demands, in the settings of the program that was seen. */
 export function acceptableSettings(measurements: Measurements, sentence: string): ProposedFix {
+  if (/^EndpointPickerConfig\b|^Failed to validate flags: |^llm-d's sidecar: /.test(sentence))
+    return pickerConfig(sentence);
   const variable = advisedVariable(sentence);
   if (variable !== undefined) return setVariable(variable);
   const checked = wordsOfSglang(sentence);
@@ -53,7 +56,7 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   const pages = fittingPages(measurements, sentence);
   if (pages !== undefined) return pages;
   if (/unrecognized arguments/.test(sentence)) return withoutUnknown(sentence);
-  if (OF_PICKER.test(sentence)) return pickerConfig();
+  if (OF_PICKER.test(sentence)) return pickerConfig(sentence);
   const required = requiredFlag(sentence);
   if (required !== undefined) return setRequired(...required);
   const conflicting = conflictingFlags(sentence);
@@ -70,7 +73,7 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (wanted.length > 0) return setWanted(wanted, sentence, word);
   const corrected = word === 'sglang' ? correctedArguments(sentence) : undefined;
   if (corrected !== undefined) return fix(...corrected);
-  return /onfiguration|load config|plugin/i.test(sentence) ? pickerConfig() : unnamed();
+  return /onfiguration|load config|plugin/i.test(sentence) ? pickerConfig(sentence) : unnamed();
 }
 
 /** What a check of SGLang's arguments asks for. */
@@ -231,14 +234,6 @@ function withoutUnknown(sentence: string): ProposedFix {
     `Start the program without ${named || 'the argument that it does not know (kubectl edit)'}, or run a version that has it`,
     WHY,
     named === '' ? [] : [argumentsOf('the program', named, 'as the sentence asks')],
-  );
-}
-
-function pickerConfig(): ProposedFix {
-  return fix(
-    'Write an EndpointPickerConfig that this version accepts (kubectl edit configmap): plugins that it has, each named in plugins before a profile refers to it',
-    'Names of plugins and of their parameters change between versions. The picker does not start, or runs without the scorer, and the gateway then sends requests anywhere or nowhere.',
-    [],
   );
 }
 

@@ -7,7 +7,7 @@ import { type Fault, faultOf } from './fault-classes.js';
 import { isErrorOfGlog } from './glog.js';
 import { shortMemory } from './gpu-memory.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
-import { goesOnBelow, refusedPart } from './refused-keys.js';
+import { REFUSED_LINES } from './refused-lines.js';
 import { roomTakenIn } from './room-rules.js';
 import { pathFaultValue, readPathFault } from './seen-path-faults.js';
 import { CHECK_FILES } from './sglang-checks.js';
@@ -103,38 +103,8 @@ const CONTROL_PLANE = [
   ['NoServersError', 'NATS'],
 ] as const;
 
-/** Sentences of programs that do not start with the settings that they have. */
-const REFUSED = [
-  'Failed to parse configuration',
-  'Failed to parse plugins configuration',
-  'failed to instantiate plugins',
-  'Failed to complete configuration',
-  'failed to load config',
-  'Failed to populate controller config',
-  ': error: unrecognized arguments: ',
-  ': error: argument --',
-  ': error: the following arguments',
-  ': error: ambiguous option: ',
-] as const;
-
-/** The same of parsers that name no program and no level, and of Kubernetes: each names one setting. */
-const REFUSED_KEYS = [
-  "error: unexpected argument '",
-  "error: invalid value '",
-  'required arguments were not provided',
-  "' cannot be used with",
-  'flag provided but not defined: ',
-  'unknown flag: --',
-  '" for flag -',
-  ': Invalid value: ',
-  ': Unsupported value: ',
-  ': Required value',
-  'cannot be handled as a',
-  ' denied the request: ',
-] as const;
 /** What an exception of C++ says, without its name. */
 const WHAT = '  what():  ';
-const OF_CACHES = /kv|block-?size|page-?size|cache|disagg|router|radix|prefix|transfer|tokens-per-block/i;
 
 /** Lines that name a class of fault in whatever words: exceptions, errors of transfer libraries, connections that are refused. */
 export const GENERAL_RULES: readonly LogRule[] = [
@@ -265,39 +235,8 @@ export const GENERAL_RULES: readonly LogRule[] = [
       found.addSignal('control_plane_unreachable', line, { value, about: needle }),
     ),
   ),
-  ...REFUSED.map((needle) =>
-    rule(needle, (line, found) => {
-      const error = line.fields?.['error'];
-      const behind = line.text.slice(line.text.indexOf(needle) + needle.length);
-      const sentence = typeof error === 'string' ? `: ${error}` : behind;
-      if (needle.startsWith(': error') && !OF_CACHES.test(behind)) return;
-      // The picker's tokenizer is not there yet: its own rule has it.
-      if (/\bdial (?:unix|tcp)\b/.test(sentence) && /token|render/i.test(sentence)) {
-        const value = `no tokenizer${sentence.startsWith(':') ? '' : ': '}${sentence}`.slice(0, 180);
-        found.addSignal('picker_scores_failed', line, { value, about: needle });
-        return;
-      }
-      const value = `${needle.replace(/^: error: /, '')}${sentence}`
-        .replace(/\s+/g, ' ')
-        .trim()
-        .slice(0, 180);
-      found.addSignal('settings_refused', line, { value, about: needle });
-    }),
-  ),
-  ...REFUSED_KEYS.map((needle) =>
-    rule(needle, (line, found) => {
-      if (goesOnBelow(line.text)) return;
-      const value = refusedPart(wordsOf(line));
-      if (value !== undefined) found.addSignal('settings_refused', line, { value, about: needle });
-    }),
-  ),
+  ...REFUSED_LINES,
 ];
-
-/** A line with its error, where that is a field of its own. */
-function wordsOf({ text, fields }: LogLine): string {
-  const error = fields?.['error'] ?? fields?.['err'];
-  return typeof error === 'string' ? error : text;
-}
 
 function readException(line: LogLine, found: LogFindings, needle: string): void {
   const { text } = line;

@@ -1,0 +1,100 @@
+import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
+import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+import { pickerRefusalText } from './picker-refusals.js';
+import { goesOnBelow, refusedPart } from './refused-keys.js';
+
+/** Of the configuration of an endpoint picker, whose loader wraps each error in others. */
+const BY_PICKER = [
+  'Failed to parse configuration',
+  'Failed to parse plugins configuration',
+  'failed to instantiate plugins',
+  'failed to load config',
+  'Failed to populate controller config',
+] as const;
+/** Of the routing sidecar of llm-d, which has its flags in the error. */
+const BY_SIDECAR = ['Failed to complete configuration', 'Invalid configuration'] as const;
+const BY_ARGUMENTS = [
+  'Failed to validate flags',
+  ': error: unrecognized arguments: ',
+  ': error: argument --',
+  ': error: the following arguments',
+  ': error: ambiguous option: ',
+] as const;
+
+/** The same of parsers that name no program and no level, and of Kubernetes: each names one setting. */
+const REFUSED_KEYS = [
+  "error: unexpected argument '",
+  "error: invalid value '",
+  'required arguments were not provided',
+  "' cannot be used with",
+  'flag provided but not defined: ',
+  'unknown flag: --',
+  '" for flag -',
+  ': Invalid value: ',
+  ': Unsupported value: ',
+  ': Required value',
+  'cannot be handled as a',
+  ' denied the request: ',
+] as const;
+const MAX_CHARS = 180;
+const OF_CACHES = /kv|block-?size|page-?size|cache|disagg|router|radix|prefix|transfer|tokens-per-block/i;
+/** What the sidecar's own error begins with. */
+const OF_SIDECAR =
+  /^(?:flags )?--[a-z]|^(?:invalid port range|start port|port range|failed to (?:read|unmarshal) sidecar configuration|failed to parse target URL|resolving --)/;
+
+/** Sentences of programs that do not start with the settings that they have. */
+export const REFUSED_LINES: readonly LogRule[] = [
+  ...BY_PICKER.map((needle) =>
+    rule(needle, (line, found) => {
+      const sentence = behind(line, needle);
+      // The picker's tokenizer is not there yet: its own rule has it.
+      if (/\bdial (?:unix|tcp)\b/.test(sentence) && /token|render/i.test(sentence)) {
+        const value = cut(`no tokenizer${sentence.startsWith(':') ? '' : ': '}${sentence}`);
+        found.addSignal('picker_scores_failed', line, { value, about: needle });
+        return;
+      }
+      const value = cut(sentence.length > 3 ? pickerRefusalText(sentence) : `${needle}${sentence}`);
+      found.addSignal('settings_refused', line, { value, about: needle });
+    }),
+  ),
+  ...BY_SIDECAR.map((needle) =>
+    rule(needle, (line, found) => {
+      const error = line.fields?.['error'];
+      if (typeof error !== 'string' || !OF_SIDECAR.test(error)) return;
+      found.addSignal('settings_refused', line, { value: cut(`llm-d's sidecar: ${error}`), about: needle });
+    }),
+  ),
+  ...BY_ARGUMENTS.map((needle) =>
+    rule(needle, (line, found) => {
+      const sentence = behind(line, needle);
+      if (needle.startsWith(': error') && !OF_CACHES.test(sentence)) return;
+      const value = cut(`${needle.replace(/^: error: /, '')}${sentence}`);
+      found.addSignal('settings_refused', line, { value, about: needle });
+    }),
+  ),
+  ...REFUSED_KEYS.map((needle) =>
+    rule(needle, (line, found) => {
+      if (goesOnBelow(line.text)) return;
+      const value = refusedPart(wordsOf(line));
+      if (value !== undefined) found.addSignal('settings_refused', line, { value, about: needle });
+    }),
+  ),
+];
+
+/** The error of a line, or what stands behind its needle. */
+function behind(line: LogLine, needle: string): string {
+  const error = line.fields?.['error'];
+  return typeof error === 'string'
+    ? `: ${error}`
+    : line.text.slice(line.text.indexOf(needle) + needle.length);
+}
+
+function cut(words: string): string {
+  return words.replace(/\s+/g, ' ').trim().slice(0, MAX_CHARS);
+}
+
+/** A line with its error, where that is a field of its own. */
+function wordsOf({ text, fields }: LogLine): string {
+  const error = fields?.['error'] ?? fields?.['err'];
+  return typeof error === 'string' ? error : text;
+}

@@ -6,7 +6,7 @@ import type { TextSource } from '../text/span.js';
 import { mayDecide } from './deciding-words.js';
 import { hasDecidingKey, isDecidingPath, writesDeciding } from './key-paths.js';
 import { type CallWord, changingCalls, type ScriptCall } from './script-calls.js';
-import { type LineEdit, sedEdits } from './sed-edits.js';
+import { type LineEdit, perlEdits, sedEdits } from './sed-edits.js';
 
 /** What a script changes after a file was written and before a cluster has it. */
 export interface ScriptChange {
@@ -62,7 +62,7 @@ function ofSed({ tool, words, fedBy }: ScriptCall): readonly Change[] {
   const isPerl = tool === 'perl';
   const texts: CallWord[] = [];
   const scripts: CallWord[] = [];
-  let isExtended = isPerl;
+  let isExtended = false;
   let isQuiet = false;
   let isInPlace = false;
   for (const [at, word] of words.entries()) {
@@ -87,7 +87,10 @@ function ofSed({ tool, words, fedBy }: ScriptCall): readonly Change[] {
   const paths = files.length > 0 ? files : pipedFrom(fedBy);
   if (paths.length === 0) return [];
   const lines = own.flatMap(({ text, names }) =>
-    sedEdits(text, isExtended).map((edit) => ({ ...edit, adds: withNames(edit.adds, names) })),
+    (isPerl ? perlEdits(text) : sedEdits(text, isExtended)).map((edit) => ({
+      ...edit,
+      adds: withNames(edit.adds, names),
+    })),
   );
   return lines.length === 0 ? [] : [{ target: { paths }, lines }];
 }

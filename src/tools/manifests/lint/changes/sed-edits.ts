@@ -1,4 +1,5 @@
 import { UNKNOWN } from '../shell/words.js';
+import { patternTexts } from './pattern-texts.js';
 
 /** What a program that edits lines does to those that it means. */
 export interface LineEdit {
@@ -10,146 +11,153 @@ export interface LineEdit {
   readonly adds: string;
 }
 
-/** Commands of one script of sed. */
+/** Edits of one program that are kept. */
 const MAX_EDITS = 100;
 
+/** Longest program that is read: people write some lines. */
+const MAX_LENGTH = 16 * 1024;
+
+/** Patterns that may match up to the end of a line, or from its beginning. */
+const OPEN_ENDED = /^(?:\.\*|\(\.\*)|\*\)?\$?$|\.\+\)?\$?$/;
+
+/** `$a`, `${a}`, `$ENV{A}`, and not the end of a line. */
+const PERL_VARIABLE = /\$(?:[A-Za-z_]\w*|(?=\{))(?:\{[^}]*\})?/g;
+
+/** The delimiters of Perl that have another one at the end. */
+const PAIRS: Readonly<Record<string, string>> = { '{': '}', '(': ')', '[': ']', '<': '>' };
+
 /**
- * What `sed` and the `s///` of Perl do. Patterns are never run: the texts that stand in one say which lines it means, at least.
+ * The edits of a program of sed, each as if it stood alone: what its labels, its hold space and lines that it joins make of them is not followed, and
+ * no pattern is run. The texts that stand in one say which lines it means, at least.
  */
-export function sedEdits(script: string, isExtended: boolean): readonly LineEdit[] {
+export function sedEdits(program: string, isExtended: boolean): readonly LineEdit[] {
+  const reader = new SedReader(program.slice(0, MAX_LENGTH), isExtended);
   const edits: LineEdit[] = [];
-  let at = 0;
-  while (at < script.length && edits.length < MAX_EDITS) {
-    at += /^[\s;{}]*/.exec(script.slice(at))?.[0].length ?? 0;
-    if (at >= script.length) break;
-    const address = addressAt(script, at);
-    at = address.end;
-    const command = script.charAt(at);
-    const parts = address.pattern === undefined ? [] : partsOf(address.pattern, isExtended);
-    if (command === 's' || command === 'y') {
-      const delimiter = script.charAt(at + 1);
-      const pattern = until(script, at + 2, delimiter);
-      const replacement = until(script, pattern.end, delimiter);
-      at = replacement.end + (/^[\w]*/.exec(script.slice(replacement.end))?.[0].length ?? 0);
-      const own = partsOf(pattern.text, isExtended);
-      const isOpen = /^(?:\.\*|\(\.\*)|\*\)?\$?$|\.\+\)?\$?$/.test(pattern.text);
-      edits.push(
-        command === 'y' || (own.length === 0 && parts.length > 0)
-          ? { parts, isWhole: true, adds: replacement.text }
-          : { parts: own, isWhole: isOpen, adds: replacement.text },
-      );
-    } else if (/[aicr]/.test(command)) {
-      const end = script.indexOf('\n', at);
-      const rest = script.slice(at + 1).replace(/^\s*\\?\n?\s*/, '');
-      edits.push({ parts, isWhole: command === 'c', adds: command === 'r' ? UNKNOWN : rest });
-      at = end === -1 || rest.includes('\n') ? script.length : end;
-    } else if (command === 'd' || command === 'D') {
-      edits.push({ parts, isWhole: true, adds: '' });
-      at += 1;
-    } else at += 1;
+  while (!reader.isAtEnd && edits.length < MAX_EDITS) {
+    const edit = reader.command();
+    if (edit !== undefined) edits.push(edit);
   }
   return edits;
 }
 
-/** `/pattern/`, `5`, `$`, and ranges of them, of which only the first is looked at. */
-function addressAt(script: string, from: number): { readonly pattern?: string; readonly end: number } {
-  let at = from;
-  let pattern: string | undefined;
-  for (;;) {
-    const rest = script.slice(at);
-    if (rest.startsWith('/') || /^\\[^\w\s]/.test(rest)) {
-      const isOwn = rest.startsWith('\\');
-      const found = until(script, at + (isOwn ? 2 : 1), script.charAt(isOwn ? at + 1 : at));
-      pattern ??= found.text;
-      at = found.end + (/^[IM]*/.exec(script.slice(found.end))?.[0].length ?? 0);
-    } else {
-      const plain = /^(?:\d+(?:~\d+)?|\$(?!\w))/.exec(rest)?.[0].length ?? 0;
-      if (plain === 0) break;
-      at += plain;
+/** The `s///`, `tr///` and `y///` of a program of Perl; all else that it does is not read. */
+export function perlEdits(program: string): readonly LineEdit[] {
+  const known = program.slice(0, MAX_LENGTH).replace(PERL_VARIABLE, UNKNOWN);
+  const reader = new SedReader(known, true);
+  const edits: LineEdit[] = [];
+  while (
+    edits.length < MAX_EDITS &&
+    reader.skip(/.*?(?:^|[\s;{}(~])(?=(?:s|y|tr)[^\w\s;=,)])/sy) !== undefined
+  ) {
+    reader.skip(/t(?=r)/y);
+    edits.push(reader.substitution([]));
+  }
+  return edits;
+}
+
+/** Reads one program from its beginning to its end. */
+class SedReader {
+  readonly #program: string;
+  readonly #isExtended: boolean;
+  #at = 0;
+
+  constructor(program: string, isExtended: boolean) {
+    this.#program = program;
+    this.#isExtended = isExtended;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at >= this.#program.length;
+  }
+
+  /** Passes over what a pattern matches here, and says what that is. */
+  skip(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#program)?.[0];
+    this.#at += found?.length ?? 0;
+    return found;
+  }
+
+  /** A command with its address; undefined for one that edits nothing. */
+  command(): LineEdit | undefined {
+    this.skip(/(?:[\s;{}]|#.*)*/y);
+    const parts = this.#addressed();
+    const name = this.#program.charAt(this.#at);
+    switch (name) {
+      case 's':
+      case 'y':
+        return this.substitution(parts);
+      case 'a':
+      case 'i':
+      case 'c': {
+        this.#at += 1;
+        this.skip(/[ \t]*(?:\\\n?[ \t]*)?/y);
+        return { parts, isWhole: name === 'c', adds: this.skip(/(?:\\[\s\S]|[^\n\\])*/y) ?? '' };
+      }
+      case 'r':
+      case 'R':
+        this.skip(/.*/y);
+        return { parts, isWhole: false, adds: UNKNOWN };
+      case 'd':
+      case 'D':
+        this.#at += 1;
+        return { parts, isWhole: true, adds: '' };
+      default:
+        // Names of labels and of files that it writes are no commands.
+        this.skip(/[:bBtT][^\n;}]*|[wW].*|[\s\S]/y);
+        return undefined;
     }
-    const next = /^\s*,\s*[+~]?/.exec(script.slice(at))?.[0].length ?? 0;
-    if (next === 0) break;
-    // From one line to another: all between them may be meant.
-    pattern = '';
-    at += next;
   }
-  at += /^\s*!?\s*/.exec(script.slice(at))?.[0].length ?? 0;
-  return { ...(pattern === undefined ? {} : { pattern }), end: at };
-}
 
-/** The text up to a delimiter that no backslash stands before, and where the next one begins. */
-function until(
-  script: string,
-  from: number,
-  delimiter: string,
-): { readonly text: string; readonly end: number } {
-  let text = '';
-  let at = from;
-  while (at < script.length && script[at] !== delimiter) {
-    if (script[at] === '\\' && at + 1 < script.length) {
-      text += script[at + 1] === delimiter ? delimiter : script.slice(at, at + 2);
-      at += 2;
-    } else {
-      text += script.charAt(at);
-      at += 1;
+  /** `s/a/b/g`, and what puts characters in place of others, on lines that an address means. */
+  substitution(addressed: readonly string[]): LineEdit {
+    const name = this.#program.charAt(this.#at);
+    const open = this.#program.charAt(this.#at + 1);
+    this.#at += 2;
+    const close = PAIRS[open] ?? open;
+    const pattern = this.#until(open, close);
+    if (close !== open) this.skip(/\s*[\s\S]/y);
+    const adds = this.#until(open, close, false);
+    this.skip(/\w*/y);
+    const own = name === 's' ? patternTexts(pattern, this.#isExtended) : [];
+    return own.length === 0 && (name !== 's' || addressed.length > 0)
+      ? { parts: addressed, isWhole: true, adds }
+      : { parts: own, isWhole: OPEN_ENDED.test(pattern), adds };
+  }
+
+  /** The texts of lines that an address means: of `/pattern/`, and none of `5`, `$`, ranges, and what `!` turns over. */
+  #addressed(): readonly string[] {
+    const first = this.#address();
+    const isRange = this.skip(/\s*,\s*[+~]?/y) !== undefined;
+    if (isRange) this.#address();
+    const isOther = this.skip(/\s*!\s*/y) !== undefined;
+    this.skip(/\s*/y);
+    return first === undefined || isRange || isOther ? [] : patternTexts(first, this.#isExtended);
+  }
+
+  #address(): string | undefined {
+    if (this.skip(/\d+(?:~\d+)?|\$/y) !== undefined) return undefined;
+    const open = this.skip(/\/|\\[^\w\s]/y);
+    if (open === undefined) return undefined;
+    const pattern = this.#until(open.slice(-1));
+    this.skip(/[IM]*/y);
+    return pattern;
+  }
+
+  /** The text up to the delimiter that belongs to the one before it: it stands behind no backslash, and not in the brackets of a pattern. */
+  #until(open: string, close = open, isPattern = true): string {
+    let text = '';
+    let depth = 0;
+    while (!this.isAtEnd) {
+      const piece =
+        (isPattern && open !== '[' ? this.skip(/\[\^?\]?(?:\[:\w+:\]|[^\]\n])*\]/y) : undefined) ??
+        this.skip(/\\.|./sy) ??
+        '';
+      if (piece === close && depth === 0) break;
+      if (open !== close && piece === open) depth += 1;
+      if (piece === close) depth -= 1;
+      text += piece === `\\${close}` ? close : piece;
     }
+    return text;
   }
-  return { text, end: at + 1 };
-}
-
-/** The texts that stand in a pattern whatever it matches; none where it has branches. */
-function partsOf(pattern: string, isExtended: boolean): readonly string[] {
-  if (isExtended ? /(?<!\\)\|/.test(pattern) : pattern.includes('\\|')) return [];
-  const parts: string[] = [];
-  let part = '';
-  const close = (): void => {
-    if (part.trim() !== '') parts.push(part);
-    part = '';
-  };
-  for (let at = 0; at < pattern.length; at += 1) {
-    const char = pattern.charAt(at);
-    const next = pattern.charAt(at + 1);
-    if (char === '\\') {
-      // A letter behind it is a class, and the signs of groups are such only with it or only without it.
-      if (/[\w<>]/.test(next) || (!isExtended && /[(){}+?|]/.test(next))) {
-        if (/[+?{]/.test(next)) part = part.slice(0, -1);
-        close();
-        if (next === '{') at = skipTo(pattern, at, '\\}');
-      } else part += next;
-      at += 1;
-    } else if (char === '[') {
-      close();
-      const first = at + (next === '^' ? 2 : 1);
-      at = closingBracket(pattern, first);
-    } else if (char === '*' || (isExtended && /[+?{]/.test(char))) {
-      part = part.slice(0, -1);
-      close();
-      if (char === '{') at = skipTo(pattern, at, '}');
-    } else if (
-      char === '.' ||
-      char === '^' ||
-      char === '$' ||
-      char === UNKNOWN ||
-      (isExtended && /[()]/.test(char))
-    )
-      close();
-    else part += char;
-  }
-  close();
-  return parts;
-}
-
-function skipTo(pattern: string, from: number, end: string): number {
-  const found = pattern.indexOf(end, from);
-  return found === -1 ? pattern.length : found + end.length - 1;
-}
-
-/** The end of `[…]`, in which a bracket may stand first, and classes as `[:space:]`. */
-function closingBracket(pattern: string, first: number): number {
-  let at = pattern[first] === ']' ? first + 1 : first;
-  while (at < pattern.length && pattern[at] !== ']') {
-    if (pattern.startsWith('[:', at)) at = skipTo(pattern, at, ':]');
-    at += 1;
-  }
-  return at;
 }

@@ -19,6 +19,11 @@ describe('what a line says to do', () => {
       'sizes differ; you should use the same block size on both',
       'you should use the same block size on both',
     ],
+    [
+      'a bug in this combination. Please avoid it by passing --block-size 32 or --block-size 64.',
+      'Please avoid it by passing --block-size 32 or --block-size 64',
+    ],
+    ['GPU too old. Explicitly set --dtype=half in the CLI', 'Explicitly set --dtype=half in the CLI'],
   ])('is read from %s', (line, advice) => {
     expect(ownAdviceIn(line)).toBe(advice);
   });
@@ -27,6 +32,7 @@ describe('what a line says to do', () => {
     ['Assertion failed in the scheduler'],
     ['cache client: set failed with code 7'],
     ['it failed. Please file an issue on GitHub with the whole log'],
+    ['it is not supported. Please raise an issue so we can investigate.'],
     ['the used cache is full and the raised exception is lost'],
   ])('is nothing in %s', (line) => {
     expect(ownAdviceIn(line)).toBeUndefined();

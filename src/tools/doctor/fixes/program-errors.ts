@@ -6,6 +6,7 @@ import { ownAdviceIn } from '../own-advice.js';
 import { panicRepair } from './panics.js';
 import { fittingSizes } from './parallel-sizes.js';
 import { buildForTorch } from './programs.js';
+import { knownValues } from './setting-words.js';
 import { correctedArguments, demandsOfSglang } from './sglang-arguments.js';
 
 interface Repair {
@@ -211,8 +212,35 @@ function repairBySentence(sentence: string): Repair | undefined {
   if (reason !== undefined) return repairReason(reason);
   const url = /error sending request for url \(([^()\s]{1,200})\)/.exec(sentence)?.[1];
   if (url !== undefined) return repairAddress(url);
+  return repairSaid(sentence);
+}
+
+/** Two settings of which only one may be given: "a and b.c are mutually exclusive". */
+const EXCLUSIVE = /\b([\w.[\]'-]{3,80}) and ([\w.[\]'-]{3,100}) are mutually exclusive/;
+
+/** Of errors that list the values which there are, or name two settings for one thing. */
+function repairListed(sentence: string): Repair | undefined {
+  const [, one, other] = EXCLUSIVE.exec(sentence) ?? [];
+  if (one !== undefined && other !== undefined)
+    return {
+      says: `Give the program only one of ${one} and ${other} (kubectl edit)`,
+      why: 'Both set the same thing, one as a flag of its own and one within a larger configuration. The program does not choose between them.',
+      commands: ['kubectl get pod POD -o yaml | grep -A40 args:    # where both are given'],
+    };
+  const [value, known] = knownValues(sentence) ?? [];
+  if (value !== undefined && known !== undefined)
+    return {
+      says: `Write one of ${known} in place of ${value} (kubectl edit)`,
+      why: 'The program takes the values of a list, which the sentence has; others are of another version, or misspelt.',
+      commands: [`kubectl get pods -o yaml | grep -n -e "${value}"    # where it is set`],
+    };
+  return undefined;
+}
+
+/** The same, and of errors that say themselves what to do. */
+function repairSaid(sentence: string): Repair | undefined {
   const asked = ownAdviceIn(sentence);
-  return asked === undefined ? undefined : repairAsked(asked);
+  return repairListed(sentence) ?? (asked === undefined ? undefined : repairAsked(asked));
 }
 
 /** An assertion of Python that says what to do. */
@@ -244,7 +272,9 @@ function particularRepair(
       ? repairArguments(sentence)
       : undefined;
   if (kind === undefined) return repairBySentence(sentence) ?? corrected;
-  if (kind === 'internal') return panicRepair(sentence) ?? repairAssertion(sentence) ?? corrected;
+  if (kind === 'internal')
+    return panicRepair(sentence) ?? repairListed(sentence) ?? repairAssertion(sentence) ?? corrected;
+  if (kind === 'model_unsupported') return repairSaid(sentence);
   if (kind === 'gpu_memory') return memoryRepair(sentence);
   if (kind === 'versions') return buildForTorch(sentence);
   return kind === 'parallel_sizes' ? fittingSizes(sentence) : undefined;

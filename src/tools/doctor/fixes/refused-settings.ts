@@ -3,6 +3,7 @@ import { advisedVariable } from '../logs/general/refusals.js';
 import { type RefusedKey, refusedKeyIn } from '../logs/general/refused-keys.js';
 import { wordsOfSglang } from '../logs/general/sglang-checks.js';
 import type { Measurements } from '../measurements/measurements.js';
+import { ownAdviceIn } from '../own-advice.js';
 import { assertedSettings } from './asserted-settings.js';
 import { jsonObject } from './json-settings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
@@ -73,7 +74,7 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (wanted.length > 0) return setWanted(wanted, sentence, word);
   const corrected = word === 'sglang' ? correctedArguments(sentence) : undefined;
   if (corrected !== undefined) return fix(...corrected);
-  return /onfiguration|load config|plugin/i.test(sentence) ? pickerConfig(sentence) : unnamed();
+  return /onfiguration|load config|plugin/i.test(sentence) ? pickerConfig(sentence) : unnamed(sentence);
 }
 
 /** What a check of SGLang's arguments asks for. */
@@ -237,7 +238,9 @@ function withoutUnknown(sentence: string): ProposedFix {
   );
 }
 
-function unnamed(): ProposedFix {
+function unnamed(sentence: string): ProposedFix {
+  const asked = ownAdviceIn(sentence);
+  if (asked !== undefined) return fix(`Do what the sentence asks for ("${asked}")`, WHY, []);
   return fix(
     'Set what the sentence speaks of (kubectl edit); the flags of the program have its words in them: --help',
     WHY,

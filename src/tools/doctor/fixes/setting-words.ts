@@ -21,14 +21,14 @@ const DEMANDED =
   /\b(?:must be(?: equal to| set to)?|has to be|should be|only supports? (?:a )?(?:page|block)[ _]size(?: of)?|[Uu]se|set (?:it )?to|multiple of) (\d{1,7}|True|False)\b/;
 /** `enable_p2p=False`, not as a condition. */
 const ASSIGNED =
-  /(?<!\b(?:when|if|with|because|as|got|has) )\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+) ?==? ?(True|False|\d{1,9})\b/;
+  /(?<!\b(?:when|if|with|because|as|got|has|by) )\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+) ?==? ?(True|False|\d{1,9})\b(?! (?:must|cannot|can't|should|was|is(?! (?:required|needed))|has|does|exceeds)\b)/;
 const FLAG = /--[a-z][\w-]{2,60}/g;
 /** A name of Python's that can be an argument: its first word is one that arguments begin with. Folders and files are none. */
 const NAME =
   /(?<![\w/])(?:enable|disable|max|min|kv|hicache|chunked|page|block|mem|tp|dp|pp|ep|dcp|tensor|data|pipeline|decode|prefill|mamba|speculative|attention|radix|schedule|disaggregation|num|gpu|cpu|swap|moe|cuda|mm|context|long|served|model|quantization)_[a-z0-9_]{2,60}\b(?![/.]\w)/g;
 /** Names of that form that are no arguments. */
 const INNER_NAME =
-  /_(?:bytes|ids?|spec|specs|len_cpu|dim|shape|tensors?|pools?|keys?|params|config_dict)$|^(?:prefill_end_layer|decode_prefix_len|kv_item_lens?|num_slots|(?:prefill|decode)_(?:attn_)?tp_size|model_config|kv_cache|block_pool|num_kv_tokens|num_(?:tokens|layers|heads|kv_heads|blocks))$/;
+  /_(?:bytes|ids?|spec|specs|len_cpu|dim|shape|tensors?|pools?|keys?|params|config_dict)$|^(?:kv_(?:both|producer|consumer)|mm_hash|prefill_end_layer|decode_prefix_len|kv_item_lens?|num_slots|(?:prefill|decode)_(?:attn_)?tp_size|model_config|kv_cache|block_pool|num_kv_tokens|num_(?:tokens|layers|heads|kv_heads|blocks))$/;
 /** Keys of `kv_connector_extra_config`, which `--kv-transfer-config` has. */
 const IN_EXTRA_CONFIG = /kv_connector_extra_config/;
 
@@ -61,12 +61,44 @@ export function removedFlags(sentence: string): readonly string[] {
 /** A value that is not known, and those that are: "Unsupported ec_role: x. Supported roles are ec_producer, ec_consumer". */
 export function knownValues(sentence: string): readonly [value: string, known: string] | undefined {
   const [, value, known] =
-    /\b(?:[Uu]nknown|[Uu]nsupported|[Ii]nvalid|[Uu]nrecognized)\b[^:'"]{0,60}?(?::? ['"]|: )([\w./-]{0,60}\w)['"]?[.;,(]? .{0,30}?\b(?:[Vv]alid|[Ss]upported|[Aa]vailable|[Aa]llowed|[Kk]nown|[Ee]xpected|[Cc]hoose)\b[^:]{0,30}?(?:: ?| (?:are|of|from):? )(.{3,160})/.exec(
+    /\b(?:[Uu]nknown|[Uu]nsupported|[Ii]nvalid|[Uu]nrecognized)\b[^:'"]{0,60}?(?::? ['"]|: | backend (?=\w{1,30}\. ))([\w./-]{0,60}\w)['"]?[.;,(]? .{0,30}?\b(?:[Vv]alid|[Ss]upported|[Aa]vailable|[Aa]llowed|[Kk]nown|[Ee]xpected|[Cc]hoo?se|[Mm]ust be)\b[^:]{0,30}?(?:: ?| (?:are|of|from|either):? )(.{3,160})/.exec(
       sentence,
     ) ?? [];
   return value === undefined || known === undefined
     ? undefined
-    : [value, known.replace(/;.*$|[.\s]+$/, '').trim()];
+    : [
+        value,
+        known
+          .replace(/;.*$|[.\s]+$/, '')
+          .replace(/\}\)$/, '}')
+          .trim(),
+      ];
+}
+
+/** Two settings of which one has to be larger: "max_num_batched_tokens (16) must be greater than or equal to max_num_seqs (32)". */
+const RELATION =
+  /\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+) ?[(=](\d{1,9})\)? (must(?: not)?|cannot|can't|should|needs to) be (>=?|<=?|greater than or equal to|at least|no less than|less than or equal to|at most|no (?:larger|more) than|(?:larger|greater|more|bigger) than|(?:smaller|less) than) (?:the )?([a-z][a-z0-9]*(?:_[a-z0-9]+)+) ?[(=](\d{1,9})/;
+/** Settings within another one. */
+const IN_SPECULATION = /^(?:num_speculative_tokens|draft_\w+|(?:ngram_)?prompt_lookup_\w+)$/;
+
+/** What either of two settings would have to be; undefined where a sentence compares none. */
+function relatedSettings(sentence: string, engine: string | undefined): WantedSetting | undefined {
+  const [, name = '', given = '', verb = '', relation = '', other = '', limit = ''] =
+    RELATION.exec(sentence) ?? [];
+  if (name === '' || engine === 'trtllm') return undefined;
+  const isNot = /not|can't/.test(verb);
+  const isMore = /^(?:>|greater|larger|more|bigger|at least|no less)/.test(relation) !== isNot;
+  const isStrict =
+    /^[<>]$|(?:larger|greater|more|bigger|smaller|less) than$/.test(relation) && !/^no /.test(relation);
+  const excludes = isStrict !== isNot;
+  const [more, less] = excludes ? ['more than', 'less than'] : ['at least', 'at most'];
+  const part = (key: string): string =>
+    IN_SPECULATION.test(key) ? `"${key}" in --speculative-config` : `--${key.replaceAll('_', '-')}`;
+  return {
+    text: `${part(name)} to ${isMore ? more : less} ${limit}, or ${part(other)} to ${isMore ? less : more} ${given}`,
+    isValued: true,
+    isNamed: true,
+  };
 }
 
 /** The setting of such a value: "Invalid event_plane value 'x'". */
@@ -81,6 +113,8 @@ export function settingOfValue(sentence: string): string {
 /** The settings that a sentence demands, by the flags of the engine that was seen. */
 export function demandedSettings(sentence: string, engine: string | undefined): readonly WantedSetting[] {
   const value = DEMANDED.exec(sentence)?.[1];
+  const related = relatedSettings(sentence, engine);
+  if (related !== undefined) return [related];
   const asked = askedFlags(sentence);
   if (asked.length > 0) return asked.slice(0, 2);
   const flags = [...new Set(sentence.match(FLAG) ?? [])];

@@ -2,7 +2,7 @@ import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { Origin } from '../sightings.js';
 import { refusedConfiguration } from './general/refusals.js';
-import { refusedPart } from './general/refused-keys.js';
+import { refusedClass, refusedPart } from './general/refused-keys.js';
 import { lastWords } from './last-words.js';
 import type { UnreadErrors } from './log-summary.js';
 import { SpreadErrors } from './spread-errors.js';
@@ -94,7 +94,7 @@ export class UnreadLines {
       this.#target.tally.addEnd(line, 'Error: ');
       return;
     }
-    const value = refusedPart(text) ?? refusedConfiguration(text);
+    const value = refusedPart(text) ?? refusedConfiguration(text) ?? refusedClass(text);
     if (value !== undefined) this.#target.refuse(line, value, text);
     else this.#errors.add(line, text, () => this.#target.originOf({ lineNumber: line.lineNumber, text }));
   }

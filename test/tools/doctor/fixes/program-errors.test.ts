@@ -22,6 +22,26 @@ describe('what repairs a program that ended', () => {
     );
   });
 
+  it.each([
+    [
+      'internal',
+      "KeyError: 'invalid tool call parser: hermess (chose from { hermes,mistral })'",
+      'hermes,mistral',
+    ],
+    [
+      'internal',
+      'AssertionError: There is a bug in block_size 16 support. Please avoid this combination by passing --block-size 32.',
+      'passing --block-size 32',
+    ],
+    [
+      undefined,
+      'ValueError: max_capture_size and compilation_config.max_capture_size are mutually exclusive',
+      'only one of max_capture_size and compilation_config.max_capture_size',
+    ],
+  ] as const)('asks for what an error of kind %s says itself: %s', (kind, sentence, said) => {
+    expect(repairFor(kind, sentence).says).toContain(said);
+  });
+
   it('begins with what to do, and where, for each kind', () => {
     const kinds = [
       'gpu_memory',

@@ -36,6 +36,25 @@ describe('the settings that a sentence demands', () => {
     ['requires SM80+. Re-run with --kv-cache-dtype float16.', 'vllm', ['--kv-cache-dtype float16']],
     ['new_spec.page_size_bytes is not what was asked for', 'vllm', []],
     ['the connector is not set', undefined, []],
+    ['Unknown KVConnectorRole: kv_both', 'vllm', []],
+    [
+      'max_num_batched_tokens (512) must be greater than or equal to max_num_seqs (1024).',
+      'vllm',
+      ['--max-num-batched-tokens to at least 1024, or --max-num-seqs to at most 512'],
+    ],
+    [
+      'ngram_prompt_lookup_min=5 cannot be larger than ngram_prompt_lookup_max=4',
+      'vllm',
+      [
+        '"ngram_prompt_lookup_min" in --speculative-config to at most 4, or "ngram_prompt_lookup_max" in --speculative-config to at least 5',
+      ],
+    ],
+    [
+      'data_parallel_size_local (4) must be <= data_parallel_size (2)',
+      'vllm',
+      ['--data-parallel-size-local to at most 2, or --data-parallel-size to at least 4'],
+    ],
+    ['num_speculative_tokens=3 must be divisible by n_predict=2', 'vllm', ['--num-speculative-tokens']],
   ])('by %j of %s are %j', (sentence, engine, texts) => {
     expect(demandedSettings(sentence, engine).map(({ text }) => text)).toEqual(texts);
   });

@@ -82,6 +82,7 @@ export const VLLM_ASCEND_TRANSFERS: readonly KnownFault[] = [
       'does not match prefill_pp_size=',
     ],
     pattern: /partitions\)=\d{1,9} does not match (?:prefill_)?(?:pp_size|num_hidden_layers)=(\d{1,9})/,
+    below: ['in get_prefill_pp_indices'],
     says: 'pp_layer_partition of kv_connector_extra_config does not fit the pipeline stages of prefill engines ($1)',
     why: 'It lists how many layers each stage has, as VLLM_PP_LAYER_PARTITION of the prefill engines does.',
     cure: 'Write the value of VLLM_PP_LAYER_PARTITION of the prefill engines into prefill.pp_layer_partition on all engines: one number for each stage, all layers together',

@@ -73,6 +73,25 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
     cure: 'Set VLLM_USE_V1=1 on the engine and leave out what makes it fall back to V0 (its log names it above)',
   },
   {
+    id: 'vllm_v0_connector_without_v0',
+    cause: 'settings_refused',
+    needles: ['Attempting to initialize a V0 Connector, but found'],
+    says: 'A KV connector of the V0 engine is set while the V1 engine runs',
+    why: 'LMCacheConnector, PyNcclConnector and MooncakeConnector of vLLM 0.8 and 0.9 belong to V0, and V1 is the default there.',
+    cure: 'Set a connector of V1 in --kv-transfer-config: "LMCacheConnectorV1" in place of LMCacheConnector, "NixlConnector" in place of PyNcclConnector; or VLLM_USE_V1=0 on both roles',
+  },
+  {
+    id: 'vllm_transfer_without_agent',
+    cause: 'settings_refused',
+    needles: ['KV cache transfer parallel group is not initialized'],
+    says: 'A part of vLLM is to move KV blocks, and no KV connector was set up in its process',
+    why: 'The connector is made where --kv-transfer-config names one together with a kv_role, and for the engine that runs: V0 and V1 have connectors of their own. A worker that was started without it, or a plugin that expects it, ends here.',
+    cure: 'Give every engine --kv-transfer-config with both "kv_connector" and "kv_role" of the engine that runs (LMCacheConnectorV1 or NixlConnector with V1), or leave out what uses it (VLLM_PLUGINS, a connector of another version)',
+    commands: [
+      'kubectl logs WORKER | grep -m3 -E "kv_transfer_config|KV connector|V0 LLM engine|V1 LLM engine"',
+    ],
+  },
+  {
     id: 'vllm_expandable_segments',
     cause: 'settings_refused',
     needles: ['is incompatible with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'],

@@ -3,7 +3,9 @@ import { VLLM_ADDRESSES } from './vllm-addresses.js';
 import { VLLM_ASCEND_POOL } from './vllm-ascend-pool.js';
 import { VLLM_ASCEND_TRANSFERS } from './vllm-ascend-transfers.js';
 import { VLLM_ATTENTION } from './vllm-attention.js';
+import { VLLM_CACHE_MANAGER } from './vllm-cache-manager.js';
 import { VLLM_CONNECTOR_CONFIG } from './vllm-connector-config.js';
+import { VLLM_DATA_PARALLEL } from './vllm-data-parallel.js';
 import { VLLM_MEMORY } from './vllm-memory.js';
 import { VLLM_MOONCAKE } from './vllm-mooncake.js';
 import { VLLM_MOONCAKE_STORE } from './vllm-mooncake-store.js';
@@ -31,7 +33,9 @@ export const VLLM_FAULTS: readonly KnownFault[] = [
   ...VLLM_OFFLOAD_TIERS,
   ...VLLM_OTHER_CONNECTORS,
   ...VLLM_SCHEDULER,
+  ...VLLM_CACHE_MANAGER,
   ...VLLM_START_UP,
+  ...VLLM_DATA_PARALLEL,
   ...VLLM_MEMORY,
   ...VLLM_ATTENTION,
   ...VLLM_ASCEND_TRANSFERS,

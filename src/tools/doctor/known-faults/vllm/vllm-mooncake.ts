@@ -104,6 +104,17 @@ export const VLLM_MOONCAKE: readonly KnownFault[] = [
     cure: "Allow all TCP ports from decode to prefill pods in the NetworkPolicy, and set VLLM_HOST_IP to the pod's address (status.podIP) on prefill engines",
   },
   {
+    id: 'mooncake_prefill_reports_error',
+    cause: 'transfers_fail',
+    needles: ['Error happens during tranfering kvcache for', 'Error happens during transferring kvcache for'],
+    isSign: true,
+    says: 'A prefill engine could not send KV blocks that a decode engine asked for (Mooncake)',
+    why: 'The decode engine reached it and got an error back: what failed stands in the log of the prefill engine at that time, and in later versions behind the ids of the requests. Usual ones: the prefill engine had freed the blocks after VLLM_MOONCAKE_ABORT_REQUEST_TIMEOUT, or its NICs do not reach those of the decode engine.',
+    cure: 'Repair what the prefill engine says at that time (kubectl logs PREFILL | grep -E "Error processing Mooncake|ret=|transfer"): for writes that fail name NICs of one network in device_name of kv_connector_extra_config on both roles, for requests that were given up raise VLLM_MOONCAKE_ABORT_REQUEST_TIMEOUT there',
+    commands: ['kubectl logs PREFILL --since=10m | grep -m5 -E "Error processing Mooncake|ret=-|^E[0-9]{4}"'],
+    follows: ['mooncake_write_fails', 'mooncake_prefill_not_ready', 'mooncake_fewer_blocks'],
+  },
+  {
     id: 'mooncake_bootstrap_address_form',
     cause: 'settings_refused',
     needles: ['bootstrap_server_address must specify a host and port'],

@@ -70,6 +70,8 @@ export const VLLM_NIXL: readonly KnownFault[] = [
       'NIXL transfer exception for request',
       'NIXL transfer setup/initiation failed for request',
       'NIXL transfer failed for request',
+      // Up to 0.10, where it ends the engine.
+      "RuntimeError: ('Transfer failed with state",
     ],
     isSign: true,
     says: 'A decode engine cannot read KV blocks of a prefill engine through NIXL',

@@ -78,7 +78,7 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   ],
   [
     'versions',
-    /No module named|cannot import name|DLL load failed|undefined symbol|cannot open shared object file|GLIBC(?:XX)?_[\d.]+|got an unexpected keyword argument|module '[\w.]+' has no attribute|partially initialized module|is required but not installed|requires? \w[\w.-]* ?(?:[<>=!~]=?|version)|version (?:mismatch|conflict)|takes \d+ positional arguments?|missing \d+ required positional/i,
+    /No module named|cannot import name|DLL load failed|undefined symbol|cannot open shared object file|GLIBC(?:XX)?_[\d.]+|got an unexpected keyword argument|module '[\w.]+' has no attribute|partially initialized module|is required but not installed|requires? \w[\w.-]* ?(?:[<>=!~]=|[<>] ?\d+\.\d|version)|version (?:mismatch|conflict)|takes \d+ positional arguments?|missing \d+ required positional/i,
   ],
   [
     'stalled',

@@ -3,10 +3,11 @@ import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { crashText } from '../crash-text.js';
 import { connectionFaultOf } from './connection-faults.js';
-import { type Fault, faultOf } from './fault-classes.js';
+import { type Fault, faultOf, plain } from './fault-classes.js';
 import { isErrorOfGlog } from './glog.js';
 import { shortMemory } from './gpu-memory.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
+import { refusedClass } from './refused-keys.js';
 import { REFUSED_LINES } from './refused-lines.js';
 import { roomTakenIn } from './room-rules.js';
 import { pathFaultValue, readPathFault } from './seen-path-faults.js';
@@ -27,6 +28,7 @@ const EXCEPTIONS = [
   '() got an unexpected keyword',
   'TimeoutError: ',
   'Value error, ',
+  'Assertion failed, ',
 ] as const;
 
 const PORT_IN_USE = 'ddress already in use';
@@ -246,13 +248,23 @@ function readException(line: LogLine, found: LogFindings, needle: string): void 
   const sentence = text.slice(from);
   const about = sentence.slice(0, 60).trim() || needle;
   const fault =
-    faultOf(sentence) ?? memoryTaken(sentence, line, found) ?? pairFaultOf(sentence) ?? refusalOf(sentence);
+    faultOf(sentence) ??
+    memoryTaken(sentence, line, found) ??
+    pairFaultOf(sentence) ??
+    refusalOf(sentence) ??
+    refusalOfClass(text);
   add(line, found, fault, about);
   found.addError(line, {
     sentence: shortMemory(sentenceFrom(text, needle)),
     about,
     isNamed: fault !== undefined,
   });
+}
+
+/** What a check of a whole class of settings says. */
+function refusalOfClass(text: string): Fault | undefined {
+  const sentence = refusedClass(text);
+  return sentence === undefined ? undefined : { signal: 'settings_refused', value: plain(sentence) };
 }
 
 /** "NPU out of memory. Tried to allocate 1.95 GiB (NPU 2; 60.96 GiB total capacity; …", which is no exception of its own there. */
@@ -279,7 +291,8 @@ function sentenceFrom(text: string, needle: string): string {
   if (needle.startsWith('] ')) return text.slice(at + 2);
   if (needle === WHAT) return text.slice(at + needle.length);
   const name = /[\w.]*$/.exec(text.slice(Math.max(0, at - 60), at))?.[0] ?? '';
-  return text.slice(at - name.length);
+  // Pydantic writes the value behind the sentence.
+  return text.slice(at - name.length).replace(/ \[type=\w{1,40}, input_value=.*/s, '');
 }
 
 function hasException(text: string): boolean {

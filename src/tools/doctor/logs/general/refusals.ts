@@ -32,7 +32,7 @@ const NOT_SETTINGS =
   /\b(?:bootstrap_room|room|req(?:uest)?_?id|request|prompt|messages?|remote|peer|prefill server|prefill_result|disaggregated[ _]params|compatibility hash|lookup response|sampling|tool|json_schema|grammar|http|bug|should (?:not|never) be called)\b/i;
 /** A variable that an error says to set: "Set VLLM_SSM_CONV_STATE_LAYOUT=DS". */
 const VARIABLE =
-  /\b(?:[Ss]et|export|requires?|needs?) ((?:VLLM|SGLANG|NIXL|UCX|LMCACHE|MOONCAKE|MC|DYN|TRTLLM)_[A-Z0-9_]{2,60}=[\w.,:/-]{1,60})/;
+  /\b(?:[Ss]et(?:ting)?|export|requires?|needs?) ((?:VLLM|SGLANG|NIXL|UCX|LMCACHE|MOONCAKE|MC|DYN|TRTLLM)_[A-Z0-9_]{2,60}=[\w.,:/-]{1,60})/;
 
 /** Settings that a program refuses, by what it demands of them. */
 export function refusalOf(sentence: string): Fault | undefined {

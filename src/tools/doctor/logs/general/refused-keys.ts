@@ -1,3 +1,5 @@
+import { errorKindOf } from './error-kinds.js';
+
 /** What is wrong with one setting, as parsers of arguments, of files and of Kubernetes' objects say it. */
 export interface RefusedKey {
   readonly problem: 'unknown' | 'invalid' | 'missing' | 'conflict';
@@ -79,19 +81,19 @@ const FORMS: readonly Form[] = [
     'unknown',
     'file',
     'validation error',
-    /validation errors? for (?<of>\w*(?:Config|Args|Settings|Arguments|Options))\s+(?<key>[A-Za-z_][\w.[\]-]{0,120})\s+Extra inputs are not permitted/,
+    /validation errors? for (?<of>\w*(?:Config|Args|Settings|Arguments|Options))\s+(?!Value error,|Assertion failed,)(?<key>[A-Za-z_][\w.[\]-]{0,120})\s+Extra inputs are not permitted/,
   ],
   [
     'missing',
     'file',
     'validation error',
-    /validation errors? for (?<of>\w*(?:Config|Args|Settings|Arguments|Options))\s+(?<key>[A-Za-z_][\w.[\]-]{0,120})\s+(?:Field|Missing) required/,
+    /validation errors? for (?<of>\w*(?:Config|Args|Settings|Arguments|Options))\s+(?!Value error,|Assertion failed,)(?<key>[A-Za-z_][\w.[\]-]{0,120})\s+(?:Field|Missing) required/,
   ],
   [
     'invalid',
     'file',
     'validation error',
-    /validation errors? for (?<of>\w*(?:Config|Args|Settings|Arguments|Options))\s+(?<key>[A-Za-z_][\w.[\]-]{0,120})\s+(?:Input should be )?(?<wanted>[^[\n]{3,160}?) \[type=\w{1,60}(?:, input_value=(?<given>[^,\]\n]{1,80}))?/,
+    /validation errors? for (?<of>\w*(?:Config|Args|Settings|Arguments|Options))\s+(?!Value error,|Assertion failed,)(?<key>[A-Za-z_][\w.[\]-]{0,120})\s+(?:Input should be )?(?<wanted>[^[\n]{3,160}?) \[type=\w{1,60}(?:, input_value=(?<given>[^,\]\n]{1,80}))?/,
   ],
   // Clap.
   [
@@ -253,6 +255,21 @@ export function refusedPart(text: string): string | undefined {
   if (place === 'file' && (OF_REQUESTS.test(text) || (of === undefined && !OF_FILES.test(text))))
     return undefined;
   return part;
+}
+
+/** Pydantic, of a check of its whole class: "1 validation error for VllmConfig Value error, … [type=value_error, input_value=ArgsKwargs(…". */
+const OF_CLASS =
+  /validation errors? for \w*(?:Config|Args|Settings|Arguments|Options)\s+(?:Value error|Assertion failed), ([^\n]{3,1000}?)(?: \[type=|$)/;
+/** The same in the line of the error alone: what a class of settings was called with is written like this, a request is not. */
+const WITH_ARGUMENTS =
+  /\b(?:Value error|Assertion failed), ([^\n]{3,1000}?) \[type=\w{1,40}, input_value=ArgsKwargs\(/;
+
+/** What a check of a whole class of settings says; undefined where a kind of error says more: a model that cannot be read, GPUs that are missing. */
+export function refusedClass(text: string): string | undefined {
+  const sentence = (OF_CLASS.exec(text) ?? WITH_ARGUMENTS.exec(text))?.[1]?.trim();
+  if (sentence === undefined) return undefined;
+  const kind = errorKindOf(sentence);
+  return kind === undefined || kind === 'internal' ? sentence : undefined;
 }
 
 /** In place of what is left out before a part: no pattern has it. */

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../../../../src/tools/doctor/diagnose.js';
 import type { Diagnosis } from '../../../../../src/tools/doctor/diagnosis.js';
-import { partsAround, refusedPart } from '../../../../../src/tools/doctor/logs/general/refused-keys.js';
+import {
+  partsAround,
+  refusedClass,
+  refusedPart,
+} from '../../../../../src/tools/doctor/logs/general/refused-keys.js';
 import { joined } from '../../support/evidence.js';
 import { summaryOf } from '../summaries.js';
 
@@ -25,6 +29,14 @@ const REFUSALS: readonly (readonly [cure: string, text: string])[] = [
   [
     'Take kv_cache_config.tokens_per_blok out of the engine file',
     'pydantic_core._pydantic_core.ValidationError: 1 validation error for TorchLlmArgs\nkv_cache_config.tokens_per_blok\n  Extra inputs are not permitted [type=extra_forbidden, input_value=32, input_type=int]',
+  ],
+  [
+    'Set --max-num-batched-tokens to at least 1024, or --max-num-seqs to at most 512',
+    "(APIServer pid=7) pydantic_core._pydantic_core.ValidationError: 1 validation error for SchedulerConfig\n(APIServer pid=7)   Value error, max_num_batched_tokens (512) must be greater than or equal to max_num_seqs (1024). [type=value_error, input_value=ArgsKwargs((), {'runner_ty...}), input_type=ArgsKwargs]",
+  ],
+  [
+    'Do what the sentence asks for ("please install Ray with `pip install ray`")',
+    'pydantic_core._pydantic_core.ValidationError: 1 validation error for ParallelConfig\n  Value error, Unable to load Ray: No module. Ray is required for multi-node inference, please install Ray with `pip install ray`. [type=value_error, input_value=ArgsKwargs((), {}), input_type=ArgsKwargs]',
   ],
   [
     "Set --kv-cache-dtype to what it takes ('auto', 'fp8') in place of fp9",
@@ -109,5 +121,29 @@ describe('a line of any length', () => {
     const [first, second] = partsAround(`${'y'.repeat(400)}${needle}${'y'.repeat(1_000)}${needle}`, needle);
     expect([first?.indexOf(needle), second?.indexOf(needle)]).toEqual([301, 301]);
     expect(refusedPart(`${'y'.repeat(300)}${argument}`)).toBeUndefined();
+  });
+});
+
+describe('a check of a whole class of settings', () => {
+  it.each([
+    [
+      'Async scheduling is not supported with it.',
+      "  Value error, Async scheduling is not supported with it. [type=value_error, input_value=ArgsKwargs((), {'a': 1}), input_type=ArgsKwargs]",
+    ],
+    [
+      'it has no layers',
+      '1 validation error for ModelConfig Assertion failed, it has no layers [type=assertion_error, input_value={}]',
+    ],
+    // A request, and what a kind of error says more of.
+    [
+      undefined,
+      "  Value error, `n` must be at least 1 [type=value_error, input_value={'model': 'm'}, input_type=dict]",
+    ],
+    [
+      undefined,
+      "1 validation error for ModelConfig Value error, Model architectures ['A'] are not supported for now. [type=value_error, input_value=ArgsKwargs((), {})]",
+    ],
+  ])('says %j', (words, text) => {
+    expect(refusedClass(text)).toBe(words);
   });
 });

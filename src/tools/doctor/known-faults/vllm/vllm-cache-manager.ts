@@ -1,0 +1,132 @@
+import type { KnownFault } from '../known-fault.js';
+
+/**
+ * What vLLM's KV cache manager and its workers do not take: `v1/core/kv_cache_coordinator.py`, `v1/core/kv_cache_utils.py`,
+ * `v1/worker`, `device_allocator`.
+ */
+export const VLLM_CACHE_MANAGER: readonly KnownFault[] = [
+  // 0.9 to 0.13; from 0.14 on the coordinator takes any number of kinds.
+  {
+    id: 'hybrid_kinds_of_layers',
+    cause: 'settings_refused',
+    needles: [
+      'HybridKVCacheCoordinator assumes exactly one',
+      'HybridKVCacheCoordinator assumes the full attention group ids',
+      'KVCacheCoordinator assumes the block_size of full attention layers',
+    ],
+    says: 'The model has more kinds of attention layers than prefix caching of this vLLM takes',
+    why: 'Up to 0.13 a hybrid model may have full attention and one other kind, each with the same window and size of blocks. A draft model adds layers of its own.',
+    cure: 'Run vLLM 0.14 or later; until then start the engine with --disable-hybrid-kv-cache-manager where the other layers are sliding windows, else with --no-enable-prefix-caching',
+  },
+  {
+    id: 'multimodal_hashes_off',
+    cause: 'settings_refused',
+    needles: ['number of multi-modal positions and hashes must match'],
+    says: 'Prefix caching needs hashes of images and sounds, and the cache of the preprocessor that makes them is off',
+    why: 'Blocks of prompts with images differ by hashes of the images. Without them the engine ends at the first such request.',
+    cure: 'Start the engine without --disable-mm-preprocessor-cache and with --mm-processor-cache-gb above 0 (VLLM_MM_INPUT_CACHE_GIB in 0.9), or with --no-enable-prefix-caching',
+  },
+  // 0.15 to 0.31: `_mamba_block_aligned_split` of the scheduler.
+  {
+    id: 'mamba_align_with_connector',
+    cause: 'settings_refused',
+    needles: ['External KV connector is not verified yet'],
+    says: 'Prefix caching of a model with Mamba layers (mode align) and a KV connector that brings tokens do not go together in this vLLM',
+    why: 'In mode align states are kept at the ends of blocks, and this version does not count tokens that come from a connector. The engine ends at the first request with some.',
+    cure: 'Start the engine with --no-enable-prefix-caching, or without --kv-transfer-config and --kv-offloading-size; later versions (0.32) have both',
+  },
+  {
+    id: 'kv_groups_of_pair_differ',
+    cause: 'pair_incompatible',
+    needles: ['Number of KV cache groups must match'],
+    says: 'Blocks of a request come in another number of KV cache groups than this engine has',
+    why: 'Engines of a pair split the layers of a hybrid model into groups alike only with the same model, draft model and hybrid KV cache manager.',
+    cure: 'Start the engines of both roles with the same model and --speculative-config, and --disable-hybrid-kv-cache-manager on both or on none',
+  },
+  {
+    id: 'nixl_hybrid_needs_equal_blocks',
+    cause: 'pair_incompatible',
+    needles: ['HMA does not support block size post', 'attn post process is not supported with HMA'],
+    says: 'Prefill and decode engines of a hybrid model differ in block size or KV cache layout, which NIXL can only convert for other models',
+    why: 'With the hybrid KV cache manager (HMA) blocks are taken over as they are.',
+    cure: 'Start the engines of both roles with the same --block-size, attention backend and VLLM_KV_CACHE_LAYOUT and without enable_permute_local_kv, or on both with --disable-hybrid-kv-cache-manager',
+  },
+  {
+    id: 'workspace_too_small',
+    cause: 'program_ended',
+    needles: ['Workspace is locked but allocation from '],
+    pattern: /allocation from '([^']{1,120})' requires ([\d.]{1,12}) MB, current size is ([\d.]{1,12}) MB/,
+    says: 'The engine ends as a request needs $2 MB of scratch memory where its start reserved $3 MB ($1)',
+    why: 'The largest need is measured before CUDA graphs are captured, and nothing may grow after that. For this part (attention with --kv-cache-dtype turboquant, MLA prefill, experts) the measurement came out too small in versions from 0.13 on.',
+    cure: 'Run a later vLLM; until then start the engine with --enforce-eager, which reserves nothing in advance, or without what $1 is of (--kv-cache-dtype auto in place of turboquant)',
+  },
+  {
+    id: 'sleep_with_expandable_segments',
+    cause: 'settings_refused',
+    needles: ['Expandable segments are not compatible with memory pool'],
+    says: '--enable-sleep-mode does not go with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True',
+    why: 'Sleep mode takes weights and KV cache from a memory pool of its own, which PyTorch does not have with expandable segments.',
+    cure: 'Unset PYTORCH_CUDA_ALLOC_CONF on the engine (or take expandable_segments:True out of it), or start it without --enable-sleep-mode',
+  },
+  {
+    id: 'sleep_without_allocator',
+    cause: 'settings_refused',
+    needles: ['cumem allocator is not available', 'Sleep mode allocator is not available on platform'],
+    says: '--enable-sleep-mode is set, and this build of vLLM has no allocator for it',
+    why: 'It is a part of the builds for CUDA (vllm.cumem_allocator) that has to be compiled and loaded. Builds for other GPUs have it in later versions or not at all.',
+    cure: 'Start the engine without --enable-sleep-mode, or run the image of the project for this GPU in a version that has it',
+  },
+  {
+    id: 'sleep_two_engines_in_process',
+    cause: 'settings_refused',
+    needles: ['Sleep mode can only be used for one instance per process'],
+    says: 'A second engine with --enable-sleep-mode was made in the same process',
+    why: 'The memory pool of sleep mode belongs to the process.',
+    cure: 'Make each engine in a process of its own, or the second one without enable_sleep_mode',
+  },
+  {
+    id: 'memory_grew_less_in_profiling',
+    cause: 'cache_memory_missing',
+    needles: ['Error in memory profiling. Initial used memory'],
+    says: 'Another process gave GPU memory back while vLLM measured how much is left for its KV cache',
+    why: 'vLLM (up to 0.9) takes the rise of used memory for its own. An engine of an earlier start that was just ending makes it fall.',
+    cure: 'Start the engine again once nvidia-smi shows no other process on its GPU, and start engines that share a GPU one after the other',
+    commands: ['nvidia-smi    # processes of an earlier start'],
+  },
+  // 0.7: later versions take the smallest.
+  {
+    id: 'blocks_differ_between_workers',
+    cause: 'cache_memory_missing',
+    needles: ['num_gpu_blocks need to be the same across workers'],
+    says: 'GPUs of one engine have room for different numbers of KV blocks, and this vLLM needs the same on all',
+    why: 'Pipeline stages with more layers, or another process on one of the GPUs, leave less.',
+    cure: 'Run vLLM 0.8 or later, which takes the smallest number for all; until then end what else runs on the GPUs, or set VLLM_USE_V1=0',
+  },
+  {
+    id: 'v1_without_feature',
+    cause: 'settings_refused',
+    needles: ['VLLM_USE_V1=1 is not supported with '],
+    pattern: /VLLM_USE_V1=1 is not supported with (.{1,100}?)\.?$/,
+    says: 'VLLM_USE_V1=1 is set, and the V1 engine of this version does not have $1',
+    why: 'Without the variable vLLM 0.8 to 0.10 falls back to V0 by itself; with it, it refuses.',
+    cure: 'Start the engine without $1, or unset VLLM_USE_V1 so that V0 serves (KV connectors of V1 do not work there), or run vLLM 0.11 or later',
+  },
+  {
+    id: 'kv_cache_dtype_unknown',
+    cause: 'settings_refused',
+    needles: ['Unknown kv cache dtype: '],
+    pattern: /Unknown kv cache dtype: ([\w.-]{1,60})/,
+    says: '--kv-cache-dtype $1 is none that this version of vLLM knows',
+    why: 'Every version has auto, fp8, fp8_e4m3 and fp8_e5m2; others came later.',
+    cure: 'Start the engines of both roles with --kv-cache-dtype auto or fp8, or in a version of vLLM that has $1',
+  },
+  {
+    id: 'prefix_hash_unknown',
+    cause: 'settings_refused',
+    needles: ['Unknown prefix caching hash algorithm: '],
+    pattern: /hash algorithm: ([\w.-]{1,60})\. Must be one of (.{1,120}?)\.? *(?:\[type=|$)/,
+    says: '--prefix-caching-hash-algo $1 is none that this version of vLLM knows',
+    why: 'Routers that compare the hashes of engines need the same algorithm on all of them.',
+    cure: 'Start all engines of the model with the same one of $2 in --prefix-caching-hash-algo, or run a version that has $1',
+  },
+];

@@ -18,4 +18,17 @@ export const GO_PROXIES: readonly KnownFault[] = [
       'kubectl logs POD -c ENGINE --previous | tail -n 60    # why it ended',
     ],
   },
+  {
+    id: 'go_proxy_ports_used_up',
+    cause: 'role_missing',
+    needles: ['connect: cannot assign requested address'],
+    pattern:
+      /dial tcp (?:\S{2,80}->)?(\[?[\w.:-]{2,60}\]?:\d{1,5}): connect: cannot assign requested address/,
+    atLeast: 2,
+    says: 'a proxy or gateway has no local port left for connections to $1',
+    why: 'It opens a connection for each request, and a closed one keeps its local port for a minute: under load all of the range to that address are used up.',
+    cure: 'Have it keep connections open (keep-alive, more idle connections for each host), and give its pod more local ports: sysctl net.ipv4.ip_local_port_range="1024 65535", net.ipv4.tcp_tw_reuse=1; or run more replicas of it',
+    commands: ["ss -tan | awk '{print $1}' | sort | uniq -c    # TIME-WAIT in tens of thousands"],
+    disturbs: 'frontend',
+  },
 ];

@@ -280,6 +280,12 @@ export const SGLANG_TRANSFERS: readonly KnownFault[] = [
     id: 'sglang_mooncake_engine_not_started',
     cause: 'transfer_path_broken',
     needles: ['Mooncake Transfer Engine initialization failed'],
+    follows: [
+      'mooncake_handshake_port_denied',
+      'mooncake_handshake_port_taken',
+      'mooncake_no_free_port',
+      'mooncake_no_address',
+    ],
     says: "Mooncake's transfer engine does not start in an engine of a pair",
     why: 'It opens the devices of --disaggregation-ib-device (vLLM: device_name of kv_connector_extra_config), or those that it finds, and a port for handshakes. Its own lines before say which failed.',
     cure: 'Give both roles an RDMA device and IPC_LOCK, with a name out of /sys/class/infiniband in --disaggregation-ib-device (vLLM: device_name in kv_connector_extra_config), or set MC_FORCE_TCP=1 (vLLM: "mooncake_protocol": "tcp") on both',

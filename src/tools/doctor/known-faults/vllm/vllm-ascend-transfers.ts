@@ -134,6 +134,7 @@ export const VLLM_ASCEND_TRANSFERS: readonly KnownFault[] = [
     id: 'ascend_transfer_fails',
     cause: 'transfer_path_broken',
     needles: [': Mooncake transfer failed, ret: '],
+    follows: ['mooncake_peer_ipv6', 'mooncake_peer_name'],
     pattern: /Mooncake transfer failed, ret: (-?\d{1,9})/,
     says: 'A decode engine cannot read KV blocks out of the NPUs of a prefill engine (code $1)',
     why: 'Both answer on their ports, and the link between the NPUs does not carry the transfer: a link that is down, addresses in networks that are not routed, or a prefill engine that has ended meanwhile.',

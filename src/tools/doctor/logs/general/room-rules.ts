@@ -42,16 +42,11 @@ export const ROOM_RULES: readonly LogRule[] = [
   rule('component creation attempt (GiB): ', (line, found) =>
     found.addRoomFacts(line, { freeGib: /attempt \(GiB\): ([\d.]{1,12})/.exec(line.text)?.[1] }),
   ),
-  // vLLM, before it ends for want of room; with a positive number it is a line of each start.
-  rule('Available KV cache memory: -', (line, found) => {
-    const missingGib = /Available KV cache memory: (-[\d.]{1,12})/.exec(line.text)?.[1];
-    if (missingGib === undefined) return;
-    found.addSignal('cache_memory_missing', line, {
-      value: ROOM.nothing,
-      about: 'Available KV cache memory',
-    });
-    found.addRoomFacts(line, { missingGib });
-  }),
+  // vLLM, before it ends for want of room; with a positive number they are lines of each start.
+  nothingLeft('Available KV cache memory: -', /Available KV cache memory: (-[\d.]{1,12})/),
+  // Its V0: "… the rest of the memory reserved for KV Cache is -1.05GiB.", "# cuda blocks: 0, # CPU blocks: 4681".
+  nothingLeft('reserved for KV Cache is -', /reserved for KV Cache is (-[\d.]{1,12})/),
+  nothingLeft(' blocks: 0, # CPU blocks: ', /# \w{1,10} blocks: 0, # CPU blocks: /),
   // What a terminal has put into a line of its own: "… the available KV cache memory (4.25 GiB). …", "the estimated maximum model length is 99520."
   rule('estimated maximum model length is ', (line, found) =>
     found.addRoomFacts(line, {
@@ -89,6 +84,17 @@ export const ROOM_RULES: readonly LogRule[] = [
   taking(', in _allocate_kv_cache', 'cache'),
   taking(', in initialize_kv_cache', 'cache'),
 ];
+
+/** What is less than nothing of the cache, in GiB, where the line has it. */
+function nothingLeft(needle: string, pattern: RegExp): LogRule {
+  return rule(needle, (line, found) => {
+    const match = pattern.exec(line.text);
+    if (match === null) return;
+    const about = needle.trim().replace(/:? ?-?$/, '');
+    found.addSignal('cache_memory_missing', line, { value: ROOM.nothing, about });
+    found.addRoomFacts(line, { missingGib: match[1] });
+  });
+}
 
 function taking(needle: string, what: RoomFacts['taking']): LogRule {
   return rule(needle, (line, found) => {

@@ -6,11 +6,13 @@ import { LITELLM } from './litellm.js';
 import { NGINX } from './nginx.js';
 import { PRODUCTION_STACK } from './production-stack.js';
 import { SMG_FAULTS } from './smg.js';
+import { SMG_REQUESTS } from './smg-requests.js';
 import { VLLM_ROUTER } from './vllm-router.js';
 
 /** Of routers that stand beside engines: of SGLang (smg), of vLLM and of its production stack, proxies of Python, Envoy and nginx. */
 export const ROUTERS_FAULTS: readonly KnownFault[] = [
   ...SMG_FAULTS,
+  ...SMG_REQUESTS,
   ...PRODUCTION_STACK,
   ...VLLM_ROUTER,
   ...LITELLM,

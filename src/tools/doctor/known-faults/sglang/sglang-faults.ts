@@ -6,6 +6,7 @@ import { SGLANG_ENCODERS } from './sglang-encoders.js';
 import { SGLANG_HICACHE } from './sglang-hicache.js';
 import { SGLANG_MEMORY } from './sglang-memory.js';
 import { SGLANG_PAIRS } from './sglang-pairs.js';
+import { SGLANG_SERVING } from './sglang-serving.js';
 import { SGLANG_SETTINGS } from './sglang-settings.js';
 import { SGLANG_STARTS } from './sglang-starts.js';
 import { SGLANG_STORES } from './sglang-stores.js';
@@ -24,6 +25,7 @@ export const SGLANG_FAULTS: readonly KnownFault[] = [
   ...SGLANG_DISK_STORES,
   ...SGLANG_SETTINGS,
   ...SGLANG_MEMORY,
+  ...SGLANG_SERVING,
   ...SGLANG_STARTS,
   ...SGLANG_TREES,
 ];

@@ -11,6 +11,7 @@ import { LMCACHE_PAIRS } from './lmcache-pairs.js';
 import { LMCACHE_SERVER } from './lmcache-server.js';
 import { LMCACHE_STORES } from './lmcache-stores.js';
 import { LMCACHE_VERSIONS } from './lmcache-versions.js';
+import { PEGAFLOW } from './pegaflow.js';
 import { UCM } from './ucm.js';
 
 /** Of caches behind engines. */
@@ -27,5 +28,6 @@ export const CACHES_FAULTS: readonly KnownFault[] = [
   ...AIBRIX_KVCACHE,
   ...FLEXKV,
   ...KVCACHED,
+  ...PEGAFLOW,
   ...UCM,
 ];

@@ -1,8 +1,12 @@
 import { UNKNOWN } from '../shell/words.js';
 import { mayDecide } from './deciding-words.js';
 
-/** A path in front of an assignment of yq or jq. */
-const ASSIGNED = /([^\s|(,;]*(?:\([^()]*\))?[^\s|(,;]*)\s*(?:\|=|\+=|\*=|\/\/=|(?<![=!<>*])=(?!=))/g;
+/**
+ * A path in front of an assignment of yq or jq. It is looked for at its beginning alone: a text of thousands of characters without a space,
+ * as a picture in a value is, would be looked through from each of them again.
+ */
+const ASSIGNED =
+  /(?<![^\s|(,;])([^\s|(,;]+(?:\([^()]*\)[^\s|(,;]*)?|\([^()]*\)[^\s|(,;]*)\s*(?:\|=|\+=|\*=|\/\/=|(?<![=!<>*])=(?!=))/g;
 
 /** Whether an expression of yq or jq writes something that findings may be about, and not only reads. */
 export function writesDeciding(expression: string): boolean {

@@ -89,6 +89,14 @@ const HELM_ALONE = new RegExp(
   `\\{\\{${IN}(?:\\.(?:Release|Chart|Capabilities|Files|Template)\\.|\\binclude\\s"|\\btoYaml\\b|\\bnindent\\b|\\btpl\\s)`,
 );
 
+/** What Helm gives to each template of a chart, or a template that it calls. */
+const OF_HELM = new RegExp(
+  `\\{\\{${IN}(?:\\.(?:Values|Release|Chart|Capabilities|Files|Template|Subcharts)\\b|\\binclude\\s"|\\btpl\\s)`,
+);
+
+/** A value that a program gives to its own template, by a name that Helm does not have. */
+const OWN_FIELD = new RegExp(`\\{\\{(?:${IN}[\\s($])?\\.[A-Z]`);
+
 /** Go's own, with a value of a chart or without. */
 const GO =
   /\{\{-?\s{0,9}(?:[.$"(]|\/\*|(?:if|else|end|with|range|template|define|block)\b|[a-z]\w{0,99}\s{1,9}[.$"(])/;
@@ -96,15 +104,19 @@ const GO =
 /** A name between braces, as many write it. */
 const NAME = /\{\{-?\s{0,9}[A-Za-z_][\w.]{0,99}\s{0,9}-?\}\}/;
 
-/** What a template is, by its text and the path of its file: `of Helm` for one in a chart, and for one that only Helm can fill in. */
+/**
+ * What a template is, by its text and the path of its file: `of Helm` for one in a chart, and for one that only Helm can fill in. A program
+ * may have templates of its own in a folder of that name, and with those functions.
+ */
 export function templateKindOf(text: string, file: string): TemplateKind {
+  const isOfProgram = !OF_HELM.test(text) && OWN_FIELD.test(text);
   const isInChart = /(?:^|\/)templates\//.test(file) && (GO.test(text) || HELM_ALONE.test(text));
-  if (isInChart) return { name: 'of Helm', advice: OF_CHART };
+  if (isInChart && !isOfProgram) return { name: 'of Helm', advice: OF_CHART };
   const kind = /\.j2\b|\.jinja2?\b/i.test(file)
     ? 'of Jinja'
     : KINDS.find(([pattern]) => pattern.test(text))?.[1];
   if (kind !== undefined) return { name: kind, advice: RENDERED };
-  if (HELM_ALONE.test(text)) return { name: 'of Helm', advice: OF_CHART };
+  if (HELM_ALONE.test(text) && !isOfProgram) return { name: 'of Helm', advice: OF_CHART };
   if (GO.test(text))
     return { name: 'of Go', advice: `${RENDERED} In a chart: helm template CHART | kv-accord lint -` };
   return { name: NAME.test(text) ? 'with names in braces' : '', advice: RENDERED };

@@ -14,6 +14,12 @@ export interface PickerSockets {
 /** From here on the picker finds pods by itself, and its keys are its own (`kvevents.DefaultConfig` and `token_processor.go` of llm-d-kv-cache 0.4 and 0.5). */
 const DISCOVERING = { major: 0, minor: 5 };
 
+/**
+ * From here on blocks of another size than the engine's are divided or joined. Before, an event is refused as a whole where its tokens make
+ * another number of keys than it has hashes (`kvblock/in_memory.go` of llm-d-kv-cache 0.5 to 0.7.1, and of 0.8).
+ */
+const DIVIDING = { major: 0, minor: 9 };
+
 /** What it takes where nothing is written, in all releases: 0.2 to 0.4 wait there, later ones connect to that port. */
 const DEFAULT_PORT = '5557';
 
@@ -24,6 +30,12 @@ export const DEFAULT_TOPIC = 'kv@';
 export function usesEngineKeys({ kind, release }: Gateway): boolean | undefined {
   if (kind !== 'llm-d-scorer') return false;
   return release === undefined ? undefined : isBefore(release, DISCOVERING);
+}
+
+/** Whether a picker finds blocks of engines with another size (from 0.9 on), as far as the two divide; undefined where its release is not known. */
+export function dividesBlocks({ kind, release }: Gateway): boolean | undefined {
+  if (kind !== 'llm-d-scorer') return true;
+  return release === undefined ? undefined : !isBefore(release, DIVIDING);
 }
 
 /** What is written, and what its release takes without. */

@@ -45,7 +45,7 @@ export class SharedPlaces {
       const { fix: _, ...rest } = finding;
       return {
         ...rest,
-        advice: `${finding.advice} This number is read by ${others} as well: give this one a number of its own.`,
+        advice: `${finding.advice} This number is read by ${others} as well: give each a number of its own.`,
       };
     });
   }
@@ -64,7 +64,8 @@ export class SharedPlaces {
       const other =
         uses.find((use) => use.fleet !== fleet && asking?.has(use.fleet) !== true) ??
         uses.find(({ setting }) => setting !== uses[0]?.setting);
-      if (other !== undefined) return `${other.program} (${other.setting})`;
+      if (other !== undefined)
+        return `${other.program} (${other.setting})${other.fleet === fleet ? '' : ' of another deployment'}`;
       const text = textOf(fix.file);
       if (text !== undefined && hasAlias(text, edit.start)) return 'another place, by its anchor,';
     }

@@ -1,6 +1,7 @@
 import { TRTLLM_DEFAULT_TOKENS } from '../../../../engines/trtllm/default-sizes.js';
 import { askedWorkers, twinsOf } from '../facts/asked-workers.js';
 import { type Fleet, namesOf } from '../facts/fleet.js';
+import { dividesBlocks } from '../facts/picker-sockets.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt } from '../findings/lint-rule.js';
@@ -36,25 +37,23 @@ function oneSize(
 
 /** llm-d's picker. Which of several it is for is not in the files: then nothing is said. */
 function pickerAndWorkers(rule: Rule, launch: Launch, gateway: Gateway, fleet: Fleet): readonly Finding[] {
-  const { kind, blockSize, defaultBlockSize } = gateway;
+  const { blockSize, defaultBlockSize, release } = gateway;
   const known = oneSize(fleet, launch);
   const pickers = fleet.gateways.filter((one) => one.gateway?.defaultBlockSize !== undefined);
   const own = blockSize === undefined ? defaultBlockSize : numberOf(blockSize);
   if (own !== undefined && known === undefined && pickers.length === 1)
-    return oddWorkers(rule, launch, { kind, own }, fleet);
+    return oddWorkers(rule, launch, { gateway, own }, fleet);
   if (own === undefined || known === undefined || pickers.length > 1 || own === known.tokens) return [];
   const { tokens, sized } = known;
+  const divides = dividesBlocks(gateway);
   // Blocks of events are split into smaller ones, and that works.
-  if (kind === 'llm-d-producer' && tokens % own === 0) return [];
+  if (divides === true && tokens % own === 0) return [];
   const setting = blockSize?.name ?? 'blockSize';
   return [
     findingAt(rule, blockSize?.span ?? launch.at, {
-      severity: 'warning',
+      severity: divides === false ? 'error' : 'warning',
       message: `${launch.program} uses a block size of ${own} tokens (${blockSize === undefined ? 'the default' : setting}), and ${namesOf(sized)} ${tokens}`,
-      consequence:
-        kind === 'llm-d-producer'
-          ? `It skips every KV event with fewer than ${own} tokens, and all that follow from it: it knows only a part of what workers hold, and says nothing of it.`
-          : `Versions with keys of the engine find no block of any worker, without an error; later ones compute keys from the tokens of events, and skip events with fewer than ${own} tokens.`,
+      consequence: differingBlocks(divides, own, tokens, release?.text),
       advice: `Set ${setting} to ${tokens}, as the workers have it.`,
       fix:
         blockSize === undefined
@@ -65,16 +64,31 @@ function pickerAndWorkers(rule: Rule, launch: Launch, gateway: Gateway, fleet: F
   ];
 }
 
+/** What a picker makes of events with blocks of another size. */
+function differingBlocks(
+  divides: boolean | undefined,
+  own: number,
+  tokens: number,
+  release: string | undefined,
+): string {
+  const skips = `every KV event with fewer than ${own} tokens, and all that follow from it`;
+  if (divides === true)
+    return `It skips ${skips}: it knows only a part of what workers hold, and says nothing of it.`;
+  if (divides === false)
+    return `The picker ${release ?? ''} takes no KV event whose blocks are of another size: it finds no block of any worker, and its debug log alone says so. Requests go by its other scorers.`;
+  return `Up to 0.8 the picker takes no such KV event: it finds no block of any worker, and its debug log alone says so. From 0.9 on it ${tokens % own === 0 ? 'divides the blocks, and nothing is lost' : `skips ${skips}`}.`;
+}
+
 /** Of workers of one model those that do not fit the picker, where others do. */
 function oddWorkers(
   rule: Rule,
   picker: Launch,
-  { kind, own }: { readonly kind: Gateway['kind']; readonly own: number },
+  { gateway, own }: { readonly gateway: Gateway; readonly own: number },
   fleet: Fleet,
 ): readonly Finding[] {
   const fits = ({ size }: WorkerFacts): boolean =>
     size?.setting !== undefined &&
-    (kind === 'llm-d-producer' ? size.tokens % own === 0 : size.tokens === own);
+    (dividesBlocks(gateway) === true ? size.tokens % own === 0 : size.tokens === own);
   const workers = askedWorkers(fleet, picker);
   return workers.flatMap((worker) => {
     const { launch, size } = worker;

@@ -47,8 +47,10 @@ function checkWorker(worker: WorkerFacts, listener: Launch, fleet: Fleet): reado
   }
   return [
     findingAt(offRule, silenceAt(launch), {
-      // From 1.4 on workers say in their card whether they publish, and leaving it out is documented.
-      ...(launch.version !== undefined && isAtLeast(launch.version, 1, 4)
+      // From 1.4 on workers say in their card whether they publish, and leaving it out is documented. A flag that is there is meant to.
+      ...(launch.version !== undefined &&
+      isAtLeast(launch.version, 1, 4) &&
+      flagOf(launch, '--kv-events-config') === undefined
         ? { severity: 'warning' as const }
         : {}),
       ...besideNoOther(publishersOf(fleet), listener),

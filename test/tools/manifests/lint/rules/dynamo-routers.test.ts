@@ -57,6 +57,15 @@ describe('a component of the type decode', () => {
     expect(found({ 'a.yaml': graph(front(), ...workers) })).toEqual([]);
   });
 
+  it('may leave events out from Dynamo 1.4 on, and is not meant to with a flag that switches nothing on', () => {
+    const of = (more: string): readonly string[] => {
+      const image = 'r/vllm-runtime:1.4.0';
+      return found({ 'a.yaml': graph({ ...front(), image }, { ...worker('worker', more), image }) });
+    };
+    expect(of('')).toEqual(['kv-events-off a.yaml:21 warning']);
+    expect(of(`, --kv-events-config, '{"publisher":"zmq"}'`)).toEqual(['kv-events-off a.yaml:21 error']);
+  });
+
   it('is the one that a router knows before Dynamo 0.8 beside a SGLang for prefill, which does not register', () => {
     const pair = (release: string): string => {
       const image = `r/sglang-runtime:${release}`;

@@ -120,6 +120,42 @@ describe("the sockets of llm-d's picker", () => {
   });
 });
 
+describe("a block size of llm-d's picker that is not its workers'", () => {
+  const at = (tag: string, own: number, tokens: number): ReturnType<typeof inspect>['findings'] =>
+    inspect({
+      'a.yaml':
+        picker({ tag }).replace('blockSize: 16', `blockSize: ${own}`) +
+        worker(events(tag === 'v0.4.0' ? 'tcp://epp:5557' : 'tcp://*:5557')).replace('"16"', `"${tokens}"`),
+    }).findings;
+
+  it.each(['v0.4.0', 'v0.5.0', 'v0.8.0-rc.1'])('keeps %s from every block', (tag) => {
+    for (const [own, tokens] of [
+      [64, 128],
+      [64, 16],
+    ] as const) {
+      const [finding, ...others] = at(tag, own, tokens);
+      expect(finding).toMatchObject({ ruleId: 'block-size-mismatch', severity: 'error' });
+      expect(finding?.consequence).toContain(`The picker ${tag} takes no KV event`);
+      expect(others).toEqual([]);
+    }
+  });
+
+  it('is divided from 0.9 on, where it can be', () => {
+    expect(at('v0.9.0', 64, 128)).toEqual([]);
+    const [finding] = at('v0.9.0', 64, 16);
+    expect(finding).toMatchObject({ ruleId: 'block-size-mismatch', severity: 'warning' });
+    expect(finding?.consequence).toContain('skips every KV event with fewer than 64 tokens');
+  });
+
+  it('is a warning for both where the release is not known', () => {
+    const [dividing] = at('latest', 64, 128);
+    expect(dividing).toMatchObject({ ruleId: 'block-size-mismatch', severity: 'warning' });
+    expect(dividing?.consequence).toContain('Up to 0.8');
+    expect(dividing?.consequence).toContain('divides the blocks');
+    expect(at('latest', 64, 16)[0]?.consequence).toContain('skips every KV event');
+  });
+});
+
 describe("a picker's configuration without a namespace", () => {
   const config = (name: string): string => `kind: ConfigMap
 metadata: {name: ${name}}

@@ -1,4 +1,5 @@
 import type { Origin } from '../sightings.js';
+import { ByProgram } from './by-program.js';
 import { type ErrorKind, errorKindOf, isConsequence } from './general/error-kinds.js';
 
 /** Lines between an error and the line that says that a program ended: tracebacks of all ranks. */
@@ -36,25 +37,16 @@ export interface Failure {
   readonly origin: Origin;
 }
 
-/** Programs of one log that are distinguished; those beyond count as one. */
-const MAX_PROGRAMS = 64;
-
-/** What ended the programs of one log: each by its own lines, as a file of `kubectl logs --prefix` has those of many. */
+/** What ended the programs of one log: each by its own lines. */
 export class Failures {
-  readonly #programs = new Map<string, FailureTally>();
+  readonly #programs = new ByProgram(() => new FailureTally());
 
   of(who: string): FailureTally {
-    const key = this.#programs.has(who) || this.#programs.size < MAX_PROGRAMS ? who : '';
-    let tally = this.#programs.get(key);
-    if (tally === undefined) {
-      tally = new FailureTally();
-      this.#programs.set(key, tally);
-    }
-    return tally;
+    return this.#programs.of(who);
   }
 
   finish(): readonly Failure[] {
-    return [...this.#programs].flatMap(([who, tally]) => {
+    return [...this.#programs.entries()].flatMap(([who, tally]) => {
       const ended = tally.finish();
       return ended === undefined ? [] : [{ who, ...ended }];
     });

@@ -2,11 +2,10 @@ import type { KnownFaultDetails } from '../../../engines/diagnosis/log-findings.
 import { findKnownFaults } from '../known-faults/find-known-faults.js';
 import type { Origin } from '../sightings.js';
 import type { KnownFaultSighting } from './log-summary.js';
+import { Marks, type OwnedLine } from './marks.js';
 import { excerptOf } from './masking.js';
 
 const MAX_VALUE_CHARS = 120;
-/** The longest traceback between a mark and the line that depends on it. */
-const NEAR_LINES = 80;
 
 interface Count {
   readonly first: Origin;
@@ -20,8 +19,7 @@ interface Count {
 /** Counts sentences of known faults, by their ids: no more than there are rows. */
 export class KnownFaultTally {
   readonly #counts = new Map<string, Count>();
-  /** The last line of each mark: there are no more of them than rows have. */
-  readonly #marks = new Map<string, number>();
+  readonly #marks = new Marks();
   #lastLine = 0;
 
   /** Whether a known fault has this line: general rules add nothing to what it says. */
@@ -29,16 +27,13 @@ export class KnownFaultTally {
     return lineNumber === this.#lastLine;
   }
 
-  addMark(mark: string, lineNumber: number): void {
-    this.#marks.set(mark, lineNumber);
+  addMark(mark: string, line: OwnedLine): void {
+    this.#marks.add(mark, line);
   }
 
   /** Whether one of these marks stands a few lines above; true without marks. */
-  isBelow(marks: readonly string[] | undefined, lineNumber: number): boolean {
-    if (marks === undefined) return true;
-    return marks.some(
-      (mark) => lineNumber - (this.#marks.get(mark) ?? Number.NEGATIVE_INFINITY) <= NEAR_LINES,
-    );
+  isBelow(marks: readonly string[] | undefined, line: OwnedLine): boolean {
+    return marks === undefined || this.#marks.areAbove(marks, line);
   }
 
   add(id: string, lineNumber: number, details: KnownFaultDetails, originOf: () => Origin): void {

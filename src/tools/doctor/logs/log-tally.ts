@@ -98,13 +98,13 @@ export class LogTally implements LogFindings {
   }
 
   addKnownFault(id: string, line: LogLine, details: KnownFaultDetails): void {
-    if (!this.#knownFaults.isBelow(details.below, line.lineNumber)) return;
+    if (!this.#knownFaults.isBelow(details.below, line)) return;
     this.found += 1;
     this.#knownFaults.add(id, line.lineNumber, details, () => this.#originOf(line, details.about));
   }
 
-  addMark(mark: string, { lineNumber }: LogLine): void {
-    this.#knownFaults.addMark(mark, lineNumber);
+  addMark(mark: string, line: LogLine): void {
+    this.#knownFaults.addMark(mark, line);
   }
 
   isKnown({ lineNumber }: LogLine): boolean {

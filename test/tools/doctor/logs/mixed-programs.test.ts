@@ -41,6 +41,25 @@ describe('lines of several programs in one file', () => {
     }
   });
 
+  const FRAME = '    port = transfer_spec.receiver_init_port[self.tp_rank]';
+  const LAST = 'IndexError: list index out of range';
+  const FAULT = 'lmcache_pd_fewer_receiver_ports';
+
+  it.each([
+    ['of the same pod', [`[pod/a-0/main] ${FRAME}`, `[pod/b-0/main] x`, `[pod/a-0/main] ${LAST}`], true],
+    ['of another pod', [`[pod/b-0/main] ${FRAME}`, `[pod/a-0/main] ${LAST}`], false],
+    ['of no named pod', [FRAME, `[pod/a-0/main] ${LAST}`], true],
+    ['of a pod, above a line of no named one', [`[pod/a-0/main] ${FRAME}`, LAST], true],
+    [
+      'of one of very many pods',
+      [...Array.from({ length: 200 }, (_, at) => `[pod/p-${at}/main] ${FRAME}`), `[pod/p-150/main] ${LAST}`],
+      true,
+    ],
+  ])('have what a known fault wants above it, %s', async (_what, lines, isFault) => {
+    const { knownFaults = [] } = await summaryOf(`${lines.join('\n')}\n`);
+    expect(knownFaults.map(({ fault }) => fault.id)).toEqual(isFault ? [FAULT] : []);
+  });
+
   it('are not what a frontend speaks of, where it names nobody', async () => {
     const refused =
       '2026-03-03T10:00:00.000114Z ERROR dynamo_llm::discovery::watcher: Checksum for new model does not match existing model. model_name="m"';

@@ -56,4 +56,25 @@ export const SGLANG_SERVING: readonly KnownFault[] = [
     cure: 'See what the store itself says right above (lines E… of Mooncake; hf3fs, nixl): with Mooncake give pages more time (mooncake_master --default_kv_lease_ttl=30000) and room (MOONCAKE_GLOBAL_SEGMENT_SIZE); start all engines that share it with the same --page-size, --hicache-mem-layout, --kv-cache-dtype and --tp-size',
     commands: ['kubectl logs POD --since=10m | grep -B8 -m1 "failed to retrieve page"'],
   },
+  {
+    id: 'sglang_kv_freed_twice',
+    cause: 'connector_crashed',
+    needles: ['Committed KV cache already freed'],
+    says: 'SGLang gives the KV blocks of a request back twice, and its scheduler ends at that assertion',
+    why: 'Releases from 0.5.5 to 0.5.14 mark the blocks of a request as freed and assert that it happens once. It happens twice with --enable-lmcache (repaired in 0.5.6, pull request 14005), where a request that has finished is preempted or retracted (18694, 0.5.9), and with speculative decoding on decode engines. Later releases have no such marks (29428).',
+    cure: 'Run a SGLang of July 2026 or later (0.5.15); until then start the engine without --enable-lmcache, --enable-priority-scheduling and --speculative-algorithm, whichever of them it has, and with fewer --max-running-requests, so that nothing is retracted',
+    commands: ['kubectl exec POD -- pip list | grep -i sglang'],
+  },
+  {
+    id: 'sglang_mooncake_refused_transfer',
+    cause: 'transfers_fail',
+    needles: ['Mooncake Transfer Engine Return Error'],
+    says: "Mooncake refuses to send KV blocks, and with that the thread of SGLang's prefill engine that sends them ends",
+    why: 'Releases up to 0.4.6 take a transfer that fails for a fault of their own: the thread ends, and all later requests wait for blocks in vain. Why it failed stands in the lines E… of Mooncake beside it: no RDMA card or one of another network, a peer that has ended, memory that is not registered.',
+    cure: 'Run SGLang 0.4.7 or later with a later mooncake-transfer-engine on both roles, which fail the one request and go on; give both roles --disaggregation-ib-device by names that reach each other (ibv_devices), and restart the prefill engine after its decode engines',
+    commands: [
+      'kubectl logs PREFILL | grep -m5 "^E[0-9]"    # why it failed',
+      'kubectl exec POD -- sh -c "ibv_devices; pip list | grep -iE \'sglang|mooncake\'"',
+    ],
+  },
 ];

@@ -81,7 +81,7 @@ export const MOONCAKE_TRANSFER: readonly KnownFault[] = [
   {
     id: 'mooncake_local_memory_gone',
     cause: 'transfer_path_broken',
-    needles: ['Worker: Process failed for slice'],
+    needles: ['Worker: Process failed for slice', '): local protection error'],
     pattern: /local_nic: ([\w.:-]{1,40}),.{0,300}local protection error/,
     says: 'Mooncake may not read the memory of its own engine over $1: its registration with the card does not hold',
     why: 'Registered memory has to stay where it is: sleep mode, a memory saver and expandable_segments unmap pages of it. Where none of them is set, registration of the GPU memory failed as the engine started (SGLang goes on after that), for the card does not reach it.',

@@ -168,6 +168,7 @@ function inExtraConfig(sentence: string, value: string | undefined): readonly Wa
 /** The argument of the size of blocks, by the words of a sentence: pages are SGLang's, blocks the other engines'. */
 function sizeFlag(sentence: string, engine: string | undefined): string | undefined {
   if (/no common block size/i.test(sentence)) return 'block_size';
+  if (/\btokens_per_block\b/.test(sentence)) return 'tokens_per_block';
   if (PAGE.test(sentence) && engine !== 'vllm') return engine === 'trtllm' ? 'tokens_per_block' : 'page_size';
   if (BLOCK.test(sentence)) return engine === 'trtllm' ? 'tokens_per_block' : 'block_size';
   return undefined;
@@ -175,8 +176,9 @@ function sizeFlag(sentence: string, engine: string | undefined): string | undefi
 
 /** As the engine's operator writes it: a flag, or a line of TensorRT-LLM's YAML. */
 function written(name: string, value: string | undefined, engine: string | undefined): string {
-  const text = value ?? (engine === 'trtllm' ? 'N' : undefined);
-  if (engine !== 'trtllm') {
+  const isOfYaml = engine === 'trtllm' || name === 'tokens_per_block';
+  const text = value ?? (isOfYaml ? 'N' : undefined);
+  if (!isOfYaml) {
     const flag = `--${name.replaceAll('_', '-')}`;
     if (text === 'True') return flag;
     if (text === 'False') return `--no-${name.replaceAll('_', '-')}`;

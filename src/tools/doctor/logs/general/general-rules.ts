@@ -251,7 +251,8 @@ function readException(line: LogLine, found: LogFindings, needle: string): void 
     faultOf(sentence) ??
     memoryTaken(sentence, line, found) ??
     pairFaultOf(sentence) ??
-    refusalOf(sentence) ??
+    // An assertion of TensorRT-LLM has a rule of its own.
+    (sentence.includes('Assertion failed: ') ? undefined : refusalOf(sentence)) ??
     refusalOfClass(text);
   add(line, found, fault, about);
   found.addError(line, {

@@ -39,10 +39,14 @@ const WORDS = {
 const OWN_SUBJECT =
   /\b(?:beam (?:width|search)|block reuse|kv cache reuse|paged (?:kv|context)\w*|chunked context|max_(?:num_tokens|batch_size|seq_len|input_len|beam_width|attention_window)|tokens[_ ]per[_ ]block|sink token\w*|free_gpu_memory_fraction)\b/i;
 
+/** What sentences demand of the program's own state. */
+const OWN_STATE =
+  /\bmust (?:not )?(?:be (?:present|found|valid|null|allocated|initiali[sz]ed|registered|released|free|empty|set before)|exist|have been)\b/i;
+
 /** The setting that an assertion of TensorRT-LLM is about, with what it demands of it; undefined where it is about the program's own state. */
 export function assertedSetting(line: string): Fault | undefined {
   const [, asserted = '', path = ''] = ASSERTION.exec(line) ?? [];
-  if (asserted === '' || roomFaultOf(asserted) !== undefined) return undefined;
+  if (asserted === '' || OWN_STATE.test(asserted) || roomFaultOf(asserted) !== undefined) return undefined;
   const relation = relationOf(asserted, path);
   const isSentence =
     refusalOf(asserted) !== undefined || (OWN_SUBJECT.test(asserted) && demandsOfSettings(asserted));

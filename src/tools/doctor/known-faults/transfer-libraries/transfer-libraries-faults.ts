@@ -13,8 +13,10 @@ import { MOONCAKE_TRANSFER } from './mooncake-transfer.js';
 import { NCCL_VERBS } from './nccl-verbs.js';
 import { NIXL_FAULTS } from './nixl.js';
 import { NIXL_CALLS } from './nixl-calls.js';
+import { NIXL_STARTS } from './nixl-starts.js';
 import { UCX_FAULTS } from './ucx.js';
 import { UCX_CARDS } from './ucx-cards.js';
+import { UCX_ENDS } from './ucx-ends.js';
 
 /** Of the libraries that move KV blocks. */
 export const TRANSFER_LIBRARIES_FAULTS: readonly KnownFault[] = [
@@ -27,7 +29,9 @@ export const TRANSFER_LIBRARIES_FAULTS: readonly KnownFault[] = [
   ...MOONCAKE_TENT,
   ...UCX_CARDS,
   ...UCX_FAULTS,
+  ...UCX_ENDS,
   ...NIXL_FAULTS,
+  ...NIXL_STARTS,
   ...NIXL_CALLS,
   ...FABRICS,
   ...NCCL_VERBS,

@@ -12,11 +12,20 @@ export const UCX_RULES: readonly LogRule[] = [
   // "[node-1:4321:0:4321]  proto_select.c:549  Assertion `khret == UCS_KH_PUT_BUCKET_EMPTY' failed".
   rule(' Assertion `', (line, found) => {
     const sentence =
-      /\[[\w.-]{1,80}:\d{1,8}:\w{1,8}:\d{1,8}\] +\w{1,40}\.[ch]:\d{1,5} +(Assertion `.{1,240}' failed(?:: .{1,80})?)/.exec(
+      /\[[\w.-]{1,80}:\d{1,8} *:\w{1,8}:\d{1,8}\] +\w{1,40}\.[ch]:\d{1,5} +(Assertion `.{1,240}' failed(?:: .{1,80})?)/.exec(
         line.text,
       )?.[1];
     if (sentence !== undefined)
       found.addSignal('connector_crashed', line, { value: `UCX: ${plain(sentence)}`, about: 'Assertion' });
+  }),
+  // "[node-1:4321 :0:4321]       wireup.c:2157 Fatal: endpoint reconfiguration not supported yet".
+  rule(' Fatal: ', (line, found) => {
+    const sentence =
+      /\[[\w.-]{1,80}:\d{1,8} *:\w{1,8}:\d{1,8}\] +\w{1,40}\.[ch](?:pp)?:\d{1,5} +(Fatal: .{1,240})/.exec(
+        line.text,
+      )?.[1];
+    if (sentence !== undefined)
+      found.addSignal('connector_crashed', line, { value: `UCX: ${plain(sentence)}`, about: ' Fatal: ' });
   }),
   // The backtrace that UCX prints where the process ends below it.
   rule('(ucs_handle_error', (line, found) =>

@@ -117,6 +117,7 @@ export const TRTLLM_TRANSFER: readonly KnownFault[] = [
     ],
     pattern:
       /\[ERROR\].{0,40}? Error occurred during (context|generation) transfer for request \d{1,20}: (?!.{0,120}(?:[Cc]ancel|Broken promise))(.{1,90})/,
+    follows: ['transfer_path_broken', 'pair_incompatible', 'side_channel_unreachable'],
     says: 'transfers of KV blocks fail on a $1 server of TensorRT-LLM: $2',
     why: 'The request ends with an error, and the other side keeps or awaits its blocks until kv_transfer_timeout_ms. Error texts of UCX or NIXL just before the line say what failed.',
     cure: 'Repair what $2 stands for on the path between context and generation servers (same UCX_TLS with cuda_copy and cuda_ipc, a device that is up in UCX_NET_DEVICES), and set kv_transfer_timeout_ms so that blocks are freed',

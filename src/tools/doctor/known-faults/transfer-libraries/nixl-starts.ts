@@ -123,7 +123,7 @@ export const NIXL_STARTS: readonly KnownFault[] = [
     id: 'nixl_metadata_of_another_release',
     cause: 'library_missing',
     needles: ['Deserialization of tag ', 'Deserialization failed, missing nixlSerDes tag'],
-    pattern: /Deserialization (?:of tag \S{0,40} failed|failed, missing nixlSerDes tag)/,
+    pattern: /Deserialization (?:of tag (?!dest_\w{1,30}ep)\S{0,40} failed|failed, missing nixlSerDes tag)/,
     says: "NIXL cannot read the metadata of the other engine's agent: the two are of different releases, or it came cut",
     why: 'Agents exchange what they have in a binary form that changes between releases of NIXL.',
     cure: 'Run the same release of NIXL (pip show nixl nixl-cu12 nixl-cu13) in the images of both roles',

@@ -71,7 +71,13 @@ export const VLLM_CACHE_MANAGER: readonly KnownFault[] = [
   {
     id: 'sleep_without_allocator',
     cause: 'settings_refused',
-    needles: ['cumem allocator is not available', 'Sleep mode allocator is not available on platform'],
+    needles: [
+      'cumem allocator is not available',
+      'cumem allocator is not supported on current platform',
+      'Sleep mode allocator is not available on platform',
+      'Sleep mode is not supported on current platform',
+      'Sleep mode is only supported on CUDA devices',
+    ],
     says: '--enable-sleep-mode is set, and this build of vLLM has no allocator for it',
     why: 'It is a part of the builds for CUDA (vllm.cumem_allocator) that has to be compiled and loaded. Builds for other GPUs have it in later versions or not at all.',
     cure: 'Start the engine without --enable-sleep-mode, or run the image of the project for this GPU in a version that has it',

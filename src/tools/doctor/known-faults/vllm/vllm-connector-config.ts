@@ -83,7 +83,10 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
   {
     id: 'vllm_transfer_without_agent',
     cause: 'settings_refused',
-    needles: ['KV cache transfer parallel group is not initialized'],
+    needles: [
+      'KV cache transfer parallel group is not initialized',
+      'KVTransferConfig is not set in the VllmConfig, cannot initialize',
+    ],
     says: 'A part of vLLM is to move KV blocks, and no KV connector was set up in its process',
     why: 'The connector is made where --kv-transfer-config names one together with a kv_role, and for the engine that runs: V0 and V1 have connectors of their own. A worker that was started without it, or a plugin that expects it, ends here.',
     cure: 'Give every engine --kv-transfer-config with both "kv_connector" and "kv_role" of the engine that runs (LMCacheConnectorV1 or NixlConnector with V1), or leave out what uses it (VLLM_PLUGINS, a connector of another version)',
@@ -112,7 +115,10 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
   {
     id: 'vllm_connector_one_group_only',
     cause: 'settings_refused',
-    needles: ['Multiple KV cache groups are not currently supported with KV connectors'],
+    needles: [
+      'Multiple KV cache groups are not currently supported with KV connectors',
+      'KV connector only supports one KV cache group now',
+    ],
     says: 'This version of vLLM has no KV connectors for models with several kinds of attention layers',
     why: 'Up to 0.11 a connector moves one KV cache group. With the hybrid KV cache manager, sliding-window and full attention are groups of their own.',
     cure: 'Start the engines of both roles with --disable-hybrid-kv-cache-manager',

@@ -111,7 +111,10 @@ export const VLLM_DATA_PARALLEL: readonly KnownFault[] = [
   {
     id: 'dp_dense_external',
     cause: 'settings_refused',
-    needles: ['Non-MoE models do not support external data parallel mode'],
+    needles: [
+      'Non-MoE models do not support external data parallel mode',
+      'Offline data parallel mode is not supported/useful for dense',
+    ],
     says: '--data-parallel-rank (--data-parallel-external-lb) is set for a model without experts, whose ranks have nothing in common',
     why: 'Ranks of a model with experts compute together. Those of others are independent engines, which the load balancer sees as such.',
     cure: 'Start independent engines without --data-parallel-size, --data-parallel-rank and --data-parallel-external-lb, and have the router balance over them',

@@ -6,6 +6,7 @@ import { VLLM_ATTENTION } from './vllm-attention.js';
 import { VLLM_CACHE_MANAGER } from './vllm-cache-manager.js';
 import { VLLM_CONNECTOR_CONFIG } from './vllm-connector-config.js';
 import { VLLM_DATA_PARALLEL } from './vllm-data-parallel.js';
+import { VLLM_ENGINE_OPTIONS } from './vllm-engine-options.js';
 import { VLLM_MEMORY } from './vllm-memory.js';
 import { VLLM_MOONCAKE } from './vllm-mooncake.js';
 import { VLLM_MOONCAKE_STORE } from './vllm-mooncake-store.js';
@@ -36,6 +37,7 @@ export const VLLM_FAULTS: readonly KnownFault[] = [
   ...VLLM_CACHE_MANAGER,
   ...VLLM_START_UP,
   ...VLLM_DATA_PARALLEL,
+  ...VLLM_ENGINE_OPTIONS,
   ...VLLM_MEMORY,
   ...VLLM_ATTENTION,
   ...VLLM_ASCEND_TRANSFERS,

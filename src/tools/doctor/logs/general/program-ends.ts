@@ -9,6 +9,8 @@ const ENDS = [
   'Engine process failed to start',
   'Engine process (pid ',
   'is already dead, terminating server',
+  'AsyncLLMEngine has failed, terminating server',
+  'ot fatal signal from worker process',
   'EngineDeadError',
   // Dynamo's monitor of vLLM, of TensorRT-LLM: "vLLM AsyncLLM health check failed: EngineCore encountered an issue. …".
   'AsyncLLM health check failed: ',

@@ -2,6 +2,7 @@ import { digitsBehind, fieldOf, fieldOfLine, sizeOf } from '../diagnosis/log-fie
 import type { LogFindings } from '../diagnosis/log-findings.js';
 import type { LogLine } from '../diagnosis/log-line.js';
 import { type LogRule, rule, signalWithRest, workerSetting } from '../diagnosis/log-rule.js';
+import { SIGN_VALUES } from '../diagnosis/sign-values.js';
 import { sign, workerOf } from './named-worker.js';
 
 /** Of a store that has no blocks any more when it arrives. */
@@ -85,7 +86,7 @@ export const EVENT_RULES: readonly LogRule[] = [
   sign('KV-event source was not observed', 'events_unreachable'),
   rule('KV-event source registration is ambiguous', (line, tally) => {
     const about = 'KV-event source registration is ambiguous';
-    const value = 'several publishers of one worker';
+    const value = SIGN_VALUES.severalPublishers;
     tally.addSignal('events_unreachable', line, { worker: workerOf(line.text), value, about });
   }),
   // 1.6 looks for sources while workers start, and says of each when it is there.

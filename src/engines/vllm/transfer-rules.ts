@@ -1,6 +1,7 @@
 import { digitsBehind, numberOf } from '../diagnosis/log-fields.js';
 import type { LogRule } from '../diagnosis/log-rule.js';
 import { rule, signal, signalWithRest } from '../diagnosis/log-rule.js';
+import { SIGN_VALUES } from '../diagnosis/sign-values.js';
 
 /** Where two engines refuse each other, by what only such a line has, and the field that it speaks of. */
 const REFUSALS: readonly (readonly [needle: string, field: string])[] = [
@@ -55,7 +56,7 @@ export const VLLM_TRANSFER_RULES: readonly LogRule[] = [
   // "Remote NIXL agent engine ID mismatch. Expected …_dp0,received …": the address leads to another engine.
   rule('Remote NIXL agent engine ID mismatch', (line, found) =>
     found.addSignal('transfer_unreachable', line, {
-      value: 'another engine answers',
+      value: SIGN_VALUES.anotherEngineAnswers,
       about: 'engine ID mismatch',
     }),
   ),
@@ -133,7 +134,7 @@ export const VLLM_TRANSFER_RULES: readonly LogRule[] = [
   // "Got kv_transfer_params, but no KVConnector found. Disabling KVTransfer for this request."
   rule('but no KVConnector found', (line, found) =>
     found.addSignal('transfer_recomputed', line, {
-      value: 'the engine has no KV connector',
+      value: SIGN_VALUES.noConnector,
       about: 'no KVConnector found',
     }),
   ),

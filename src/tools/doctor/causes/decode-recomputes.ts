@@ -1,4 +1,5 @@
 import { countOf } from '../../../core/text/lists.js';
+import { SIGN_VALUES } from '../../../engines/diagnosis/sign-values.js';
 import type { ClueFor } from '../confidence.js';
 import { giveConnector, handOver } from '../fixes/transfers.js';
 import { originOn, totalOf } from '../measurements/measure.js';
@@ -40,7 +41,7 @@ export const decodeRecomputes: Cause = {
 };
 
 function isWithoutConnector(measurements: Measurements): boolean {
-  return measurements.signal('transfer_recomputed')?.values.has('the engine has no KV connector') === true;
+  return measurements.signal('transfer_recomputed')?.values.has(SIGN_VALUES.noConnector) === true;
 }
 
 /** kv-accord's frontend compares what it sent over with what the decode engine reports. */

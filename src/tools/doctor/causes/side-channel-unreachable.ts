@@ -1,4 +1,5 @@
 import { countOf } from '../../../core/text/lists.js';
+import { SIGN_VALUES } from '../../../engines/diagnosis/sign-values.js';
 import { bootstrapAddressIn, isNobody } from '../fixes/bootstrap-address.js';
 import { findHandshake } from '../fixes/handshakes.js';
 import { reachSideChannel } from '../fixes/transfers.js';
@@ -16,13 +17,15 @@ export const sideChannelUnreachable: Cause = {
     const silent = measurements.signal('transfer_unreachable');
     const ports = measurements.evidence.findings.filter(({ ruleId }) => ruleId === 'side-channel-port');
     if (silent === undefined && ports.length === 0) return undefined;
-    const isOther = silent?.values.has('another engine answers') === true;
+    const isOther = silent?.values.has(SIGN_VALUES.anotherEngineAnswers) === true;
     const isBootstrap = /bootstrap/i.test(
       `${[...(silent?.values.keys() ?? [])]} ${silent?.first.text ?? ''}`,
     );
     const address = silent === undefined ? undefined : bootstrapAddressIn(silent.first.text);
     const isNamed = address !== undefined && !isNobody(address);
-    const unknown = [...(silent?.values.keys() ?? [])].find((value) => value.startsWith('no handshake'));
+    const unknown = [...(silent?.values.keys() ?? [])].find((value) =>
+      value.startsWith(SIGN_VALUES.noHandshake),
+    );
     return {
       headline:
         unknown !== undefined

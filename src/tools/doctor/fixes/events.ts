@@ -1,4 +1,5 @@
 import { capitalised } from '../../../core/text/capitalised.js';
+import { SIGN_VALUES } from '../../../engines/diagnosis/sign-values.js';
 import { isAtLeast } from '../../manifests/lint/launches/dynamo-version.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -75,7 +76,7 @@ export function cachingFix({ seen }: Measurements): ProposedFix {
 /** Lets events come through. */
 export function reachingFix({ seen, signal }: Measurements): ProposedFix {
   const values = [...(signal('events_unreachable')?.values.keys() ?? [])];
-  if (values.some((value) => value.includes('several publishers'))) return oneSourceFix(seen);
+  if (values.includes(SIGN_VALUES.severalPublishers)) return oneSourceFix(seen);
   return {
     says: 'Open the event port of each worker (5557 unless set) to the router: in the NetworkPolicy, and by an address that is not loopback',
     why: 'Events go from a socket of each worker (ZMQ) or over a broker (NATS) to every router. An address that is loopback, a port that no NetworkPolicy lets through, or a broker that is down leaves the router without any, and requests go on by load.',

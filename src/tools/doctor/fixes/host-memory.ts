@@ -1,11 +1,12 @@
 import type { ProposedFix } from '../diagnosis.js';
+import { NO_HOST_MEMORY, NO_LMCACHE_MEMORY } from '../logs/general/room-faults.js';
 
 /** Gives a cache in host memory what it asks for, or lets it ask for less. */
 export function hostMemoryForCache(fault: string): ProposedFix {
-  const isHiCache = fault.includes('hierarchical cache');
+  const isHiCache = fault.startsWith(NO_HOST_MEMORY);
   const smaller = isHiCache
     ? 'a smaller --hicache-size (GB for each rank: 8 with 40 need 320) or --hicache-ratio'
-    : fault.includes('LMCache')
+    : fault.startsWith(NO_LMCACHE_MEMORY)
       ? 'a smaller LMCACHE_MAX_LOCAL_CPU_SIZE (GB for each rank)'
       : 'a smaller size of the host cache; it is that of each rank in most programs';
   return {

@@ -3,9 +3,6 @@ import { argumentsOf } from './lines.js';
 /** `gpu_block_size=64 not divisible by hash_block_size=256`, `block_size must be a multiple of hash_block_size (vllm/v1/kv_offload/…`. */
 const AGAINST_HASHES =
   /gpu_block_size=\d+ not divisible by hash_block_size=(\d+)|^block_size must be a multiple of hash_block_size \(.*kv_offload/;
-/** A size of offloaded blocks beside KV caches of several sizes. */
-const OF_ONE_SIZE =
-  /'block_size' is (?:specified|given) in kv_connector_extra_config, .{0,60}(?:KV cache group|same block size)/;
 /** `offloaded_block_size must be a multiple of gpu_block_size (vllm/v1/kv_offload/…`. */
 const IN_WHOLE_BLOCKS =
   /^(?:offloaded_block_size|tokens_per_chunk) must be a multiple of (?:gpu_block_size|tokens_per_block)/;
@@ -28,12 +25,6 @@ export function offloadedSizes(
       [argumentsOf('vLLM', '--enable-prefix-caching', `without --block-size${size}`)],
     ];
   }
-  if (OF_ONE_SIZE.test(sentence))
-    return [
-      'Leave block_size out of kv_connector_extra_config (--kv-transfer-config) for this model; blocks_per_chunk in later versions counts in blocks instead',
-      'The layers of this model have KV caches whose blocks differ in size. One number of tokens for all of them is refused; without it each block is offloaded as it is.',
-      [argumentsOf('vLLM', '--kv-transfer-config', 'without block_size in kv_connector_extra_config')],
-    ];
   if (IN_WHOLE_BLOCKS.test(sentence))
     return [
       'Set block_size in kv_connector_extra_config (--kv-transfer-config) to a multiple of the block size that the engine logs, or leave it out',

@@ -1,4 +1,5 @@
 import type { ProposedFix } from '../diagnosis.js';
+import { otherReleaseIn, type WorkerFolder } from '../logs/general/other-release.js';
 import { environmentOf } from './lines.js';
 import { findNixlPlugin } from './nixl-plugin.js';
 
@@ -46,7 +47,8 @@ export function installLibrary(sentence: string): ProposedFix {
     ?.toLowerCase();
   const name = PACKAGES[library ?? ''];
   if (/UC[PXST] (?:API |library )?version/.test(sentence)) return oneUcx();
-  if (OF_DYNAMO.test(sentence)) return oneRelease(sentence);
+  const other = otherReleaseIn(sentence);
+  if (other !== undefined || OF_DYNAMO.test(sentence)) return oneRelease(sentence, other);
   const module = /No module named '(\w+)\.[\w.]+'/.exec(sentence)?.[1];
   if (module !== undefined) return otherVersion(module, PACKAGES[module] ?? module);
   const isSystem = /ibverbs|rdma|ucx/.test(library ?? '');
@@ -68,18 +70,22 @@ export function installLibrary(sentence: string): ProposedFix {
 
 /** Names that Dynamo and the engine that it was built for share. */
 const OF_DYNAMO =
-  /^Dynamo's worker was built for|'builtins\.\w{1,60}' object has no attribute|from 'dynamo\.|Remote(?:Prefill|Decode)(?:Request|Params)|Method '\w+' is not implemented|has no attribute '\w*(?:nixl_metadata|remote_prefill|remote_nixl)/;
+  /'builtins\.\w{1,60}' object has no attribute|from 'dynamo\.|Remote(?:Prefill|Decode)(?:Request|Params)|Method '\w+' is not implemented|has no attribute '\w*(?:nixl_metadata|remote_prefill|remote_nixl)/;
+
+/** The first word of the images of Dynamo with each engine. */
+const IMAGES: Readonly<Record<WorkerFolder, string>> = {
+  vllm: 'vllm',
+  sglang: 'sglang',
+  trtllm: 'tensorrtllm',
+};
 
 /** Dynamo brings an engine of one version, which has what its workers call. */
-function oneRelease(sentence: string): ProposedFix {
-  const engine = /another release of (vLLM|SGLang|TensorRT-LLM)/.exec(sentence)?.[1];
-  const extra = engine === 'SGLang' ? 'sglang' : engine === 'vLLM' ? 'vllm' : 'trtllm';
-  const image = extra === 'trtllm' ? 'tensorrtllm' : extra;
+function oneRelease(sentence: string, other: ReturnType<typeof otherReleaseIn>): ProposedFix {
   const ofBindings = /'builtins\.|from 'dynamo\./.test(sentence);
   return {
     says:
-      engine !== undefined
-        ? `Install the ${engine} that this ai-dynamo pins, in one step: pip install "ai-dynamo[${extra}]==VERSION" (VERSION of pip show ai-dynamo), or run the image ${image}-runtime:VERSION`
+      other !== undefined
+        ? `Install the ${other.engine} that this ai-dynamo pins, in one step: pip install "ai-dynamo[${other.folder}]==VERSION" (VERSION of pip show ai-dynamo), or run the image ${IMAGES[other.folder]}-runtime:VERSION`
         : ofBindings
           ? 'Install ai-dynamo and ai-dynamo-runtime of one version: pip install ai-dynamo==VERSION ai-dynamo-runtime==VERSION (a checkout of examples or components: git checkout vVERSION)'
           : 'Run the runtime and the engine that were released together: pip install the engine that ai-dynamo of this version pins as its extra, or build the image from one tag; without speculative decoding until then',

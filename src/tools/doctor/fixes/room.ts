@@ -1,3 +1,4 @@
+import { SIGN_VALUES } from '../../../engines/diagnosis/sign-values.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { ROOM } from '../logs/general/room-faults.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -126,7 +127,7 @@ function shorterLongest(fault: string): Way {
 
 /** A hybrid model whose layers with a window or a state get caches as large as those with full attention. */
 function hybridOn(turnedOffBy: string, length: string): Way {
-  const isEvents = turnedOffBy === 'KV events';
+  const isEvents = turnedOffBy === SIGN_VALUES.kvEvents;
   const beside = isEvents
     ? 'in a later vLLM, which takes it beside KV events'
     : `and a connector that supports it (a subclass of SupportsHMA, with LMCache LMCacheMPConnector), in a later vLLM where this one has none`;

@@ -8,14 +8,6 @@ describe('sizes of blocks that the offloading of vLLM compares', () => {
       'block_size must be a multiple of hash_block_size (vllm/v1/kv_offload/spec.py in __init__)',
       '--enable-prefix-caching',
     ],
-    [
-      "If 'block_size' is specified in kv_connector_extra_config, it must be divisible by every KV cache group block size.",
-      'Leave block_size out',
-    ],
-    [
-      "If 'block_size' is specified in kv_connector_extra_config, all KV cache groups must have the same block size.",
-      'Leave block_size out',
-    ],
     ['tokens_per_chunk must be a multiple of tokens_per_block (vllm/v1/x.py in y)', 'a multiple of'],
     [
       'Invalid hash_block_size=528; all KV cache group block sizes must be divisible by hash_block_size. Got group block sizes=[528, 528, 16].',

@@ -25,8 +25,6 @@ const FLAG_DEMAND =
 /** A setting by its name, with those of its values that are known: "Invalid event_plane value 'zeromq'. Valid values: 'nats', 'zmq'". */
 const OF_VALUES =
   /\b(?:Invalid|Unknown|Unsupported) [A-Za-z]\w{1,40}_\w{1,60}(?: value)?:? '[^']{1,60}'[.;,] (?:Valid|Supported|Allowed) (?:values|options|choices)(?: are)?: /;
-/** The first line of a sentence that a log has in two: "If 'block_size' is specified in kv_connector_extra_config,". */
-const OFFLOADED_SIZE = /^\W*If 'block_size' is specified in kv_connector_extra_config,\s*$/;
 /** What one request has wrong, what two engines differ in (read by rules of its own), and what is no word of a program. */
 const NOT_SETTINGS =
   /\b(?:bootstrap_room|room|req(?:uest)?_?id|request|prompt|messages?|remote|peer|prefill server|prefill_result|disaggregated[ _]params|compatibility hash|lookup response|sampling|tool|json_schema|grammar|http|bug|should (?:not|never) be called)\b/i;
@@ -40,12 +38,6 @@ export function refusalOf(sentence: string): Fault | undefined {
     return { signal: 'settings_refused', value: plain(sentence) };
   if (OF_VALUES.test(sentence)) return { signal: 'settings_refused', value: plain(sentence) };
   if (NOT_SETTINGS.test(sentence)) return undefined;
-  if (OFFLOADED_SIZE.test(sentence))
-    return {
-      signal: 'settings_refused',
-      value:
-        "'block_size' is given in kv_connector_extra_config, and KV cache groups have not the same block size",
-    };
   const isRefusal =
     (SUBJECT.test(sentence) && DEMAND.test(sentence)) ||
     (LMCACHE_KEY.test(sentence) && (DEMAND.test(sentence) || LMCACHE_DEMAND.test(sentence))) ||

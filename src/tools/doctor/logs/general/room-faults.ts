@@ -35,7 +35,7 @@ export const ROOM = {
 
 /** Whether memory of the host is missing, and not of a GPU. */
 export function isOfHost(fault: string): boolean {
-  return fault.includes('its host gives no');
+  return [NO_HOST_MEMORY, NO_LMCACHE_MEMORY, NO_PINNED_MEMORY].some((one) => fault.startsWith(one));
 }
 
 /** A kind of sentence of an engine without room, and what it says with its numbers. */

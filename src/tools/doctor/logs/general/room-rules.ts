@@ -1,6 +1,7 @@
 import { digitsBehind, numberOf } from '../../../../engines/diagnosis/log-fields.js';
 import type { RoomFacts } from '../../../../engines/diagnosis/log-findings.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+import { SIGN_VALUES } from '../../../../engines/diagnosis/sign-values.js';
 import type { Fault } from './fault-classes.js';
 import { askedAndFree, heldByOthers } from './gpu-memory.js';
 import { ROOM } from './room-faults.js';
@@ -63,7 +64,7 @@ export const ROOM_RULES: readonly LogRule[] = [
   rule('Turning off hybrid kv cache manager because', (line, found) => {
     const connector = /because connector (\w{1,80}) does not/.exec(line.text)?.[1];
     const hybridOffBy = line.text.includes('kv-events-config')
-      ? 'KV events'
+      ? SIGN_VALUES.kvEvents
       : line.text.includes('kv-transfer-config') || connector !== undefined
         ? `the KV connector${connector === undefined ? '' : ` ${connector}`}`
         : undefined;

@@ -1,6 +1,8 @@
+import { SIGN_VALUES } from '../../../../engines/diagnosis/sign-values.js';
 import { placeOf, type Traceback } from '../traceback-reader.js';
 import { type Fault, faultOf, plain } from './fault-classes.js';
 import { askedAndFree } from './gpu-memory.js';
+import { otherReleaseSays } from './other-release.js';
 import { pairFaultOf, refusalOf } from './refusals.js';
 import { NO_HOST_MEMORY, NO_LMCACHE_MEMORY, ROOM } from './room-faults.js';
 import { refusedArguments } from './sglang-checks.js';
@@ -159,25 +161,18 @@ function unknownPeer({ frames, sentence = '' }: Traceback): Fault | undefined {
   const of = rank === undefined ? '' : `, data-parallel rank ${rank}`;
   return {
     signal: 'transfer_unreachable',
-    value: `no handshake with the engine ${engine.slice(0, 8)}…${of}`,
+    value: `${SIGN_VALUES.noHandshake}${engine.slice(0, 8)}…${of}`,
   };
 }
 
 /** What a call says of an engine that has other names and arguments; of values such as None it says nothing. */
 const OTHER_NAMES =
   /^(?:TypeError: .{0,160}(?:\) (?:got an unexpected keyword argument|missing \d+ required|takes (?:from )?\d+ )|object is not callable)|AttributeError: (?!'(?:NoneType|dict|list|str|tuple|int|float|bool|bytes|set|coroutine|generator)').{1,120} has no attribute '|ImportError: cannot import name '|ModuleNotFoundError: No module named '(?:vllm|sglang|tensorrt_llm)\.)/;
-const ENGINE_NAMES: Readonly<Record<string, string>> = {
-  vllm: 'vLLM',
-  sglang: 'SGLang',
-  trtllm: 'TensorRT-LLM',
-};
 
 /** A worker of Dynamo calls its engine by names or with arguments that this engine does not have. */
 function otherRelease({ frames, sentence = '' }: Traceback): Fault | undefined {
-  const engine = /^dynamo\/(vllm|sglang|trtllm)\//.exec(frames.at(-1)?.path ?? '')?.[1] ?? '';
-  const name = ENGINE_NAMES[engine];
-  if (name === undefined || !OTHER_NAMES.test(sentence)) return undefined;
-  const words = sentence.slice(sentence.indexOf(': ') + 2);
-  const value = plain(`Dynamo's worker was built for another release of ${name} (${words})`);
-  return { signal: 'library_missing', value };
+  const folder = /^dynamo\/(\w+)\//.exec(frames.at(-1)?.path ?? '')?.[1] ?? '';
+  if (!OTHER_NAMES.test(sentence)) return undefined;
+  const says = otherReleaseSays(folder, sentence.slice(sentence.indexOf(': ') + 2));
+  return says === undefined ? undefined : { signal: 'library_missing', value: plain(says) };
 }

@@ -1,0 +1,13 @@
+/** Values of signs by which a reader of the signs decides something: who writes and who reads them takes them from here. */
+export const SIGN_VALUES = {
+  /** `events_unreachable`. */
+  severalPublishers: 'several publishers of one worker',
+  /** `transfer_unreachable`. */
+  anotherEngineAnswers: 'another engine answers',
+  /** `transfer_unreachable`: the beginning, before the engine's name. */
+  noHandshake: 'no handshake with the engine ',
+  /** `transfer_recomputed`. */
+  noConnector: 'the engine has no KV connector',
+  /** Of room facts: what turned the hybrid KV cache manager off. */
+  kvEvents: 'KV events',
+} as const;

@@ -23,9 +23,13 @@ const STARTERS: readonly string[] = [
 const MAX_WORDS_IN_FRONT = 4;
 const MAX_OPTIONS = 60;
 
+/** What only a shell takes: its container says the shell itself in its image alone, as `ENTRYPOINT ["bash"]`. */
+const SHELL_OPTIONS = /^-[eilux]{1,5}c$/;
+
 /** The script of `sh -c SCRIPT`, whatever stands in front of the shell, or of `eval SCRIPT`. */
 export function shellScript<W extends Pick<Word, 'value'>>(words: readonly W[]): W | undefined {
   if (words[0]?.value === 'eval' && words.length === 2) return words[1];
+  if (SHELL_OPTIONS.test(words[0]?.value ?? '')) return words[1];
   const at = words.findIndex(({ value }) => SHELLS.includes(value?.split('/').at(-1) ?? ''));
   const starter = words[0]?.value?.split('/').at(-1) ?? '';
   if (at === -1 || at > (STARTERS.includes(starter) ? MAX_OPTIONS : MAX_WORDS_IN_FRONT)) {

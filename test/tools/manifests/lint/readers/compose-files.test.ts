@@ -32,6 +32,14 @@ describe('a text of its own that a compose file gives a service', () => {
   });
 });
 
+describe('a service whose image alone says its shell', () => {
+  it('is read by the script that it gives it', () => {
+    const service = (script: string): string => `    build: .\n    command: ["-lc", "${script}"]\n`;
+    const text = `services:\n  f:\n${service('python3 -m dynamo.frontend --router-mode kv')}  w:\n${service('exec python3 -m dynamo.sglang --model m --page-size 16')}`;
+    expect(found({ 'compose.yaml': text })).toEqual(['kv-events-off compose.yaml:7 error']);
+  });
+});
+
 describe('variables of a compose file', () => {
   it.each([
     ['$A', '1'],

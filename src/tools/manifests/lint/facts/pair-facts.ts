@@ -68,6 +68,18 @@ function ofVllm(worker: WorkerFacts): PairFacts | undefined {
   };
 }
 
+/** Llumnix's connector, whose backends hand blocks over (`kvt`), keep them in a store (`kvs`), or both. */
+const HYBRID = 'HybridConnector';
+
+/** Whether the connector of a vLLM only hands blocks over, by the names that its router gives: nobody looks a block up by its hash. */
+export function onlyHandsOver(launch: Launch): boolean {
+  const config = jsonObjectIn(flagOf(launch, '--kv-transfer-config')?.value ?? '') ?? {};
+  const { kv_connector: named, kv_connector_extra_config: extra } = config;
+  if (typeof named !== 'string') return false;
+  const backend = (extra as { readonly backend?: unknown } | undefined)?.backend;
+  return DIRECT.has(named) || (named === HYBRID && backend === 'kvt');
+}
+
 /** The first release of Dynamo whose vLLM has no connector but that of `--kv-transfer-config`; before, `--connector` was `nixl` where it was not given. */
 const WITHOUT_CONNECTOR = { major: 1, minor: 0 };
 

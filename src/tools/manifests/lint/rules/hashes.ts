@@ -1,5 +1,6 @@
 import { groupBy } from '../../../../core/data/group-by.js';
 import type { Fleet } from '../facts/fleet.js';
+import { onlyHandsOver } from '../facts/pair-facts.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
@@ -40,8 +41,9 @@ function workerSeeds(fleet: Fleet): readonly Finding[] {
 
 /** Whether the hashes of a worker that has no seed are seen by others: in events, or in a store that it shares. */
 function showsHashes({ launch }: WorkerFacts): boolean {
-  const shows = flagOf(launch, '--kv-events-config', '--kv-transfer-config');
-  return shows !== undefined && !launch.hasUnseenEnv;
+  const publishes = flagOf(launch, '--kv-events-config') !== undefined;
+  const stores = flagOf(launch, '--kv-transfer-config') !== undefined && !onlyHandsOver(launch);
+  return (publishes || stores) && !launch.hasUnseenEnv;
 }
 
 function seedFinding(

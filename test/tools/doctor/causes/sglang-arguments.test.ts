@@ -135,3 +135,34 @@ describe('what SGLang demands as it makes its parts', () => {
     expect(said.cure).toContain('Run a later version');
   });
 });
+
+describe('the last line alone of what SGLang refuses', () => {
+  it.each([
+    [
+      'AssertionError: Currently HybridAttentionBackend does not support speculative decoding.',
+      'without --speculative-algorithm',
+    ],
+    ['AssertionError: moe_dense_tp_size only support 1 and None currently', 'Correct --moe-dense-tp-size'],
+    [
+      'ValueError: Currently ngram speculative decoding does not support dp attention.',
+      'without --enable-dp-attention',
+    ],
+    ['AssertionError: PP is not compatible with MTP models.', 'with --pp-size 1'],
+    [
+      'AssertionError: FlashAttention v3 Backend requires SM>=90. Please use `--attention-backend flashinfer`.',
+      '--attention-backend flashinfer',
+    ],
+  ])('%s', async (sentence, cure) => {
+    const said = await read(sentence);
+    expect(said.cause).toBe('settings_refused');
+    expect(said.cure).toContain(cure);
+  });
+
+  it.each([
+    'ValueError: The prompt must be shorter than chunked_prefill_size of this request',
+    'AssertionError: Speculative decoding not yet supported for RayGPU backend.',
+    'RuntimeError: enable_dp_attention is on',
+  ])('is not %s', async (sentence) => {
+    expect((await read(sentence)).headline).not.toContain('SGLang refuses its arguments');
+  });
+});

@@ -11,7 +11,7 @@ import { refusedClass } from './refused-keys.js';
 import { REFUSED_LINES } from './refused-lines.js';
 import { roomTakenIn } from './room-rules.js';
 import { pathFaultValue, readPathFault } from './seen-path-faults.js';
-import { CHECK_FILES } from './sglang-checks.js';
+import { CHECK_FILES, lastLineOfCheck } from './sglang-checks.js';
 import { CONNECTOR_FILES } from './source-files.js';
 import { assertedSetting } from './tensorrt-assertions.js';
 import { UCX_RULES } from './ucx-rules.js';
@@ -252,7 +252,9 @@ function readException(line: LogLine, found: LogFindings, needle: string): void 
     memoryTaken(sentence, line, found) ??
     pairFaultOf(sentence) ??
     // An assertion of TensorRT-LLM has a rule of its own.
-    (sentence.includes('Assertion failed: ') ? undefined : refusalOf(sentence)) ??
+    (sentence.includes('Assertion failed: ')
+      ? undefined
+      : (refusalOf(sentence) ?? lastLineOfCheck(sentence))) ??
     refusalOfClass(text);
   add(line, found, fault, about);
   found.addError(line, {

@@ -20,6 +20,20 @@ export function refusedArguments({ frames, sentence = '' }: Traceback): Fault | 
   return { signal: 'settings_refused', value: plain(`${OF_SGLANG}${words}`) };
 }
 
+/** Arguments and parts that no other engine has, as sentences call them. */
+const OWN =
+  /\b(?:dp attention|HybridAttentionBackend|HybridAttnBackend|Spec v\d|moe_dense_tp_size|attn_[cd]p_size|moe_dp_size|enable_dp_attention|chunked_prefill_size|schedule_(?:policy|conservativeness)|speculative_(?:eagle_topk|num_draft_tokens|num_steps|algorithm)|mamba_track_interval|(?:NSA|DSA) (?:CP|only)|moe_a2a_backend|DeepEP MoE|extra_buffer|Flashinfer (?:TRTLLM )?MO?E|base_gpu_id|gpu_id_step|disaggregation_mode|enable_mixed_chunk|RadixAttention|double sparsity|SGLang only|set a dp-size|trtllm_m[hl]a backend|cutlass MoE|Triton kernel MoE|Flex Attention backend|Multi-item scoring|Elastic EP|max_loras_per_batch|Tokenizer worker num|compatible with MTP models|Dual chunk attention is|required for Llama4)\b|--(?:prefill-|decode-)?attention-backend (?:flashinfer|triton|fa\d)/i;
+const DEMANDS =
+  /\bnot (?:yet |currently |be )?(?:supported?|compatible|allowed)|(?:does|do|is|are)(?: not|n'?t) (?:yet |currently )?(?:support|compatible)|\bonly supports?\b|\bonly supported\b|\bmust (?:be|equal|match)\b|\brequires?\b|\brequired for\b|\bincompatible\b|\bdivisible by\b|\bplease (?:set|use|enable|specify)\b|\bonly works\b/i;
+/** What one request asks for. */
+const OF_REQUESTS = /\b(?:request|prompt|messages?|sampling|logprobs?|rid|session)\b/i;
+
+/** The last line of such a check, which is all that was given of it; undefined for other sentences. */
+export function lastLineOfCheck(sentence: string): Fault | undefined {
+  if (!OWN.test(sentence) || !DEMANDS.test(sentence) || OF_REQUESTS.test(sentence)) return undefined;
+  return { signal: 'settings_refused', value: plain(`${OF_SGLANG}${sentence}`) };
+}
+
 /** The words of such a check; undefined for other sentences. */
 export function wordsOfSglang(sentence: string): string | undefined {
   return sentence.startsWith(OF_SGLANG) ? sentence.slice(OF_SGLANG.length) : undefined;

@@ -115,7 +115,7 @@ describe('what SGLang demands as it makes its parts', () => {
   it.each([
     [
       'AssertionError: Window attention is not supported in the triton attention backend. Please use `--attention-backend flashinfer`.',
-      'use `--attention-backend flashinfer`',
+      '--attention-backend flashinfer',
     ],
     [
       'AssertionError: PP is not compatible with MTP models.',

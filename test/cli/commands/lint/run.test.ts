@@ -41,6 +41,15 @@ describe('kv-accord lint', () => {
     return { code, stdout: run.stdout.text, stderr: run.stderr.text };
   }
 
+  it('names templates that start an engine, by the names that they have', async () => {
+    const names = ['a.yaml.template', 'b.yaml.j2', 'c.yml.jinja2', 'd.tftpl', 'e.yaml.tera', 'f.tmpl'];
+    for (const name of names) writeFileSync(join(folder, name), 'args:\n- vllm serve {{ model }}\n');
+    writeFileSync(join(folder, 'g.yaml.template'), 'command: [nginx]\n');
+    const { stderr } = await lint(folder);
+    expect(stderr).toContain('left out: 6 files of a kind that is not read and that names an engine');
+    expect(stderr).not.toContain('g.yaml.template');
+  });
+
   it('warns of a file that was named and is no YAML, and not of one that its folder has', async () => {
     const broken = join(folder, 'broken.yaml');
     writeFileSync(broken, 'a: [b\n');

@@ -20,10 +20,15 @@ export function textKindOf({ file, text }: NamedText): TextKind {
 /** Files of kinds that are not read: templates, units of systemd and of Podman, Terraform. */
 export const UNREAD_EXTENSIONS: readonly string[] = [
   '.j2',
+  '.jinja',
+  '.jinja2',
   '.tpl',
   '.tmpl',
   '.gotmpl',
+  '.template',
+  '.tera',
   '.tf',
+  '.tftpl',
   '.container',
   '.service',
 ];

@@ -19,7 +19,14 @@ const COMMANDS: Readonly<Record<string, string>> = {
   lmcache_server: 'LMCache server',
   lmcache_controller: 'LMCache controller',
   'vllm-router': 'vllm-router',
-  'dynamo-openengine-sidecar': 'dynamo-openengine-sidecar',
+  'vllm-rs': 'vllm-rs',
+  // Dynamo's workers beside an engine of their pod (from 1.3 on).
+  ...Object.fromEntries(
+    ['openengine', 'vllm', 'sglang', 'trtllm'].map((engine) => [
+      `dynamo-${engine}-sidecar`,
+      `dynamo-${engine}-sidecar`,
+    ]),
+  ),
 };
 
 /** The same for `python3 -m`. */

@@ -67,6 +67,11 @@ describe('what counts as seen', () => {
     ],
     ['image: "x", command: [ollama, serve]', '1 × Ollama, no rule knows it'],
     [
+      'image: "r/dynamo-vllm-sidecar:1.3.0", command: [dynamo-vllm-sidecar], args: [--vllm-endpoint, "127.0.0.1:50051"]',
+      '1 × dynamo-vllm-sidecar, no rule knows it',
+    ],
+    ['image: "x", command: [vllm-rs, serve, m]', '1 × vllm-rs, no rule knows it'],
+    [
       'image: "vllm/vllm-openai:v0.19.0", command: [/start.sh]',
       '1 × vLLM image, its command is not in these files',
     ],

@@ -8,6 +8,8 @@ export const SIGN_VALUES = {
   noHandshake: 'no handshake with the engine ',
   /** `transfer_recomputed`. */
   noConnector: 'the engine has no KV connector',
+  /** `offload_failed`. */
+  lmcacheFull: 'LMCache has no room',
   /** Of room facts: what turned the hybrid KV cache manager off. */
   kvEvents: 'KV events',
 } as const;

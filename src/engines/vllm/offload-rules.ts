@@ -1,5 +1,6 @@
 import { digitsBehind } from '../diagnosis/log-fields.js';
 import { type LogRule, rule, signal, workerSetting } from '../diagnosis/log-rule.js';
+import { SIGN_VALUES } from '../diagnosis/sign-values.js';
 
 /** Lines of the caches behind vLLM that lose blocks, have no room for them, or find none of other engines: LMCache 0.2 to 0.5, Mooncake's store in vLLM and vllm-ascend. */
 export const OFFLOAD_RULES: readonly LogRule[] = [
@@ -8,11 +9,11 @@ export const OFFLOAD_RULES: readonly LogRule[] = [
   failing('The cache block is in the storage, but it can', 'LMCache gives less than it lists'),
   failing('Some keys not found during retrieve', 'LMCache gives less than it lists'),
   // "Failed to allocate memory for the KV cache.", and on the next line "The KV cache will not be stored."
-  failing('Failed to allocate memory for the KV cache', 'LMCache has no room'),
+  failing('Failed to allocate memory for the KV cache', SIGN_VALUES.lmcacheFull),
   // 0.2 to 0.3: "Failed to allocate memory for tensor(torch.Size([2, 80, 256, 256]), torch.bfloat16) because no memory is available".
-  failing('Failed to allocate memory for tensor(', 'LMCache has no room'),
-  failing('Failed to allocate memory during remote receive', 'LMCache has no room'),
-  failing('No eviction candidates found in local cpu backend', 'LMCache has no room'),
+  failing('Failed to allocate memory for tensor(', SIGN_VALUES.lmcacheFull),
+  failing('Failed to allocate memory during remote receive', SIGN_VALUES.lmcacheFull),
+  failing('No eviction candidates found in local cpu backend', SIGN_VALUES.lmcacheFull),
   // vllm-ascend: "Failed to get 6722 keys out of 6722. error_codes=[-707]. Check key existence and memory state."
   rule('Check key existence and memory state', (line, found) => {
     if (digitsBehind(line.text, 'Failed to get ') === undefined) return;

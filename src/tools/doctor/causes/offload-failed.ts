@@ -2,7 +2,14 @@ import { capitalised } from '../../../core/text/capitalised.js';
 import { countOf } from '../../../core/text/lists.js';
 import type { CauseId } from '../cause-ids.js';
 import { repairCache } from '../fixes/caches.js';
-import { SERVER_COMES_BACK } from '../logs/general/lmcache-rules.js';
+import { type CacheFaultKind, cacheFaultKind } from '../logs/general/cache-fault-kinds.js';
+import {
+  LMCACHE_OFF,
+  LMCACHE_OFF_UNSAID,
+  LMCACHE_UNREACHED,
+  SERVER_COMES_BACK,
+} from '../logs/general/lmcache-rules.js';
+import { REMOTE_STORE } from '../logs/general/remote-store.js';
 import { readPathFault } from '../logs/general/seen-path-faults.js';
 import { CLIENTS_DO_NOT_MOVE } from '../logs/general/store-faults.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
@@ -11,22 +18,22 @@ import type { Cause, Suspicion } from './cause.js';
 import { clueFor } from './clues.js';
 
 /** Faults that a program states of itself in so many words: nothing else can be the reason. */
-const STATED = /switched (?:itself|its store) off|at a time than its buffer|GPUDirect Storage refuses/;
-/** A cache that is off from its start on, and what it says of each request then. */
-const SWITCHED_OFF = /switched itself off/;
-const FOLLOWS_OFF = /skips everything while its health check fails/;
+const STATED = ['switched_off', 'store_switched_off', 'batch_too_large', 'direct_storage'] as const;
 /** Faults that heal by themselves as a rule where they come once, or whose sentence is not of a release. */
-const PASSING =
-  /does not resolve|know the disk of this client|out of step|has closed the connection|no answer in time/;
+const PASSING = [
+  'name_unresolved',
+  'disk_unknown',
+  'out_of_step',
+  'connection_closed',
+  'lookup_late',
+] as const;
 /** A wait that is over in a moment where it comes once or twice. */
-const WAITS = /buffer_size\) is full|for the blocks of its peers/;
+const WAITS = ['transfer_buffer_full', 'no_room_for_peers'] as const;
 /** What follows of faults that do not only cost hits. */
-const FOLLOWS: readonly (readonly [fault: RegExp, follows: string])[] = [
-  [/LMCache's lookup /, 'every prompt counts as not cached'],
+const FOLLOWS: readonly (readonly [kinds: readonly CacheFaultKind[], follows: string])[] = [
+  [['lookup_unanswered', 'lookup_late', 'lookup_stuck'], 'every prompt counts as not cached'],
   [WAITS, 'requests wait until there is room'],
 ];
-/** A server that is healthy again was away only where another line says so: as an engine starts it is there for the first time. */
-const NOT_REACHED = 'LMCache is not reached';
 /** Lines from which on a fault does not pass. */
 const LASTING = 3;
 /** Faults that are named; further ones are in the lines. */
@@ -43,10 +50,10 @@ export const offloadFailed: Cause = {
     const faults = namedOf([...failed.values.keys()].sort());
     if (faults.length === 0 && failed.values.size > 0) return undefined;
     if (faults.every((fault) => fault === CLIENTS_DO_NOT_MOVE) && namesPath(measurements)) return undefined;
-    if (failed.count < LASTING && faults.every((fault) => WAITS.test(fault))) return undefined;
-    const isStated = faults.some((fault) => STATED.test(fault));
-    const reasons = SWITCHED_OFF.test(faults.join()) ? reasonsOf(measurements) : [];
-    const isPassing = failed.count < LASTING && faults.every((fault) => PASSING.test(fault));
+    if (failed.count < LASTING && faults.every((fault) => isOf(WAITS, fault))) return undefined;
+    const isStated = faults.some((fault) => isOf(STATED, fault));
+    const reasons = faults.some((fault) => isOf(['switched_off'], fault)) ? reasonsOf(measurements) : [];
+    const isPassing = failed.count < LASTING && faults.every((fault) => isOf(PASSING, fault));
     return {
       headline: `${capitalised(faults.slice(0, MAX_NAMED).join(', ')) || 'The cache behind the engine fails'}: ${followsOf(faults)}`,
       explanation:
@@ -81,38 +88,45 @@ function namesPath(measurements: Measurements): boolean {
 
 function followsOf(faults: readonly string[]): string {
   const [, follows = 'prompts that it should have are computed again, or fail'] =
-    FOLLOWS.find(([pattern]) => faults.some((fault) => pattern.test(fault))) ?? [];
+    FOLLOWS.find(([kinds]) => faults.some((fault) => isOf(kinds, fault))) ?? [];
   return follows;
+}
+
+/** What says why a store is not reached. */
+const EXPLAINING = ['master_late', 'store_late', 'name_unresolved'] as const;
+
+function isOf(kinds: readonly CacheFaultKind[], fault: string): boolean {
+  const kind = cacheFaultKind(fault);
+  return kind !== undefined && kinds.includes(kind);
 }
 
 /** Without those that only follow from another: what answers too late is there, and what has no address is not reached. */
 function namedOf(faults: readonly string[]): readonly string[] {
-  const wasAway = faults.includes(NOT_REACHED);
-  const isExplained = faults.some((fault) => /answers too late|does not resolve/.test(fault));
-  const named = isExplained ? faults.filter((fault) => !fault.endsWith(' is not reached')) : faults;
-  const isOff = named.some((fault) => SWITCHED_OFF.test(fault));
+  const wasAway = faults.includes(LMCACHE_UNREACHED);
+  const isExplained = faults.some((fault) => isOf(EXPLAINING, fault));
+  const named = isExplained
+    ? faults.filter((fault) => !isOf(['unreached', 'remote_unreached'], fault))
+    : faults;
+  const isOff = named.some((fault) => isOf(['switched_off'], fault));
   return named.filter(
     (fault) =>
       !isSaidBetter(fault, named) &&
-      !(isOff && FOLLOWS_OFF.test(fault)) &&
+      !(isOff && isOf(['unhealthy'], fault)) &&
       !(fault === SERVER_COMES_BACK && !wasAway),
   );
 }
 
-/** What LMCache says of its store in lines without an address or a reason. */
-const STORE = "LMCache's remote store ";
-
 /** `Mooncake does not move its blocks` beside what keeps it from that; `is not reached` beside what says how. */
 function isSaidBetter(fault: string, faults: readonly string[]): boolean {
-  const [, program] = /^(\w+)(?:'s \S+)? does not move its blocks$/.exec(fault) ?? [];
-  const off = /^(\w+ switched itself off at its start)(?: by an exception)?$/.exec(fault)?.[1];
+  const program = isOf(['moves_nothing'], fault) ? /^\w+/.exec(fault)?.[0] : undefined;
+  const isOff = fault === LMCACHE_OFF || fault === LMCACHE_OFF_UNSAID;
   return faults.some(
     (other) =>
       other !== fault &&
-      ((off !== undefined && (other.startsWith(`${off}: `) || other === `${off} by an exception`)) ||
+      ((isOff && (other.startsWith(`${LMCACHE_OFF}: `) || other === LMCACHE_OFF_UNSAID)) ||
         (program !== undefined && other.startsWith(program)) ||
         other.startsWith(`${fault} (`) ||
-        (fault === NOT_REACHED && other === SERVER_COMES_BACK) ||
-        (fault === `${STORE}is not reached` && other.startsWith(STORE))),
+        (fault === LMCACHE_UNREACHED && other === SERVER_COMES_BACK) ||
+        (fault === `${REMOTE_STORE} is not reached` && other.startsWith(`${REMOTE_STORE} `))),
   );
 }

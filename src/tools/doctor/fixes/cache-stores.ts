@@ -1,4 +1,5 @@
 import type { ProposedFix } from '../diagnosis.js';
+import { cacheFaultKind } from '../logs/general/cache-fault-kinds.js';
 import { environmentOf } from './lines.js';
 
 /** How much room a cache has, in the setting of each program: GB, and of each rank where there are several. */
@@ -41,7 +42,7 @@ export function moreRoom(fault: string): ProposedFix {
 /** Starts a store, or gives its address to the engines. */
 export function reachStore(fault: string): ProposedFix {
   const [program = 'the store'] = /^[A-Z]\w+/.exec(fault) ?? [];
-  const isClosed = fault.includes('has closed');
+  const isClosed = cacheFaultKind(fault) === 'connection_closed';
   return {
     says: `Start the master or server of ${program}, and give each engine its address (kubectl get svc): the port in its configuration, open in the pod and by NetworkPolicy${isClosed ? '; then restart the engines, whose client does not connect again, or run a later Mooncake' : ''}`,
     why: `The engine goes on without it and computes what it would have found there. An address is read as an engine starts: a new one needs a restart, a server that comes back does not${isClosed ? ', except for clients before September 2025' : ''}. A client of another version than its server ends the connection in the same way.`,
@@ -81,7 +82,7 @@ export function nameThatResolves(fault: string): ProposedFix {
 
 /** LMCache that pauses or stops its work with a store that failed for some time. */
 export function storeOnAgain(fault: string): ProposedFix {
-  const isHealth = fault.includes('health check');
+  const isHealth = cacheFaultKind(fault) === 'unhealthy';
   return {
     says: isHealth
       ? 'Make the store behind LMCache answer again: the lines with "Health check failed" name the check, and those before them its error'
@@ -180,7 +181,7 @@ export function oneRelease(): ProposedFix {
 /** A store with RDMA whose server ends, or cannot open its device. */
 export function usableDevice(fault: string): ProposedFix {
   return {
-    says: `${fault.includes('ended') ? "Start InfiniStore's server on" : 'Give InfiniStore'} a device whose port is active: --dev-name of ibv_devinfo, --link-type as the port's (Ethernet or IB), --hint-gid-index from show_gids, or TCP`,
+    says: `${cacheFaultKind(fault) === 'server_ended' ? "Start InfiniStore's server on" : 'Give InfiniStore'} a device whose port is active: --dev-name of ibv_devinfo, --link-type as the port's (Ethernet or IB), --hint-gid-index from show_gids, or TCP`,
     why: 'Its server opens one port of one device as it starts. With a port that is down, of another link type, or a GID index without an address it ends or takes no connection, and the engines compute what they would have found there.',
     disturbs: 'nothing',
     files: [],

@@ -1,4 +1,5 @@
 import type { ProposedFix } from '../diagnosis.js';
+import { CACHE_FAULT_KINDS, type CacheFaultKind, cacheFaultKind } from '../logs/general/cache-fault-kinds.js';
 import { keptFolder, roomOnDisk, usableFolder } from './cache-disks.js';
 import {
   directStorage,
@@ -49,56 +50,64 @@ import {
 /** The repair of one fault, given all faults that were seen. */
 type Repair = (fault: string, faults: readonly string[]) => ProposedFix;
 
-/** What repairs which fault of a cache behind an engine: the first that fits, causes before what follows of them. */
-const REPAIRS: readonly (readonly [fault: RegExp, repair: Repair])[] = [
-  [/other versions/, sameVersions],
-  [/switched itself off/, cacheOnAgain],
-  [/health check fails|switched its store off/, storeOnAgain],
-  [/does not take/, laterVersion],
-  [/not those that were stored/, trustNoBlocks],
-  [/GPUDirect Storage/, (_fault, faults) => directStorage(faults.some((one) => one.startsWith('KVBM')))],
-  [/at a time than its buffer/, smallerBatches],
-  [/does not resolve/, nameThatResolves],
-  [/memory registered|memory of the engine registered/, sameMemory],
-  [/^InfiniStore.*(?:ended|network device)/, usableDevice],
-  [/refuses the password/, passwordOfStore],
-  [/no leading master/, masterThatLeads],
-  [/^Mooncake answers too late/, masterInTime],
-  [/answers too late/, askStore],
-  [/misses heartbeats/, steadyServer],
-  [/LMCache's lookup /, answerLookups],
-  [/LMCache's transfer buffer/, largerTransferBuffer],
-  [/runs without its storage/, readReason],
-  [/no adapter for the URL/, fittingUrl],
-  [/ends each connection/, speakTls],
-  [/went away while/, storeThatStays],
-  [/^LMCache's remote store.*not reached/, reachRemoteStore],
-  [/could not load its adapter/, loadAdapter],
-  [/another client of this name/, ownName],
-  [/takes no memory of this client/, memoryOfClient],
-  [/not reached/, reachStore],
-  [/reach its peers/, peersReachEachOther],
-  [/does not know this engine/, registerAgain],
-  [/know the disk/, knowDisk],
-  [/does not offload to disks/, offloadOnBothSides],
-  [/writes nothing to its SSD/, segmentOfOneName],
-  [/more slowly/, diskInTime],
-  [/no room on its disk/, roomOnDisk],
-  [/misses a file/, keptFolder],
-  [/folder on disk|3FS/, usableFolder],
-  [/another chunk size/, sameChunks],
-  [/huge pages/, hugePages],
-  [/clients do not move blocks/, clientsReachEachOther],
-  [/out of step/, oneRelease],
-  [/no room/, moreRoom],
-  [/gives less/, keepWhatIsListed],
-];
+/** What repairs which fault of a cache behind an engine. */
+const REPAIRS: Readonly<Record<CacheFaultKind, Repair>> = {
+  other_versions: sameVersions,
+  switched_off: cacheOnAgain,
+  store_switched_off: storeOnAgain,
+  unhealthy: storeOnAgain,
+  not_taken: laterVersion,
+  foreign_blocks: trustNoBlocks,
+  direct_storage: (_fault, faults) => directStorage(faults.some((one) => one.startsWith('KVBM'))),
+  batch_too_large: smallerBatches,
+  name_unresolved: nameThatResolves,
+  memory_unregistered: sameMemory,
+  device_unusable: usableDevice,
+  server_ended: usableDevice,
+  password_refused: passwordOfStore,
+  no_leader: masterThatLeads,
+  master_late: masterInTime,
+  store_late: askStore,
+  server_comes_back: steadyServer,
+  lookup_unanswered: answerLookups,
+  lookup_late: answerLookups,
+  lookup_stuck: answerLookups,
+  transfer_buffer_late: largerTransferBuffer,
+  transfer_buffer_full: largerTransferBuffer,
+  storage_off: readReason,
+  no_adapter: fittingUrl,
+  connection_ended: speakTls,
+  store_gone: storeThatStays,
+  remote_unreached: reachRemoteStore,
+  adapter_unloaded: loadAdapter,
+  name_taken: ownName,
+  memory_not_taken: memoryOfClient,
+  connection_closed: reachStore,
+  unreached: reachStore,
+  peers_unreached: peersReachEachOther,
+  engine_unknown: registerAgain,
+  disk_unknown: knowDisk,
+  disk_not_offered: offloadOnBothSides,
+  ssd_unused: segmentOfOneName,
+  disk_slow: diskInTime,
+  disk_full: roomOnDisk,
+  file_missing: keptFolder,
+  folder_unusable: usableFolder,
+  chunks_differ: sameChunks,
+  no_huge_pages: hugePages,
+  clients_do_not_move: clientsReachEachOther,
+  out_of_step: oneRelease,
+  full: moreRoom,
+  no_room_for_peers: moreRoom,
+  gives_less: keepWhatIsListed,
+  moves_nothing: readReason,
+};
 
-/** The repair of what was seen of caches behind engines. */
+/** The repair of what was seen of caches behind engines: of the first kind that there is. */
 export function repairCache(faults: readonly string[]): ProposedFix {
-  for (const [pattern, repair] of REPAIRS) {
-    const fault = faults.find((one) => pattern.test(one));
-    if (fault !== undefined) return repair(fault, faults);
+  for (const kind of CACHE_FAULT_KINDS) {
+    const fault = faults.find((one) => cacheFaultKind(one) === kind);
+    if (fault !== undefined) return REPAIRS[kind](fault, faults);
   }
   return readReason(faults[0] ?? '');
 }

@@ -1,4 +1,6 @@
+import { SIGN_VALUES } from '../../../engines/diagnosis/sign-values.js';
 import type { ProposedFix } from '../diagnosis.js';
+import { cacheFaultKind } from '../logs/general/cache-fault-kinds.js';
 import { environmentOf } from './lines.js';
 
 /** The buffer that a prefill engine writes into, of the engine that has no room in it. */
@@ -21,8 +23,8 @@ export function largerTransferBuffer(fault: string): ProposedFix {
 /** A scheduler that asks the workers of its own engine, and gets no answer. */
 export function answerLookups(fault: string, faults: readonly string[]): ProposedFix {
   const rank = /rank (\d+)/.exec(fault)?.[1] ?? '0';
-  const isStuck = faults.some((one) => one.includes('is stuck'));
-  const hasNoRoom = faults.includes('LMCache has no room');
+  const isStuck = faults.some((one) => cacheFaultKind(one) === 'lookup_stuck');
+  const hasNoRoom = faults.includes(SIGN_VALUES.lmcacheFull);
   return {
     says: isStuck
       ? `Restart the engine with LMCACHE_LOOKUP_TIMEOUT_MS=10000${hasNoRoom ? ' and a larger LMCACHE_MAX_LOCAL_CPU_SIZE (GB)' : ''}, or with a later LMCache, whose socket outlives a time-out (pull request 1929); see what worker ${rank} waited for (its lines at that time)`

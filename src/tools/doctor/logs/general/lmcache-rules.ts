@@ -1,4 +1,5 @@
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+import { SIGN_VALUES } from '../../../../engines/diagnosis/sign-values.js';
 import { DISK_FULL } from './disk-full.js';
 import { unresolvedStoreOf } from './name-rules.js';
 import { remoteStoreFaultOf } from './remote-store.js';
@@ -14,6 +15,13 @@ const DISK_ERRORS = [
 const BLOCK_FILE = /@\d{1,5}@\d{1,5}@-?[0-9a-f]{4,80}(?:@[\w.-]{1,40})*\.(?:pt|data|safetensors)\b/;
 /** What engines say of LMCache's server after they called it unhealthy, and once as they start. */
 export const SERVER_COMES_BACK = "LMCache's server misses heartbeats and comes back";
+/** A server that is healthy again was away only where another line says this: as an engine starts it is there for the first time. */
+export const LMCACHE_UNREACHED = 'LMCache is not reached';
+/** LMCache without itself, before a reason that is known. */
+export const LMCACHE_OFF = 'LMCache switched itself off at its start';
+const BY_EXCEPTION = ' by an exception';
+/** The same where the exception is not in the log. */
+export const LMCACHE_OFF_UNSAID: string = `${LMCACHE_OFF}${BY_EXCEPTION}`;
 /** Longest reason that is kept. */
 const MAX_REASON_CHARS = 120;
 
@@ -46,7 +54,7 @@ export const LMCACHE_RULES: readonly LogRule[] = [
       if (value !== undefined) found.addSignal('offload_failed', line, { value, about: needle });
     }),
   ),
-  fault('LMCache server is unhealthy', 'LMCache is not reached'),
+  fault('LMCache server is unhealthy', LMCACHE_UNREACHED),
   fault('LMCache server is healthy again', SERVER_COMES_BACK),
   fault('Marking server as unhealthy', 'LMCache answers too late'),
   fault('batched_async_contains timed out', 'LMCache answers too late'),
@@ -88,7 +96,7 @@ export const LMCACHE_RULES: readonly LogRule[] = [
       if (value !== undefined) found.addSignal('offload_failed', line, { value, about: needle });
     }),
   ),
-  fault('Local cpu memory under pressure so choosing', 'LMCache has no room'),
+  fault('Local cpu memory under pressure so choosing', SIGN_VALUES.lmcacheFull),
   fault('Failed to allocate huge pages', 'LMCache has no huge pages'),
   fault('Max retry count reached for lookup_id', 'LMCache does not reach its peers'),
   fault('Failed to ensure peer connection for lookup_id', 'LMCache does not reach its peers'),
@@ -144,8 +152,8 @@ function off(needle: string): LogRule {
   return rule(needle, (line, found) => {
     const reason = reasonOf(line.text);
     const said = reason ?? found.exceptionBefore(line);
-    const how = said === '' ? (reason === undefined ? ' by an exception' : '') : `: ${said}`;
-    const value = `LMCache switched itself off at its start${how.slice(0, MAX_REASON_CHARS).trimEnd()}`;
+    const how = said === '' ? (reason === undefined ? BY_EXCEPTION : '') : `: ${said}`;
+    const value = `${LMCACHE_OFF}${how.slice(0, MAX_REASON_CHARS).trimEnd()}`;
     found.addSignal('offload_failed', line, { value, about: needle });
   });
 }

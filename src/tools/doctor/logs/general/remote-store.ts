@@ -8,6 +8,9 @@ const ADDRESS =
 /** The pool of vllm-ascend, which says the same of its own store. */
 const OF_ASCEND = /\[pool_\w+\.py|kv_pool|ascend/i;
 
+/** The beginning of what is said of it, before an address. */
+export const REMOTE_STORE = "LMCache's remote store";
+
 /** What keeps LMCache from its remote store, by the reason behind its sentence. The first that fits counts. */
 const REASONS: readonly (readonly [pattern: RegExp, says: (store: string) => string])[] = [
   [
@@ -36,7 +39,7 @@ export function remoteStoreFaultOf(text: string): string {
   if (unresolved !== undefined) return unresolved;
   if (OF_ASCEND.test(text)) return "Ascend's KV pool is not reached";
   const address = ADDRESS.exec(text)?.[1];
-  const store = `LMCache's remote store${address === undefined ? '' : ` ${address}`}`;
+  const store = `${REMOTE_STORE}${address === undefined ? '' : ` ${address}`}`;
   const says = REASONS.find(([pattern]) => pattern.test(text))?.[1];
   return says?.(store) ?? `${store} is not reached`;
 }

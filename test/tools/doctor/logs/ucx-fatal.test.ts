@@ -9,7 +9,7 @@ async function crashOf(line: string): Promise<readonly string[]> {
 describe('where UCX ends its process', () => {
   it('is read with its sentence, whatever the number of the process', async () => {
     const sentence = 'Fatal: failed to allocate rndv fragment request';
-    for (const process of ['123  :0:456', '12345:0:12345', '7    :1:9'])
+    for (const process of ['123  :0:456', '12345:0:12345', '7    :1:9', '71503:p-0:71611'])
       expect(await crashOf(`[node-1:${process}]        rndv.c:2033 ${sentence}`)).toEqual([
         `UCX: ${sentence}`,
       ]);

@@ -122,4 +122,18 @@ export const DYNAMO_PLANNER: readonly KnownFault[] = [
     cure: 'Set load_router_metrics_url: http://FRONTEND:8000/metrics in the configuration of the planner, or enable_load_scaling: false',
     disturbs: 'nothing',
   },
+  {
+    id: 'dynamo_planner_graph_not_ready',
+    cause: 'role_missing',
+    needles: ["TimeoutError: Graph deployment '"],
+    pattern: /Graph deployment '([^']{1,120})' is not ready after (\d{1,9})/,
+    says: "Dynamo's planner gave up on $1: its pods were not ready after $2 seconds",
+    why: 'It waits for prefill and decode workers of the deployment before it scales them. Pods that find no GPU, load a large model or end as they start keep it from that.',
+    cure: 'Look at the pods of $1 that are not Ready: Pending asks for more GPUs than are free, a restart has its reason in the log; the planner starts again by itself',
+    commands: [
+      'kubectl get pods | grep $1    # Pending, CrashLoopBackOff',
+      'kubectl describe dynamographdeployment $1 | tail -20',
+    ],
+    disturbs: 'nothing',
+  },
 ];

@@ -128,4 +128,15 @@ export const TRTLLM_BLOCKS: readonly KnownFault[] = [
     cure: 'Raise kv_cache_config.free_gpu_memory_fraction and max_tokens (or leave max_tokens out), or lower max_beam_width and max_batch_size, or spread the model over more GPUs',
     commands: ['nvidia-smi    # another process may have the memory'],
   },
+  {
+    id: 'trtllm_decoder_event_left',
+    cause: 'program_ended',
+    needles: ['decoderFinishedEvent must be nullopt'],
+    says: "TensorRT-LLM's C++ executor ends within a step: the decoder still has the step before",
+    why: 'Two settings of an engine that was built with trtllm-build lead to it: block reuse with a sliding window that differs between layers (max_attention_window), and lookahead decoding under load. The C++ executor gets no repairs of such faults any more.',
+    cure: 'Set enable_kv_cache_reuse to false in tensorrt_llm/config.pbtxt (enable_block_reuse: false under kv_cache_config) with such windows, or leave lookahead decoding out; or serve the model with the PyTorch backend (trtllm-serve MODEL --backend pytorch)',
+    commands: [
+      'grep -A3 -E "enable_kv_cache_reuse|max_attention_window|decoding_mode" tensorrt_llm/config.pbtxt',
+    ],
+  },
 ];

@@ -149,4 +149,17 @@ export const NIXL_STARTS: readonly KnownFault[] = [
     why: 'Transfers that kernels start themselves (NIXL EP, DeepEP over NIXL) need UCX 1.20 or later that was built for the GPU.',
     cure: 'Take an image with UCX 1.20 or later built with CUDA and its device API (nixl-cu12, nixl-cu13 of the same release as NIXL), or use a backend that sends from the host',
   },
+  {
+    id: 'nixl_plugin_nowhere',
+    cause: 'library_missing',
+    needles: ["' from any directory"],
+    pattern: /Failed to load plugin '(\w{1,40})' from any directory/,
+    isSign: true,
+    says: 'NIXL finds no plugin $1 that it can load',
+    why: 'It looks for libplugin_$1.so in NIXL_PLUGIN_DIR and beside its own library. The file is not there, or a library that it needs is not; the line before says which.',
+    cure: 'Unset NIXL_PLUGIN_DIR, or set it to the folder in which libplugin_$1.so is, and install one NIXL that has the plugin (pip install nixl-cu12, or nixl-cu13)',
+    commands: [
+      "kubectl exec POD -- sh -c \"env | grep NIXL_PLUGIN_DIR; find / -name 'libplugin_$1.so' 2>/dev/null | xargs -r ldd | grep 'not found'\"",
+    ],
+  },
 ];

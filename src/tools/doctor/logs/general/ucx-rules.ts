@@ -12,7 +12,7 @@ export const UCX_RULES: readonly LogRule[] = [
   // "[node-1:4321:0:4321]  proto_select.c:549  Assertion `khret == UCS_KH_PUT_BUCKET_EMPTY' failed".
   rule(' Assertion `', (line, found) => {
     const sentence =
-      /\[[\w.-]{1,80}:\d{1,8} *:\w{1,8}:\d{1,8}\] +\w{1,40}\.[ch]:\d{1,5} +(Assertion `.{1,240}' failed(?:: .{1,80})?)/.exec(
+      /\[[\w.-]{1,80}:\d{1,8} *:[\w-]{1,8}:\d{1,8}\] +\w{1,40}\.[ch]:\d{1,5} +(Assertion `.{1,240}' failed(?:: .{1,80})?)/.exec(
         line.text,
       )?.[1];
     if (sentence !== undefined)
@@ -21,7 +21,7 @@ export const UCX_RULES: readonly LogRule[] = [
   // "[node-1:4321 :0:4321]       wireup.c:2157 Fatal: endpoint reconfiguration not supported yet".
   rule(' Fatal: ', (line, found) => {
     const sentence =
-      /\[[\w.-]{1,80}:\d{1,8} *:\w{1,8}:\d{1,8}\] +\w{1,40}\.[ch](?:pp)?:\d{1,5} +(Fatal: .{1,240})/.exec(
+      /\[[\w.-]{1,80}:\d{1,8} *:[\w-]{1,8}:\d{1,8}\] +\w{1,40}\.[ch](?:pp)?:\d{1,5} +(Fatal: .{1,240})/.exec(
         line.text,
       )?.[1];
     if (sentence !== undefined)

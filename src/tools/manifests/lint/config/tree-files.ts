@@ -6,6 +6,9 @@ import { type InnerText, wholeText } from '../text/scalar-text.js';
 /** Files of one name that are looked at for a path: more say nothing any more. */
 const MAX_NAMESAKES = 1_000;
 
+/** Paths of a machine of its author: what stands there may be a clone of the repository under any name. */
+const HOME = /^\/(?:home|Users|root)\//;
+
 /** A file that the operator names because programs read it. */
 export interface GivenFile extends NamedText {
   /** The paths at which programs read it, or ends of them; without one it stands for every path that ends in its name. */
@@ -64,7 +67,8 @@ export class TreeFiles {
   /**
    * The file that another one means by a path: the one beside it, else the one
    * whose path ends as this one does, in at least `minCommon` names. Undefined where there is none,
-   * and where two fit alike. Of a `tail` only the end of the path is known, and all of it has to fit.
+   * and where two fit alike. Of a `tail` only the end of the path is known, and all of it has to fit. Of a script it is the one
+   * beside it that alone has the name of a file in a home folder; an image has such folders too.
    */
   find(from: string, path: string, minCommon: number, isKnown: 'whole' | 'tail'): InnerText | undefined {
     const given = this.givenFor(path);
@@ -80,7 +84,16 @@ export class TreeFiles {
       .filter(({ common }) => common >= least);
     const most = Math.max(0, ...fitting.map(({ common }) => common));
     const best = fitting.filter(({ common }) => common === most);
+    if (best.length === 0 && minCommon < 3 && isKnown === 'whole' && HOME.test(path))
+      return this.#onlyBeside(from, path);
     return best.length === 1 && best[0] !== undefined ? this.textAt(best[0].file) : undefined;
+  }
+
+  /** The file beside another one that no other of the set shares its name with. */
+  #onlyBeside(from: string, path: string): InnerText | undefined {
+    const name = posix.basename(path);
+    const namesakes = this.#byName.get(name) ?? [];
+    return namesakes.length === 1 ? this.textAt(posix.join(posix.dirname(from), name)) : undefined;
   }
 }
 

@@ -24,11 +24,20 @@ describe("an engine's file beside a script", () => {
       `"$(cd "$(dirname "\${BASH_SOURCE[0]}")/.." && pwd)/engines/agg.yaml"`,
     ],
     ['by the end of a path', 'engines/x/agg.yaml', '/workspace/engines/x/agg.yaml'],
+    ['by its name alone in a home folder', 'run/agg.yaml', '/home/me/clone/agg.yaml'],
     ['by the end of a path that is not known as a whole', 'engines/x/agg.yaml', '"$ROOT/engines/x/agg.yaml"'],
   ])('is found %s', (_how, file, path) => {
     expect(sizes({ 'run/a.sh': front + trtllm(path), [file]: engine })).toEqual([
       `${file}:2 dynamo.trtllm: tokens_per_block is 64`,
     ]);
+  });
+
+  it.each([
+    ['in another folder', { 'engines/agg.yaml': engine }, '/home/me/clone/agg.yaml'],
+    ['where two have its name', { 'run/agg.yaml': engine, 'b/agg.yaml': engine }, '/home/me/clone/agg.yaml'],
+    ['in a folder of an image', { 'run/agg.yaml': engine }, '/opt/agg.yaml'],
+  ])('is not found by its name alone %s', (_, files, path) => {
+    expect(sizes({ 'run/a.sh': front + trtllm(path), ...files }).join()).not.toContain('agg.yaml');
   });
 
   it('is found from the folder in which a container runs', () => {

@@ -10,6 +10,7 @@ import { GATEWAY_REQUESTS } from './gateway-requests.js';
 import { GATEWAY_ROUTES } from './gateway-routes.js';
 import { KSERVE_LLM } from './kserve-llm.js';
 import { KTHENA } from './kthena.js';
+import { KTHENA_STARTS } from './kthena-starts.js';
 import { LLM_D_COORDINATOR } from './llm-d-coordinator.js';
 import { LLM_D_INDEX } from './llm-d-index.js';
 import { LLM_D_PLUGINS } from './llm-d-plugins.js';
@@ -32,6 +33,7 @@ export const PICKERS_FAULTS: readonly KnownFault[] = [
   ...GATEWAY_ROUTES,
   ...AIBRIX,
   ...KTHENA,
+  ...KTHENA_STARTS,
   ...RAY_SERVE_LLM,
   ...KSERVE_LLM,
   ...EPP_VALUES,

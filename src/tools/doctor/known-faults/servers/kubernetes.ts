@@ -98,4 +98,14 @@ export const KUBERNETES: readonly KnownFault[] = [
     commands: ['kubectl get controllerrevisions --show-labels | grep $1'],
     disturbs: 'nothing',
   },
+  {
+    id: 'kubernetes_outside',
+    cause: 'control_plane_unreachable',
+    needles: ['unable to load in-cluster configuration', 'Service host/port is not set.'],
+    says: 'A program looks for the API server of Kubernetes and runs outside a cluster, or in a pod that may not know it',
+    why: 'Within a pod KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the token of its service account are there. A container of docker, a shell, and a pod with automountServiceAccountToken: false have them not.',
+    cure: 'Run it in a pod with its service account (automountServiceAccountToken: true), give it KUBECONFIG or --kubeconfig, or choose discovery without Kubernetes (a static list or a file of endpoints)',
+    commands: ['env | grep KUBERNETES_SERVICE; ls /var/run/secrets/kubernetes.io/serviceaccount'],
+    disturbs: 'frontend',
+  },
 ];

@@ -52,6 +52,8 @@ export function installLibrary(sentence: string): ProposedFix {
   const module = /No module named '(\w+)\.[\w.]+'/.exec(sentence)?.[1];
   if (module !== undefined) return otherVersion(module, PACKAGES[module] ?? module);
   const isSystem = /ibverbs|rdma|ucx/.test(library ?? '');
+  if (!isSystem && library !== undefined && OF_CALLS.test(sentence))
+    return otherCalls(library, name ?? library);
   return {
     says: isSystem
       ? 'Add the libraries of RDMA to the image: apt-get install libibverbs1 rdma-core'
@@ -64,6 +66,26 @@ export function installLibrary(sentence: string): ProposedFix {
     ],
     verify: [
       `kubectl exec POD -- python3 -c "import ${library === 'mooncake' ? 'mooncake.engine' : (library ?? 'nixl')}"    # ends without an error`,
+    ],
+  };
+}
+
+/** What is called of a library that is there: in another version it has other arguments and names. */
+const OF_CALLS =
+  /got an unexpected keyword argument|missing \d{1,2} required (?:positional|keyword)|takes (?:from )?\d{1,2} .{0,20}positional argument|has no attribute/;
+
+/** A library that is there, called by what was written for another version of it. */
+function otherCalls(library: string, name: string): ProposedFix {
+  return {
+    says: `Run ${library} in the version that the release notes of the engine (or of the router) name: pip install ${name}==VERSION, with a later one where it is ${library} itself that calls so`,
+    why: `${library} is installed. What calls it was written for another version, in which a function has other arguments or another name: one of the two is older.`,
+    disturbs: 'all_workers',
+    files: [],
+    commands: [
+      `kubectl exec POD -- pip list | grep -iE "${library}|vllm|sglang"    # the versions that are there`,
+    ],
+    verify: [
+      'kubectl logs POD --since=5m | grep -cE "unexpected keyword|positional argument|has no attribute"    # should be 0',
     ],
   };
 }

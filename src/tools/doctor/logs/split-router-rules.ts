@@ -39,7 +39,6 @@ const WITHOUT_WORKERS = [
   // smg, kthena and llm-d's router.
   'No available workers for model',
   'No available PD worker pairs',
-  'no available pods for inference pool',
   'screeners eliminated all endpoint',
 ] as const;
 

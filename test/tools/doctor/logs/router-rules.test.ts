@@ -150,7 +150,6 @@ describe('hit rates that lines report', () => {
 describe('routers without an engine', () => {
   it.each([
     '2026-01-15 02:30:17 ERROR smg::routers::grpc: worker_selection.rs:105: No available workers for model',
-    'E0319 08:24:09.856693       7 router.go:558] no available pods for inference pool: default/pool',
   ])('say so: %s', async (text) => {
     expect(signalsOf(await summaryOf(`${text}\n`))).toMatchObject({ role_missing: 1 });
   });

@@ -30,6 +30,18 @@ export const KSERVE_LLM: readonly KnownFault[] = [
     disturbs: 'frontend',
   },
   {
+    id: 'kserve_presets_missing',
+    cause: 'settings_refused',
+    needles: ['failed to get LLMInferenceServiceConfig', 'failed to combine base-configurations'],
+    pattern:
+      /(?:failed to get|base-configurations:) LLMInferenceServiceConfig\W{1,8}([\w.-]{1,80})(?!.{0,200}forbidden)/,
+    says: 'KServe makes nothing of an LLMInferenceService: the preset $1 is not in the cluster',
+    why: 'The controller merges presets such as kserve-config-llm-template from the namespace of the service or from its own (kserve). They come with a chart (or manifest) of their own, which installs of the controller alone leave out.',
+    cure: 'Install the presets in the version of the controller: helm install kserve-runtime-configs oci://ghcr.io/kserve/charts/kserve-runtime-configs --set kserve.llmisvcConfigs.enabled=true --version VERSION; one that baseRefs names has to be in the namespace of the service',
+    commands: ['kubectl get llminferenceserviceconfigs -A'],
+    disturbs: 'nothing',
+  },
+  {
     id: 'kserve_pool_not_accepted',
     cause: 'settings_refused',
     needles: ['exists but no Gateway controller has accepted it yet', 'is not yet accepted by gateway'],

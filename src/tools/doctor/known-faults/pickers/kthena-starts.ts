@@ -60,7 +60,7 @@ export const KTHENA_STARTS: readonly KnownFault[] = [
     needles: ['Failed to sync informer caches'],
     pattern: /\] Failed to sync informer caches/,
     says: "kthena's router ends: its lists of ModelRoutes, ModelServers and pods were not filled",
-    why: 'It waits for each list before it serves, and was told to end while it waited: a CRD that is missing or may not be listed, or the API server does not answer.',
+    why: 'It waits for each list before it serves, and was asked to end while it waited: a CRD that is missing or may not be listed, or the API server does not answer.',
     cure: 'Install the CRDs of the chart of this version (kubectl apply --server-side, since helm upgrade leaves CRDs as they are), and see that the service account of kthena-router may list them',
     commands: [
       'kubectl get crd | grep -E "serving.volcano.sh"; kubectl logs deploy/kthena-router --previous | grep -m5 "failed to list"',

@@ -1,5 +1,6 @@
 import type { KnownFault } from '../known-fault.js';
 import { AIBRIX_KVCACHE } from './aibrix-kvcache.js';
+import { CONNECTOR_NAMES } from './connector-names.js';
 import { FLEXKV } from './flexkv.js';
 import { KVCACHED } from './kvcached.js';
 import { LMCACHE_ASCEND } from './lmcache-ascend.js';
@@ -26,6 +27,7 @@ export const CACHES_FAULTS: readonly KnownFault[] = [
   ...LMCACHE_L2,
   ...LMCACHE_ASCEND,
   ...AIBRIX_KVCACHE,
+  ...CONNECTOR_NAMES,
   ...FLEXKV,
   ...KVCACHED,
   ...PEGAFLOW,

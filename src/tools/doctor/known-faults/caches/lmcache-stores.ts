@@ -246,4 +246,13 @@ export const LMCACHE_STORES: readonly KnownFault[] = [
     cure: 'Start ai-toolkit on the node of this pod, mount its /dev/shm into the pod (hostPath or hostIPC), and give sagemaker_hyperpod_shared_memory_name its name',
     commands: ['kubectl exec ENGINE -- ls -l /dev/shm'],
   },
+  {
+    id: 'lmcache_cachegen_put',
+    cause: 'offload_failed',
+    needles: ['batched put error: zip() argument 2 is shorter'],
+    says: 'LMCache puts nothing into the store behind remote_url: what cachegen makes of blocks has no shapes',
+    why: 'With remote_serde cachegen a chunk becomes bytes, whose list of shapes is empty, and the puts of several chunks fail at it. The engine goes on and only loses the sharing.',
+    cure: 'Set LMCACHE_REMOTE_SERDE=naive (remote_serde: naive) in every engine of this store',
+    commands: ['redis-cli -u REDIS_URL dbsize    # 0 although engines store'],
+  },
 ];

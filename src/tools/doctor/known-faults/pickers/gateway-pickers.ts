@@ -35,6 +35,20 @@ export const GATEWAY_PICKERS: readonly KnownFault[] = [
     disturbs: 'frontend',
   },
   {
+    id: 'gateway_processor_socket',
+    cause: 'control_plane_unreachable',
+    needles: ['Received gRPC error on stream: 14', 'ext_proc_error_gRPC_error_14'],
+    pattern: /No.such.file.or.directory/,
+    isSign: true,
+    says: 'Envoy does not find the socket of the ext_proc beside it: requests end with 500',
+    why: 'Envoy AI Gateway puts a container ai-gateway-extproc into the pods of Envoy, which listens on /etc/ai-gateway-extproc-uds/run.sock. It starts or ends (an upgrade), or the pod was made before the controller could add it.',
+    cure: 'Bring the container ai-gateway-extproc of the Envoy pods to ready (kubectl logs ENVOY_POD -c ai-gateway-extproc), and restart Envoy (kubectl rollout restart) where its pods do not have it',
+    commands: [
+      'kubectl get pods -n envoy-gateway-system -o custom-columns=NAME:.metadata.name,CONTAINERS:.spec.containers[*].name',
+    ],
+    disturbs: 'frontend',
+  },
+  {
     id: 'gateway_message_too_large',
     cause: 'settings_refused',
     needles: ['received message larger than max', 'received_message_larger_than_max'],

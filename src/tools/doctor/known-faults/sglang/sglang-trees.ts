@@ -44,13 +44,4 @@ export const SGLANG_TREES: readonly KnownFault[] = [
     why: 'The FP8 cache of sparse attention (NSA) is unpacked for each request of a batch. Requests that share a prefix then count more tokens than slots, which an assertion refused up to 0.5.6 (pull request 15086).',
     cure: 'Run SGLang 0.5.7 or later; until then set a larger --max-total-tokens, or --disable-radix-cache, which costs all hits',
   },
-  {
-    id: 'sglang_committed_twice',
-    cause: 'connector_crashed',
-    needles: ['Committed KV cache already freed'],
-    says: 'SGLang ends at a request whose blocks it has given back already',
-    why: 'A request that ends gives its blocks to the tree once. With --enable-lmcache versions before 0.5.6 did so twice: its tree asks for them before it stores them in LMCache.',
-    cure: 'Run SGLang 0.5.6 or later; on an earlier one start it without --enable-lmcache',
-    isSign: true,
-  },
 ];

@@ -6,7 +6,11 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
     id: 'vllm_connector_name_unknown',
     cause: 'settings_refused',
     needles: ['Unsupported connector type: ', "' is not registered."],
-    follows: ['vllm_lmcache_connector_unknown'],
+    follows: [
+      'vllm_lmcache_connector_unknown',
+      'connector_without_module',
+      'aibrix_connector_without_module',
+    ],
     pattern: /(?:Unsupported connector type: |Connector ')([\w.]{1,80})(?:' is not registered\.)?\s*$/,
     says: 'This version of vLLM has no KV connector with the name $1',
     why: 'kv_connector is looked up, with its upper and lower case, in the list of the version: PyNcclConnector ended with the V0 engine, P2pNcclConnector is gone in 0.24, SharedStorageConnector is called ExampleConnector, MooncakeConnector came back with 0.14 and MooncakeStoreConnector with 0.24.',

@@ -58,12 +58,8 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (pages !== undefined) return pages;
   if (/unrecognized arguments/.test(sentence)) return withoutUnknown(sentence);
   if (OF_PICKER.test(sentence)) return pickerConfig(sentence);
-  const required = requiredFlag(sentence);
-  if (required !== undefined) return setRequired(...required);
-  const conflicting = conflictingFlags(sentence);
-  if (conflicting.length > 0) return withoutFlag(conflicting);
-  const removed = removedFlags(sentence);
-  if (removed.length > 0) return withoutFlag(removed);
+  const named = ofNamedFlags(sentence);
+  if (named !== undefined) return named;
   const word = measurements.seen.engines.length === 1 ? measurements.seen.engines[0]?.word : undefined;
   const wanted = demandedSettings(sentence, word);
   const features = wanted.some(({ isNamed }) => isNamed) ? [] : refusedFeatures(sentence, word);
@@ -77,14 +73,20 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   return /onfiguration|load config|plugin/i.test(sentence) ? pickerConfig(sentence) : unnamed(sentence);
 }
 
-/** What a check of SGLang's arguments asks for. */
-function acceptableArguments(sentence: string): ProposedFix {
+/** What is to be done about flags that a sentence names as missing, in each other's way, or gone. */
+function ofNamedFlags(sentence: string): ProposedFix | undefined {
   const required = requiredFlag(sentence);
   if (required !== undefined) return setRequired(...required);
-  const conflicting = conflictingFlags(sentence);
-  if (conflicting.length > 0) return withoutFlag(conflicting);
-  const removed = removedFlags(sentence);
-  if (removed.length > 0) return withoutFlag(removed);
+  const [flags = []] = [conflictingFlags(sentence), removedFlags(sentence)].filter(
+    ({ length }) => length > 0,
+  );
+  return flags.length > 0 ? withoutFlag(flags) : undefined;
+}
+
+/** What a check of SGLang's arguments asks for. */
+function acceptableArguments(sentence: string): ProposedFix {
+  const named = ofNamedFlags(sentence);
+  if (named !== undefined) return named;
   const wanted = demandedSettings(sentence, 'sglang');
   if (wanted.some(({ isValued }) => isValued)) return setWanted(wanted, sentence, 'sglang');
   const corrected = correctedArguments(sentence);

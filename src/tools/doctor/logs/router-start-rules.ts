@@ -1,9 +1,7 @@
 import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../engines/diagnosis/log-rule.js';
-
-/** Longest sentence that is kept. */
-const MAX_SENTENCE_CHARS = 180;
+import { plain } from './general/fault-classes.js';
 
 /** The errors of the configuration of sgl-router, smg and vllm-router, as Rust prints them. */
 const CONFIGURATION_ERRORS = [
@@ -43,7 +41,7 @@ export const ROUTER_START_RULES: readonly LogRule[] = [
 ];
 
 function refuse(line: LogLine, found: LogFindings, sentence: string, about: string): void {
-  const value = sentence.replace(/\s+/g, ' ').trim().slice(0, MAX_SENTENCE_CHARS);
+  const value = plain(sentence);
   found.addSetting(line, 'program', { side: 'router', value: 'router', about });
   found.addSignal('settings_refused', line, { value, about });
 }

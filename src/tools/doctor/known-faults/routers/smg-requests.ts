@@ -73,21 +73,6 @@ export const SMG_REQUESTS: readonly KnownFault[] = [
     disturbs: 'nothing',
   },
   {
-    id: 'smg_old_pd_engine_error',
-    cause: 'transfers_fail',
-    needles: [' returned error status: '],
-    pattern:
-      /(Decode|Prefill) server (https?:\/\/[^\s/:]{1,120}(?::\d{1,5})?)\S{0,60} returned error status: (5\d\d)\b/,
-    isSign: true,
-    says: 'an engine that the router pairs answers with an error: $1 at $2, status $3',
-    why: 'The router sends a request to both engines and passes the error of one on. A decode engine answers 500 where the KV blocks did not come from the prefill engine, and 503 where it has no room.',
-    cure: 'Look at the log of that engine at that time: "transfer failed", "handshake failed" and "Scheduler hit an exception", and at that of the prefill engine of the same request',
-    commands: [
-      'kubectl logs ENGINE --since=1h | grep -nE "transfer failed|handshake failed|Scheduler hit|SIGQUIT" | head    # the engine at $2, and its pair',
-    ],
-    disturbs: 'nothing',
-  },
-  {
     id: 'smg_value_refused',
     cause: 'settings_refused',
     needles: ["Invalid value for field '"],

@@ -130,9 +130,14 @@ export const SMG_FAULTS: readonly KnownFault[] = [
   {
     id: 'smg_pd_engine_answers_error',
     cause: 'transfers_fail',
-    needles: ['Decode server returned error status', 'Prefill server returned error status'],
+    // The older form: "Decode server http://10.0.0.5:30000 returned error status: 500 Internal Server Error".
+    needles: [
+      'Decode server returned error status',
+      'Prefill server returned error status',
+      ' returned error status: ',
+    ],
     pattern:
-      /(Decode|Prefill) server returned error status (?:decode|prefill)_url=(https?:\/\/\S{1,120}) status=(5\d\d)\b/,
+      /(Decode|Prefill) server (?:returned error status (?:decode|prefill)_url=)?(https?:\/\/[^\s/:]{1,120}(?::\d{1,5})?)\S{0,60} (?:status=|returned error status: )(5\d\d)\b/,
     isSign: true,
     says: 'an engine that the router pairs answers with an error: $1 at $2, status $3',
     why: 'The router sends a request to both engines and passes the error of one on. A decode engine answers 500 where the KV blocks did not come from the prefill engine, and 503 where it has no room.',

@@ -1,27 +1,17 @@
 import type { ProposedFix } from '../diagnosis.js';
 import type { ErrorKind } from '../logs/general/error-kinds.js';
-import { heldByOthers, isItsOwn } from '../logs/general/gpu-memory.js';
 import { lastReasonOf } from '../logs/last-words.js';
 import { ownAdviceIn } from '../own-advice.js';
+import { gpuMemoryRepair } from './gpu-memory-repair.js';
 import { panicRepair } from './panics.js';
 import { fittingSizes } from './parallel-sizes.js';
 import { buildForTorch } from './programs.js';
+import type { Repair } from './repair.js';
 import { knownValues } from './setting-words.js';
 import { correctedArguments, demandsOfSglang } from './sglang-arguments.js';
 
-interface Repair {
-  readonly says: string;
-  readonly why: string;
-  readonly commands: readonly string[];
-}
-
 /** Of the project's own documentation, or of the sentence itself. */
-const REPAIRS: Readonly<Record<ErrorKind, Repair>> = {
-  gpu_memory: {
-    says: 'Give the cache a smaller part of the GPU (gpu_memory_utilization, mem-fraction-static, free_gpu_memory_fraction), or the engine fewer sequences and tokens in a batch, or more GPUs; kubectl exec POD -- nvidia-smi shows whether another process has it',
-    why: 'Weights, activations, CUDA graphs and the cache share the GPU. The cache takes its part before the largest batch has come; another process on the same GPU counts too.',
-    commands: ['nvidia-smi --query-compute-apps=pid,used_memory --format=csv    # who has it'],
-  },
+const REPAIRS: Readonly<Record<Exclude<ErrorKind, 'gpu_memory'>, Repair>> = {
   host_memory: {
     says: 'Give the pod more memory (kubectl describe pod: OOMKilled, exit code 137), or the engine a smaller CPU cache (offloading, LMCache, hicache) and fewer processes that load weights at a time',
     why: 'The kernel ends a process with signal 9 where memory is short; the program itself cannot write why. Weights pass through memory of the host, and pinned caches stay there.',
@@ -138,28 +128,6 @@ const NOT_GIVEN: Repair = {
   ],
 };
 
-/** Who has the memory of the GPU decides what helps. */
-function memoryRepair(sentence: string): Repair | undefined {
-  const others = heldByOthers(sentence);
-  if (others !== undefined) {
-    const { gib, totalGib } = others;
-    const part = Math.max(0, Math.floor((1 - gib / totalGib) * 100 - 2) / 100).toFixed(2);
-    return {
-      says: `Move the other processes off this GPU: they hold ${gib.toFixed(1)} of its ${totalGib.toFixed(1)} GiB (nvidia-smi, npu-smi info); or give the engine no more than the rest of it: ${part} as its part of the GPU (gpu_memory_utilization, mem-fraction-static)`,
-      why: 'The part is of the whole GPU. An engine of an earlier start that has not ended, a trainer and a second engine count alike; in a container they are not seen, and hold it all the same.',
-      commands: ['nvidia-smi --query-compute-apps=pid,used_memory --format=csv    # on the node: who has it'],
-    };
-  }
-  if (!isItsOwn(sentence)) return undefined;
-  return {
-    says: 'Give the engine 0.05 less of the GPU for weights and cache (gpu_memory_utilization, mem-fraction-static, free_gpu_memory_fraction), and fewer sequences and tokens in a batch; where it ended before its cache was made, divide the model over more GPUs or run weights of fewer bits',
-    why: 'Nothing else is on the GPU. What comes on top of the weights and the cache (activations of the largest batch, CUDA graphs, logits) has the part that the cache leaves.',
-    commands: [
-      'kubectl logs POD --previous | grep -iE "KV cache (memory|size)|#tokens"    # no line: it ended before its cache was made',
-    ],
-  };
-}
-
 /** An error with its reasons, the last of which happened first. */
 function repairReason(reason: string): Repair {
   const isRefused = /onnection refused|os error 111/.test(reason);
@@ -275,7 +243,6 @@ function particularRepair(
   if (kind === 'internal')
     return panicRepair(sentence) ?? repairListed(sentence) ?? repairAssertion(sentence) ?? corrected;
   if (kind === 'model_unsupported') return repairSaid(sentence);
-  if (kind === 'gpu_memory') return memoryRepair(sentence);
   if (kind === 'versions') return buildForTorch(sentence);
   return kind === 'parallel_sizes' ? fittingSizes(sentence) : undefined;
 }
@@ -287,7 +254,14 @@ export function repairFor(
   setup: Setup = { copiesToHost: false },
 ): ProposedFix {
   const particular = sentence === undefined ? undefined : particularRepair(kind, sentence, setup);
-  const plain = sentence === undefined ? NOT_GIVEN : kind === undefined ? UNKNOWN : REPAIRS[kind];
+  const plain =
+    sentence === undefined
+      ? NOT_GIVEN
+      : kind === undefined
+        ? UNKNOWN
+        : kind === 'gpu_memory'
+          ? gpuMemoryRepair(sentence, setup.engine)
+          : REPAIRS[kind];
   return {
     ...(particular ?? plain),
     disturbs: 'one_worker_at_a_time',

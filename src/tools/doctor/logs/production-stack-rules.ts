@@ -28,11 +28,13 @@ export const PRODUCTION_STACK_RULES: readonly LogRule[] = [
   rule('Matched instance url None', (line, found) => addDecision(line, found, '', 0)),
   // "Routing request ID with session id None to http://… at …, process time = …" of each request in every mode.
   rule(', process time = ', (line, found) => {
-    if (!found.routerMode.startsWith(KV_AWARE)) return;
     const worker = /Routing request \S{1,253} (?:with session id .{1,253} )?to (\S{1,253}) at /.exec(
       line.text,
     )?.[1];
     if (worker === undefined) return;
+    // Only engines whose last check passed get requests.
+    found.takeBack('worker_unreachable', line, worker);
+    if (!found.routerMode.startsWith(KV_AWARE)) return;
     if (found.routerMode === KV_AWARE)
       found.addDecision('selected', line, { worker, cachedBlocks: 0, treeSize: undefined });
     else found.routerMode = KV_AWARE;

@@ -22,16 +22,21 @@ export const WORKER_HEALTH_RULES: readonly LogRule[] = [
   rule('HTTP health check failed for http', (line, found) => {
     if (NOT_CONNECTED.test(line.text)) add(line, found, /failed for (https?:\/\/[^\s/]{1,200})/);
   }),
-  // vLLM's production stack with --static-backend-health-checks, of each round.
-  rule(' not healthy!', (line, found) => add(line, found, /\bat (https?:\/\/\S{1,200}) not healthy!/)),
+  // vLLM's production stack with --static-backend-health-checks, of each round: a request with its answer, which says more than a check of /health.
+  rule(' not healthy!', (line, found) => add(line, found, /\bat (https?:\/\/\S{1,200}) not healthy!/, 2)),
+  rule(' is healthy (service_discovery.py', (line, found) => {
+    const worker = /\bat (https?:\/\/\S{1,200}) is healthy/.exec(line.text)?.[1];
+    if (worker !== undefined) found.takeBack('worker_unreachable', line, worker);
+  }),
 ];
 
+/** `count` checks of a worker that failed; as many as make it lost are said of one that was healthy before. */
 function add(line: LogLine, found: LogFindings, pattern: RegExp, count = 1): void {
   const worker = pattern.exec(line.text)?.[1];
   if (worker === undefined) return;
   found.addSignal('worker_unreachable', line, {
     worker,
-    value: count === 1 ? 'fails checks' : 'was healthy',
+    value: count < LOST_AFTER_CHECKS ? 'fails checks' : 'was healthy',
     about: 'health',
     count,
   });

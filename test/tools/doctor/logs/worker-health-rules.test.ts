@@ -34,4 +34,15 @@ describe('health checks of workers', () => {
       '2026-03-03 10:03:00  WARN smg::worker: HTTP health check failed for http://a:1/health: reqwest::Error { kind: Request, url: "http://a:1/health", source: TimedOut }';
     expect(await failingOf([busy, busy, busy])).toEqual([]);
   });
+
+  it("of vLLM's production stack end with a check that passes, and with a request that is sent there", async () => {
+    const said = (words: string): string =>
+      `[2026-02-11 10:00:00,101] WARNING: Qwen/Qwen3-8B at http://a:1 ${words} (service_discovery.py:265:vllm_router.service_discovery)`;
+    const failing = [said('not healthy!'), said('not healthy!')];
+    expect(await failingOf(failing)).toEqual([['http://a:1', 4]]);
+    expect(await failingOf([...failing, said('is healthy')])).toEqual([]);
+    const sent =
+      '[2026-02-11 10:03:30,101] INFO: Routing request 1b to http://a:1 at 1770804000.1, process time = 0.0004 (request.py:301:vllm_router.services.request_service.request)';
+    expect(await failingOf([...failing, sent])).toEqual([]);
+  });
 });

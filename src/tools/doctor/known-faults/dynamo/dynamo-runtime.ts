@@ -150,7 +150,7 @@ export const DYNAMO_RUNTIME: readonly KnownFault[] = [
     isSign: true,
     says: 'requests go to a worker that is registered and does not listen at the NATS server of the frontend',
     why: 'The instance is still in the discovery backend, and nothing subscribes to its subject: the worker ended without removing it, or it has another NATS server. An ended one goes after ETCD_LEASE_TTL (10 seconds).',
-    cure: 'Give the frontend and all workers the same NATS_SERVER, and restart the workers that were there before NATS restarted',
+    cure: 'See whether the workers behind the frontend still run, and start those that have ended again; restart the ones that were there before NATS restarted, and give the frontend and all of them the same NATS_SERVER',
     commands: [
       'kubectl exec FRONTEND -- printenv NATS_SERVER    # as kubectl exec WORKER -- printenv NATS_SERVER',
     ],

@@ -134,7 +134,9 @@ export const NIXL_STARTS: readonly KnownFault[] = [
     id: 'nixl_plugin_not_loaded',
     cause: 'library_missing',
     needles: ['Failed to load plugin from ', "Failed to load plugin '"],
-    pattern: /Failed to load plugin from (\S{1,200}): (lib\S{1,80}): cannot open shared object file/,
+    // Of all others NIXL needs none before somebody asks for it, and says so at level info from 0.10 on.
+    pattern:
+      /\bE\d{4} .{0,60}Failed to load plugin from (\S{1,160}libplugin_UCX\S{0,40}): (lib\S{1,80}): cannot open shared object file/,
     says: 'NIXL cannot load its plugin $1: $2 is not there',
     why: 'The plugin is linked to a library that the image lacks, or that the loader does not find.',
     cure: 'Install the package that has $2 (UCX: ucx; libfabric: the EFA installer; CUDA: the runtime of the release in use), or add its folder to LD_LIBRARY_PATH of the engine; the wheels nixl-cu12 and nixl-cu13 bring UCX with them',

@@ -76,6 +76,35 @@ export const VLLM_OTHER_CONNECTORS: readonly KnownFault[] = [
     why: 'A block of the KV cache is a whole number of blocks of the kernel.',
     cure: 'Start the engine with a --block-size that is a multiple of $1, or without it; router and pair follow',
   },
+  // tpu-inference's TPUConnector.
+  {
+    id: 'tpu_blocks_given_up',
+    cause: 'leases_expire',
+    needles: ['KV transfer timeout. Force recycle the memory buffer'],
+    says: 'A prefill engine gives KV blocks up before a decode engine has fetched them (TPUConnector)',
+    why: 'It keeps the blocks of a request for TPU_P2P_WAIT_PULL_TIMEOUT seconds (180 by default). A decode engine with a queue comes later, or has ended; its pull then finds nothing.',
+    cure: 'Look why decode engines come late (their queue, or an end), add some or admit fewer requests, and raise TPU_P2P_WAIT_PULL_TIMEOUT on prefill engines above the longest wait',
+  },
+  // vllm-ascend, whose kernels take 128 alone.
+  {
+    id: 'ascend_block_of_kernel_blocks',
+    cause: 'settings_refused',
+    needles: ['None of the kernel sizes ['],
+    pattern: /None of the kernel sizes \[([\d, ]{1,80})\] can divide physical block size (\d{1,9})/,
+    says: 'Blocks of $2 tokens cannot be made of the $1 tokens that the attention kernels of this hardware take',
+    why: 'A block of the KV cache is a whole number of blocks of the kernel. The default of the hardware does not replace a size that is given, by --block-size or by the configuration of the model.',
+    cure: 'Start the engine with --block-size $1 (of several numbers one) or a multiple of it; router and the other engine of a pair follow',
+  },
+  {
+    id: 'ascend_pair_kernel_blocks',
+    cause: 'pair_incompatible',
+    needles: ['remote_block_size('],
+    pattern: /remote_block_size\((\d{1,9})\) not divisible by kernel_size\((\d{1,9})\)/,
+    says: 'The other engine of the pair has blocks of $1 tokens, which are no whole blocks of the $2 that the attention kernels take here',
+    why: 'What one engine hands over is put into blocks of the kernel at the other. A size below $2 is that of another connector, of another version, or of a group of layers that one side does not keep apart.',
+    cure: 'Start the engines of both roles with the same --block-size, $2 or a multiple of it, and with one version of vLLM, of its plugin and of the connector; the router follows',
+    disturbs: 'all_workers',
+  },
   {
     id: 'context_parallel_interleave',
     cause: 'settings_refused',

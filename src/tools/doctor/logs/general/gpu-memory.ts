@@ -25,6 +25,18 @@ const OF_PROCESS = new RegExp(`this process has ${SIZE} memory in use`);
 /** "Of the allocated memory 14.42 GiB is allocated by PyTorch, and 23.14 MiB is reserved by PyTorch": less, where processes are not kept apart. */
 const OF_PYTORCH = new RegExp(`allocated memory ${SIZE} is allocated by PyTorch`);
 
+/** "Process 2893782 has 78.02 GiB memory in use": each of the GPU, this one among them. */
+const OF_ONE = new RegExp(`Process \\d{1,10} has ${SIZE} memory in use`, 'g');
+
+/** What the process itself has, by a list of all: where one alone has what PyTorch allocated, that is it. */
+function ownOf(sentence: string, pytorchGib: number): number {
+  const large = [...sentence.matchAll(OF_ONE)]
+    .map(([, size, unit]) => gibOf(size, unit))
+    .filter((gib) => gib >= pytorchGib);
+  const [only] = large;
+  return only !== undefined && large.length === 1 ? only : pytorchGib;
+}
+
 function gibOf(size: string | undefined, unit: string | undefined): number {
   return Number(size ?? 0) * (UNITS[unit ?? ''] ?? 0);
 }
@@ -37,7 +49,7 @@ function memoryIn(sentence: string): GpuMemory | undefined {
   if (whole !== undefined) {
     const [, held, heldUnit] = OF_PROCESS.exec(sentence) ?? [];
     const [, own, ownUnit] = OF_PYTORCH.exec(sentence) ?? [];
-    const ownGib = Math.max(gibOf(held, heldUnit), gibOf(own, ownUnit));
+    const ownGib = Math.max(gibOf(held, heldUnit), ownOf(sentence, gibOf(own, ownUnit)));
     if (ownGib === 0) return undefined;
     return { asked, freeGib: gibOf(free, freeUnit), totalGib: gibOf(whole, wholeUnit), ownGib };
   }

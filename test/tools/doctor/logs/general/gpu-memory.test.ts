@@ -36,6 +36,14 @@ describe('memory of a GPU in an error', () => {
     expect(heldByOthers(OWN)).toBeUndefined();
   });
 
+  it('a list of all processes has this one in it: the one alone that has what PyTorch allocated', () => {
+    const listed = (...sizes: readonly string[]): string =>
+      `torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1002.00 MiB. GPU 0 has a total capacity of 79.18 GiB of which 586.38 MiB is free. ${sizes.map((size, at) => `Process ${at + 11} has ${size} memory in use. `).join('')}Of the allocated memory 12.60 GiB is allocated by PyTorch, and 100 MiB is reserved by PyTorch but unallocated.`;
+    expect(heldByOthers(listed('588.00 MiB', '78.02 GiB'))).toBeUndefined();
+    expect(isItsOwn(listed('588.00 MiB', '78.02 GiB'))).toBe(true);
+    expect(heldByOthers(listed('64.90 GiB', '13.70 GiB'))?.gib).toBeCloseTo(66, 0);
+  });
+
   it('a process that has nearly all of its GPU has nobody else to blame', () => {
     expect([OWN, SHARED, NPU].map(isItsOwn)).toEqual([true, false, false]);
   });

@@ -21,12 +21,10 @@ const COMMANDS: Readonly<Record<string, string>> = {
   'vllm-router': 'vllm-router',
   'vllm-rs': 'vllm-rs',
   // Dynamo's workers beside an engine of their pod (from 1.3 on).
-  ...Object.fromEntries(
-    ['openengine', 'vllm', 'sglang', 'trtllm'].map((engine) => [
-      `dynamo-${engine}-sidecar`,
-      `dynamo-${engine}-sidecar`,
-    ]),
-  ),
+  'dynamo-openengine-sidecar': 'dynamo-openengine-sidecar',
+  'dynamo-vllm-sidecar': 'dynamo-vllm-sidecar',
+  'dynamo-sglang-sidecar': 'dynamo-sglang-sidecar',
+  'dynamo-trtllm-sidecar': 'dynamo-trtllm-sidecar',
 };
 
 /** The same for `python3 -m`. */

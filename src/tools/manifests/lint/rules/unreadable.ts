@@ -163,6 +163,8 @@ function findingOf(
   // Seen with kubectl 1.35.
   const isTwice = kind === undefined && message.endsWith(IS_TWICE);
   const isObject = isObjectText(text);
+  // Values of a chart have objects of their own in texts.
+  const isApplied = isObject && (OWN_KIND.test(text) || text.trimStart().startsWith('{'));
   return {
     ruleId: unreadable.id,
     severity,
@@ -174,14 +176,14 @@ function findingOf(
       ? IS_BEYOND.test(message)
         ? 'Nothing there was looked at, in none of its documents: nothing is known of its faults.'
         : unreadable.explanation
-      : isObject
+      : isApplied
         ? 'kubectl takes the last of them and drops the others without a word, and Kustomize refuses the file. What it says was not looked at.'
         : 'Most programs take the last of them and drop the others without a word, and some refuse the file. What it says was not looked at.',
     advice:
       kind?.advice ??
       (isTwice
         ? 'Leave one of them, with what both should say.'
-        : isObject
+        : isApplied
           ? 'Write the document so that kubectl apply --dry-run=client reads it.'
           : 'Write the document so that a parser of YAML reads it.'),
   };

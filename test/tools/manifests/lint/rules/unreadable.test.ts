@@ -56,6 +56,11 @@ describe('YAML that cannot be read', () => {
       'kubectl',
     );
     expect(saidOf('backend: vllm\na: 1\na: 2\n')).toMatch(/^Most programs take the last/);
+    const values = 'router:\n  flags: {v: 4}\n  flags: {v: 5}\n  config: |\n    kind: EndpointPickerConfig\n';
+    expect(saidOf(values)).toMatch(/^Most programs take the last/);
+    expect(saidOf('{\n  "kind": "Pod",\n  "spec": {"image": "vllm"},\n  "spec": {}\n}\n')).toContain(
+      'kubectl',
+    );
     expect(saidOf('backend: vllm\na: [\n')).not.toContain('kubectl');
   });
 

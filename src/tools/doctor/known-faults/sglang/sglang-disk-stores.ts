@@ -119,4 +119,18 @@ export const SGLANG_DISK_STORES: readonly KnownFault[] = [
     cure: 'Check remote_url, eic_instance_id and eic_trans_type in the file of REMOTE_EIC_YAML against the running store',
     commands: ['kubectl exec POD -- sh -c \'cat "$REMOTE_EIC_YAML"\''],
   },
+  {
+    id: 'sglang_file_page_short',
+    cause: 'offload_failed',
+    needles: ['OSError: Short read for '],
+    pattern: /Short read for ([0-9a-f]{8})[0-9a-f]{24,120}_\S{1,200}/,
+    says: "a file of HiCache's file store is shorter than a page ($1….bin), and reading pages back fails at it",
+    why: 'Releases before 0.5.14 write pages in place, so that a full disk or an engine that ends leaves half a file. And the name of a file has no type or layout of the cache: an engine with fp8 blocks leaves files of half the size for one with bf16 blocks. Up to 0.5.14 the thread that reads pages back ends with it, and nothing is read back until a restart.',
+    cure: 'Stop the engines that use the folder (SGLANG_HICACHE_FILE_BACKEND_STORAGE_DIR, /tmp/hicache by default), empty it, and start them again with one folder for each model, --kv-cache-dtype, --page-size and --hicache-mem-layout; keep room on the disk with SGLANG_HICACHE_FILE_BACKEND_MAX_SIZE',
+    commands: [
+      "kubectl exec POD -- sh -c \"find /tmp/hicache -name '*.bin' -printf '%s\\n' | sort -n | uniq -c    # one size for each model\"",
+      'kubectl exec POD -- df -h /tmp/hicache',
+    ],
+    disturbs: 'one_worker_at_a_time',
+  },
 ];

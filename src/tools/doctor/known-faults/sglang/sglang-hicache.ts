@@ -246,6 +246,7 @@ export const SGLANG_HICACHE: readonly KnownFault[] = [
     cause: 'offload_failed',
     needles: ['Exception in thread '],
     pattern: /Exception in thread [\w-]{1,40} \((prefetch|backup)(?:_io_aux)?(?:_thread)?_func\)/,
+    follows: ['sglang_file_page_short'],
     says: "the thread of SGLang's HiCache that does each $1 has ended by an exception: its storage is used no more",
     why: 'The thread is started once, and the engine serves on without it. Prompts that the storage has are computed again, and with wait_complete requests wait for it.',
     cure: 'Restart this engine (kubectl delete pod), and run a later SGLang; until then start it without --hicache-storage-backend where the exception below that line comes back',

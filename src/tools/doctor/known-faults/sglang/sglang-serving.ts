@@ -77,4 +77,17 @@ export const SGLANG_SERVING: readonly KnownFault[] = [
       'kubectl exec POD -- sh -c "ibv_devices; pip list | grep -iE \'sglang|mooncake\'"',
     ],
   },
+  {
+    id: 'sglang_hash_not_built',
+    cause: 'program_ended',
+    needles: ['Failed to load HiCache native hash extension'],
+    says: 'the image of SGLang cannot compile the code with which HiCache hashes the tokens of a page',
+    why: 'Releases from July 2026 on compile hash_binding.cpp at the first prompt that HiCache keeps. That needs g++, ninja and the headers of OpenSSL (openssl/sha.h), which images made for running alone do not have, and a home folder that it may write.',
+    cure: 'Build the image of the engine with "apt-get install -y g++ libssl-dev" and "pip install ninja", or run the image lmsysorg/sglang, which has them; until then start the engine without --enable-hierarchical-cache',
+    commands: [
+      'kubectl logs POD --previous | grep -m3 -E "fatal error|ninja|cannot find"',
+      'kubectl exec POD -- sh -c "which g++ ninja; ls /usr/include/openssl/sha.h"',
+    ],
+    disturbs: 'one_worker_at_a_time',
+  },
 ];

@@ -166,6 +166,18 @@ export const SGLANG_STORES: readonly KnownFault[] = [
     cure: 'Give backend_name, module_path and class_name in --hicache-storage-backend-extra-config',
   },
   {
+    id: 'sglang_store_dynamic_not_made',
+    cause: 'settings_refused',
+    needles: ["Failed to create dynamic storage backend '"],
+    pattern: /create dynamic storage backend '([^'\n]{1,60})': (.{1,160})/,
+    says: "the class '$1' that HiCache is given for its storage cannot be made: $2",
+    why: 'SGLang imports it by module_path and class_name in each of its schedulers, and calls it with its storage settings. It has to be a HiCacheStorage and lie on the PYTHONPATH of the container.',
+    cure: 'Set PYTHONPATH of the engine to the folder of the module (or install its package in the image), and name it by module_path and class_name in --hicache-storage-backend-extra-config as Python imports it',
+    commands: [
+      "kubectl exec POD -- python3 -c \"import importlib; print(getattr(importlib.import_module('MODULE_PATH'), 'CLASS_NAME').__mro__)\"",
+    ],
+  },
+  {
     id: 'sglang_store_extra_config',
     cause: 'settings_refused',
     needles: [

@@ -327,7 +327,7 @@ const LOGS: readonly PublicLog[] = [
   { name: 'vllm-ascend-not-connected', first: 'transfer_path_broken', cure: 'kubectl get pods' },
   { name: 'vllm-hybrid-not-unified', first: 'settings_refused', cure: 'kubectl' },
   { name: 'vllm-message-queue-port', first: 'program_ended', cure: 'ss -ltnp' },
-  { name: 'vllm-ascend-transfer-port', first: 'program_ended', cure: 'ss -ltnp' },
+  { name: 'vllm-ascend-transfer-port', first: 'side_channel_dead', cure: 'ss -ltnp' },
   { name: 'vllm-linker-without-libcuda', first: 'program_ended', cure: 'LIBRARY_PATH' },
   { name: 'sglang-pool-leak', first: 'connector_crashed', cure: 'later version' },
   { name: 'vllm-v0-preempted-once', first: 'cache_churn', cure: '--gpu-memory-utilization' },

@@ -1,6 +1,7 @@
 import { capitalised } from '../../../core/text/capitalised.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { type Crash, crashPlace } from '../logs/crash-text.js';
+import { CONNECTOR_CALLS } from '../logs/general/source-files.js';
 import type { Measurements } from '../measurements/measurements.js';
 
 /** A part of a program that moves or keeps KV blocks: its name, its packages, and what to leave out until it is repaired. */
@@ -127,7 +128,7 @@ const PARTS: readonly PlacedPart[] = [
     },
   },
   {
-    pattern: /kv_connector|kv_transfer|_connector\.py/,
+    pattern: new RegExp(`kv_connector|kv_transfer|_connector\\.py| in (?:${CONNECTOR_CALLS.join('|')})$`),
     name: 'A KV connector',
     program: 'the engine and of its connector that belong together',
     packages: 'nixl|lmcache|mooncake',

@@ -29,6 +29,14 @@ describe('tracebacks through files that move or keep KV blocks', () => {
     ).toEqual([`${path} in ${place}: AssertionError: ${assertion}`]);
   });
 
+  it('are followed through what vLLM calls of a connector of somebody else', async () => {
+    const [path, place] = ['mine/cache.py', 'start_load_kv'];
+    const lines = traceback(path, place, 'assert ids % chunk == 0', 'AssertionError', SCHEDULER);
+    expect((await signsOf(lines))['connector_crashed']).toEqual([
+      'site-packages/mine/cache.py in start_load_kv: AssertionError: assert ids % chunk == 0',
+    ]);
+  });
+
   it('are refused settings where an assertion without words compares two sizes of blocks', async () => {
     const [path, place] = ['vllm/v1/kv_offload/spec.py', '__init__'];
     const assertion = 'assert offloaded_block_size_int % gpu_block_size == 0';

@@ -101,7 +101,7 @@ export const VLLM_ASCEND_TRANSFERS: readonly KnownFault[] = [
   },
   {
     id: 'ascend_sending_thread_ended',
-    cause: 'program_ended',
+    cause: 'side_channel_dead',
     needles: ['KVCacheSendingThread encountered exception', 'Mooncake KVCacheSendingThread exception: '],
     says: 'The thread of a prefill rank that answers decode engines has ended (vllm-ascend)',
     why: 'It listens on kv_port plus the number of the rank. Another engine on the host has that port, or kv_port of two engines lie closer than their ranks.',

@@ -75,10 +75,9 @@ export const VLLM_ATTENTION: readonly KnownFault[] = [
     id: 'attention_gpu_without_fp8',
     cause: 'settings_refused',
     needles: ['FP8 KV cache is not supported by the Triton'],
-    pattern: /Re-run with --kv-cache-dtype (\w{1,20})/,
     says: 'This GPU has no FP8, and --kv-cache-dtype fp8 is set',
     why: 'FP8 in kernels of Triton needs Ada or Hopper (compute capability 8.9).',
-    cure: 'Start the engines of both roles with --kv-cache-dtype $1 or auto',
+    cure: 'Start the engines of both roles with --kv-cache-dtype auto',
   },
   {
     id: 'attention_hybrid_one_cache_type',

@@ -135,4 +135,21 @@ export const VLLM_CACHE_MANAGER: readonly KnownFault[] = [
     why: 'Routers that compare the hashes of engines need the same algorithm on all of them.',
     cure: 'Start all engines of the model with the same one of $2 in --prefix-caching-hash-algo, or run a version that has $1',
   },
+  {
+    id: 'no_cache_without_hybrid_manager',
+    cause: 'settings_refused',
+    needles: ['kv_cache_spec_values[0].merge(kv_cache_spec_values)'],
+    says: 'The model has no KV cache (an encoder, or layers without attention), and the hybrid KV cache manager is off',
+    why: 'Without the manager vLLM 0.10 joins the caches of all layers and does not expect that there are none. KV events and KV connectors turn it off too.',
+    cure: 'Start the engine without --disable-hybrid-kv-cache-manager, --kv-events-config and --kv-transfer-config, which have nothing to do for such a model, or run vLLM 0.11 or later',
+  },
+  {
+    id: 'model_json_unreadable',
+    cause: 'program_ended',
+    needles: ['Value error, Expecting value: line '],
+    says: 'A JSON file of the model cannot be read: it is empty, or a pointer of Git LFS in place of the file',
+    why: 'vLLM reads config.json, the preprocessor, the tokenizer and the index of the weights as it makes its configuration. A download that broke off, or a clone without Git LFS, leaves such files.',
+    cure: 'Download the model again (hf download MODEL, or git lfs pull in a clone), and see which of its *.json files is empty or begins with "version https://git-lfs"',
+    commands: ['kubectl exec POD -- sh -c "cd MODEL_PATH; wc -c *.json; head -c 40 *.json"'],
+  },
 ];

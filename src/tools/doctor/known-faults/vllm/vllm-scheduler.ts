@@ -173,4 +173,25 @@ export const VLLM_SCHEDULER: readonly KnownFault[] = [
     why: 'Chunks of its kernel (256 tokens as a rule) do not divide the block that --mamba-block-size names, and a step has fewer states than blocks to fill.',
     cure: 'Start the engine without --mamba-block-size, whose default is a multiple of the chunk (mamba_chunk_size of the model), or without prefix caching (--no-enable-prefix-caching)',
   },
+  {
+    id: 'connector_has_whole_prompt',
+    cause: 'connector_crashed',
+    needles: [
+      'assert num_new_tokens > 0',
+      'assert num_computed_tokens <= request.num_tokens',
+      'assert num_computed_tokens <= request.num_prompt_tokens',
+    ],
+    says: "vLLM's scheduler ends the engine: with what a KV connector reports, nothing of a prompt is left to compute",
+    why: 'The last token of a prompt always has to be computed. NixlConnector and MooncakeConnector take it off prompts of Mamba models, up to vLLM 0.28 after the hit was counted (pull requests 53523, 53663): the same prompt, sent twice, ends the prefill engine. Other connectors (MooncakeStoreConnector, those from outside) may report the whole prompt as a hit.',
+    cure: 'Run vLLM 0.29 or later with NixlConnector or MooncakeConnector, and until then start prefill engines with --no-enable-prefix-caching; leave another connector out of --kv-transfer-config until a version of it leaves one token of each prompt',
+  },
+  {
+    id: 'connector_of_one_group',
+    cause: 'connector_crashed',
+    needles: ['assert len(self.kv_cache_config.kv_cache_groups) == 1'],
+    pattern: /\) == 1\s*$/,
+    says: 'The KV connector takes one group of layers, and the model has several (sliding windows, Mamba)',
+    why: 'vLLM keeps each kind of layers in a group of its own while the hybrid KV cache manager is on. The connector is of a class without SupportsHMA.',
+    cure: 'Start the engine with --disable-hybrid-kv-cache-manager, or with a connector that supports the manager (NixlConnector, OffloadingConnector, MooncakeConnector)',
+  },
 ];

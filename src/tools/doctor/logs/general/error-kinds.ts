@@ -54,7 +54,7 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   ],
   [
     'collective',
-    /\bnccl\w*(?: WARN)?\b.{0,60}(?:error|fail|timed? ?out|abort)|NCCL error|\brccl\b|HCCL.{0,40}(?:error|fail|timeout)|Dist(?:Backend|Network|Store)Error|connectFullMesh|monitoredBarrier|ProcessGroup(?:NCCL|Gloo)|collective operation timeout|TCPStore|client socket has timed out|Gloo .{0,60}(?:fail|error)|(?<!attribute ')init_process_group|makeDeviceForHostname|Connection closed by peer/i,
+    /\bnccl\w*(?: WARN)?\b.{0,60}(?:error|fail|timed? ?out|abort)|NCCL error|\brccl\b|HCCL.{0,40}(?:error|fail|timeout)|Dist(?:Backend|Network|Store)Error|connectFullMesh|monitoredBarrier|ProcessGroup(?:NCCL|Gloo)|collective operation timeout|TCPStore|client socket has timed out|Timed out waiting \d+ms for (?:send|recv) operation|Gloo .{0,60}(?:fail|error)|(?<!attribute ')init_process_group|makeDeviceForHostname|Connection closed by peer/i,
   ],
   [
     'port_in_use',

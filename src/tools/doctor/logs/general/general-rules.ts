@@ -12,7 +12,7 @@ import { REFUSED_LINES } from './refused-lines.js';
 import { roomTakenIn } from './room-rules.js';
 import { pathFaultValue, readPathFault } from './seen-path-faults.js';
 import { CHECK_FILES, lastLineOfCheck } from './sglang-checks.js';
-import { CONNECTOR_FILES } from './source-files.js';
+import { CONNECTOR_CALLS, CONNECTOR_FILES } from './source-files.js';
 import { assertedSetting } from './tensorrt-assertions.js';
 import { UCX_RULES } from './ucx-rules.js';
 
@@ -193,6 +193,12 @@ export const GENERAL_RULES: readonly LogRule[] = [
   rule(', in _update_from_kv_xfer_finish', (line, found) => {
     if (line.text.includes('.py", line ')) found.addFrame(line);
   }),
+  // What vLLM calls of a connector, which may be of somebody else, in a file of any name.
+  ...CONNECTOR_CALLS.map((name) =>
+    rule(`, in ${name}`, (line, found) => {
+      if (line.text.includes('.py", line ')) found.addFrame(line);
+    }),
+  ),
   // SGLang's scheduler as it plans where states of Mamba layers are kept in the radix tree.
   rule(', in _mamba_radix_cache_v2', (line, found) => {
     if (line.text.includes('.py", line ')) found.addFrame(line);

@@ -74,6 +74,9 @@ const ERRORS = [
   'CUDA error: ',
   'Memory access fault by GPU',
   'collective operation timeout',
+  // Gloo: "[/pytorch/third_party/gloo/…/unbound_buffer.cc:133] Timed out waiting 1800000ms for send operation to complete".
+  'ms for send operation to complete',
+  'ms for recv operation to complete',
   'monitoredBarrier',
   'Out of memory: Killed process',
   'Reason: OOMKilled',

@@ -75,6 +75,7 @@ export const CONNECTOR_FILES = [
   '/kv_transfer/kv_connector/',
   '/vllm_ascend/distributed/',
   '_connector.py", line ',
+  '_connector_v1.py", line ',
   '/srt/disaggregation/',
   '/lmcache/v1/',
   '/lmcache/integration/',
@@ -89,4 +90,14 @@ export const CONNECTOR_FILES = [
   '/v1/core/single_type_kv_cache_manager',
   '/v1/core/block_pool.py',
   '/pyexecutor/kv_cache_transceiver.py',
+] as const;
+
+/** Functions by which vLLM speaks with a connector, of whatever project. */
+export const CONNECTOR_CALLS = [
+  'start_load_kv',
+  'wait_for_layer_load',
+  'save_kv_layer',
+  'wait_for_save',
+  'get_num_new_matched_tokens',
+  'build_connector_meta',
 ] as const;

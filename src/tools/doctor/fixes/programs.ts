@@ -27,6 +27,9 @@ const PACKAGES: Readonly<Record<string, string>> = {
   nixl: 'nixl',
   lmcache: 'lmcache',
   mooncake: 'mooncake-transfer-engine',
+  ucm: 'uc-manager',
+  pegakv: 'pegaflow-llm',
+  aibrix: 'aibrix-kvcache',
   flash_attn_2_cuda: 'flash-attn',
   sgl_kernel: 'sgl-kernel',
 };
@@ -42,7 +45,7 @@ export function installLibrary(sentence: string): ProposedFix {
   const built = buildForTorch(sentence);
   if (built !== undefined) return built;
   if (symbol !== undefined && /nixl[A-Z_]|^uc[pst]m?_|^ibv_/.test(symbol)) return oneBuild(symbol);
-  const library = /nixl|lmcache|mooncake|flexkv|kvbm|hf3fs|memfabric|ibverbs|rdma|ucx/i
+  const library = /nixl|lmcache|mooncake|flexkv|ucm|pegakv|aibrix|kvbm|hf3fs|memfabric|ibverbs|rdma|ucx/i
     .exec(sentence)?.[0]
     ?.toLowerCase();
   const name = PACKAGES[library ?? ''];
@@ -53,7 +56,7 @@ export function installLibrary(sentence: string): ProposedFix {
   if (module !== undefined) return otherVersion(module, PACKAGES[module] ?? module);
   const isSystem = /ibverbs|rdma|ucx/.test(library ?? '');
   if (!isSystem && library !== undefined && OF_CALLS.test(sentence))
-    return otherCalls(library, name ?? library);
+    return otherCalls(library, name ?? library, OF_ENGINE.test(sentence));
   return {
     says: isSystem
       ? 'Add the libraries of RDMA to the image: apt-get install libibverbs1 rdma-core'
@@ -74,11 +77,16 @@ export function installLibrary(sentence: string): ProposedFix {
 const OF_CALLS =
   /got an unexpected keyword argument|missing \d{1,2} required (?:positional|keyword)|takes (?:from )?\d{1,2} .{0,20}positional argument|has no attribute/;
 
+/** Connectors that are vLLM's own, whatever library they call. */
+const OF_ENGINE = /\b(?:Nixl|Mooncake|P2pNccl|Multi|Offloading)\w*Connector|KVConnector/;
+
 /** A library that is there, called by what was written for another version of it. */
-function otherCalls(library: string, name: string): ProposedFix {
+function otherCalls(library: string, name: string, isOfEngine: boolean): ProposedFix {
   return {
-    says: `Run ${library} in the version that the release notes of the engine (or of the router) name: pip install ${name}==VERSION, with a later one where it is ${library} itself that calls so`,
-    why: `${library} is installed. What calls it was written for another version, in which a function has other arguments or another name: one of the two is older.`,
+    says: isOfEngine
+      ? 'Run the engine and the package that brings or calls its connectors in versions that belong together: pip list shows both, and a connector of kv_connector_module_path has to be written for this version of vLLM'
+      : `Run ${library} in the version that the release notes of the engine (or of the router) name: pip install ${name}==VERSION, with a later one where it is ${library} itself that calls so`,
+    why: `${isOfEngine ? 'The connector' : library} is installed. What calls it was written for another version, in which a function has other arguments or another name: one of the two is older.`,
     disturbs: 'all_workers',
     files: [],
     commands: [

@@ -85,7 +85,7 @@ const LIBRARY: readonly FaultClass[] = [
   {
     signal: 'library_missing',
     pattern:
-      /(?:LMCache|Nixl|nixl_agent|Mooncake|FlexKV|KVConnector|Kvbm|DynamoConnector|Remote(?:Prefill|Decode)(?:Request|Params)|KVTransferParams)\w*'? (?:object |class )?has no attribute|Method '\w*(?:nixl|kv_|kv_connector|kv_transfer)\w*' is not implemented|has no attribute '\w*(?:nixl_metadata|nixl_agent|remote_prefill|remote_nixl)\w*'|'builtins\.(?:Client|Component|DistributedRuntime|Endpoint|Kv\w{1,40}|Namespace)' object has no attribute|(?:LMCache|Nixl|nixl_agent|Mooncake|FlexKV|KVConnector|Dynamo)\w*(?:\.\w+)?\(\) (?:got an unexpected keyword|missing \d|takes )|Unsupported connector type: |^.{0,40}Connector '?\w+'? is not registered/,
+      /(?:LMCache|Nixl|nixl_agent|Mooncake|FlexKV|UCM|PegaKV|AIBrix|KVConnector|Kvbm|DynamoConnector|Remote(?:Prefill|Decode)(?:Request|Params)|KVTransferParams)\w*'? (?:object |class )?has no attribute|Method '\w*(?:nixl|kv_|kv_connector|kv_transfer)\w*' is not implemented|has no attribute '\w*(?:nixl_metadata|nixl_agent|remote_prefill|remote_nixl)\w*'|'builtins\.(?:Client|Component|DistributedRuntime|Endpoint|Kv\w{1,40}|Namespace)' object has no attribute|(?:LMCache|Nixl|nixl_agent|Mooncake|FlexKV|UCM|PegaKV|AIBrix|KVConnector|Dynamo)\w*(?:\.\w+)?\(\) (?:got an unexpected keyword|missing \d|takes )|Unsupported connector type: |^.{0,40}Connector '?\w+'? is not registered/,
   },
 ];
 

@@ -68,6 +68,9 @@ const OTHER_EXCEPTIONS = [
   "'NoneType' object is not",
 ] as const;
 
+/** A method of a connector that is called with other arguments than it has: "NixlConnector.__init__() missing 1 required positional argument". */
+const CALLED = /TypeError: \w{1,80}\.\w{1,80}\(\) (?:missing \d|takes )/;
+
 const NO_GPU_MEMORY = ' out of memory. Tried to allocate ';
 
 /** Sentences of a lack of room, which programs also write without the name of an exception. */
@@ -115,9 +118,14 @@ export const GENERAL_RULES: readonly LogRule[] = [
     rule(needle, (line, found) => {
       if (isPassedOver(line.text)) return;
       const sentence = needle === PORT_IN_USE ? boundAddress(line.text) : sentenceFrom(line.text, needle);
-      const room = needle === 'OutOfMemoryError: ' ? roomTakenIn(sentence, found.takenFor(line)) : undefined;
-      add(line, found, room, needle);
-      found.addError(line, { sentence: shortMemory(sentence), about: needle, isNamed: room !== undefined });
+      const fault =
+        needle === 'OutOfMemoryError: '
+          ? roomTakenIn(sentence, found.takenFor(line))
+          : CALLED.test(line.text)
+            ? faultOf(line.text.slice(line.text.search(CALLED)))
+            : undefined;
+      add(line, found, fault, needle);
+      found.addError(line, { sentence: shortMemory(sentence), about: needle, isNamed: fault !== undefined });
     }),
   ),
   // C++ of PyTorch: "[rank3]:[E716 19:47:26.3 shim_common.cpp:523] Exception in aoti_torch: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has …".

@@ -18,6 +18,11 @@ describe('the class of an error', () => {
     ['mooncake could not be imported: libcudart.so.12', 'library_missing'],
     ["cannot import name 'KVConnectorBase_V2' from 'vllm.distributed.kv_transfer'", 'library_missing'],
     ["'nixl_agent' object has no attribute 'prep_xfer'", 'library_missing'],
+    ["'UCMDirectConnector' object has no attribute 'blcok_data_size'", 'library_missing'],
+    [
+      'TypeError: LMCacheConnectorV1Impl.__init__() takes 4 positional arguments but 5 were given',
+      'library_missing',
+    ],
     ['Unsupported connector type: FooConnector', 'library_missing'],
     ['transfer failed with NIXL_ERR_BACKEND', 'transfer_path_broken'],
     ['UCP version is incompatible, required: 1.18, actual: 1.12 (release 1)', 'library_missing'],

@@ -155,7 +155,8 @@ export const NIXL_STARTS: readonly KnownFault[] = [
     id: 'nixl_plugin_nowhere',
     cause: 'library_missing',
     needles: ["' from any directory"],
-    pattern: /Failed to load plugin '(\w{1,40})' from any directory/,
+    // At level info NIXL only looks for it, and goes on with others.
+    pattern: /\bE\d{4} .{0,80}Failed to load plugin '(\w{1,40})' from any directory/,
     isSign: true,
     says: 'NIXL finds no plugin $1 that it can load',
     why: 'It looks for libplugin_$1.so in NIXL_PLUGIN_DIR and beside its own library. The file is not there, or a library that it needs is not; the line before says which.',

@@ -131,6 +131,8 @@ export interface EngineTuning {
     readonly more: SettingLine;
     /** What `more` sets; an engine that has as much is not given more. */
     readonly most: number;
+    /** The flag with which a number of blocks is given, beside which `more` brings nothing. */
+    readonly blocksFlag?: string;
   };
   /** Keeps more blocks for the same memory. */
   readonly retention: SettingLine;

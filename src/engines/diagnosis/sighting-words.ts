@@ -43,6 +43,13 @@ export type SettingName =
   | 'gpu_memory_utilization'
   | 'free_gpu_memory_fraction'
   | 'max_num_seqs'
+  /** Tokens of one step at most, and whether the next is scheduled while it runs: layers with a window keep them too. */
+  | 'max_num_batched_tokens'
+  | 'async_scheduling'
+  /** Which states of Mamba layers vLLM keeps for later prompts: `all`, `align` or `none`. */
+  | 'mamba_cache_mode'
+  /** A number of blocks that was given to the engine, whatever memory has room for. */
+  | 'kv_blocks_override'
   | 'max_batch_size'
   | 'max_model_len'
   | 'kv_cache_dtype'

@@ -66,6 +66,7 @@ export const VLLM_LAUNCH: EngineLaunch = {
         note: 'of the whole GPU, weights included',
       },
       most: 0.95,
+      blocksFlag: '--num-gpu-blocks-override',
     },
     retention: {
       where: 'arguments',

@@ -17,6 +17,7 @@ const ARGUMENTS = {
   decode_context_parallel_size: 'context_parallel_size',
   gpu_memory_utilization: 'gpu_memory_utilization',
   max_num_seqs: 'max_num_seqs',
+  num_gpu_blocks_override: 'kv_blocks_override',
   max_model_len: 'max_model_len',
   kv_cache_dtype: 'kv_cache_dtype',
   prefix_caching_hash_algo: 'hash_algorithm',
@@ -141,6 +142,14 @@ export const VLLM_RULES: readonly LogRule[] = [
       tokens === undefined ? undefined : Math.floor(Math.max(0, Number(times) - HALF_A_HUNDREDTH) * tokens);
     tally.addSetting(line, 'kv_cache_tokens', { side: 'worker', value, keepsLargest: true, about });
   }),
+  // "Chunked prefill is enabled with max_num_batched_tokens=8192.", as the release and the GPU decide it.
+  rule('Chunked prefill is enabled with max_num_batched_tokens=', (line, tally) => {
+    const about = 'max_num_batched_tokens=';
+    const value = numberOf(digitsBehind(line.text, about));
+    tally.addSetting(line, 'max_num_batched_tokens', { side: 'worker', value, about });
+  }),
+  workerSetting('Asynchronous scheduling is enabled', 'async_scheduling', 'true'),
+  workerSetting("Prefix caching in Mamba cache 'all' mode", 'mamba_cache_mode', 'all'),
   // V0: "# GPU blocks: 27000, # CPU blocks: 2048", later "# cuda blocks: …".
   rule('# GPU blocks: ', readBlocks),
   rule('# cuda blocks: ', readBlocks),

@@ -15,6 +15,8 @@ const SETTINGS: readonly (readonly [SettingName, label: string])[] = [
   ['kv_cache_tokens', 'kv_cache_size_tokens'],
   ['kv_cache_bytes', 'kv_cache_memory_bytes'],
   ['hash_algorithm', 'prefix_caching_hash_algo'],
+  ['mamba_cache_mode', 'mamba_cache_mode'],
+  ['kv_blocks_override', 'num_gpu_blocks_override'],
 ];
 
 /** `/metrics` of vLLM's Python frontend, and its families on the pages of others. */

@@ -156,7 +156,7 @@ export function joinEvidence(parts: readonly EvidencePart[]): Evidence {
     sizes: parts.flatMap(({ sizes = [] }) => sizes),
     settings: parts.flatMap(({ settings = [] }) => settings),
     logs: parts.flatMap(({ logs = [] }) => logs),
-    metrics: parts.flatMap(({ metrics = [] }) => metrics),
+    metrics: oneOfEach(parts.flatMap(({ metrics = [] }) => metrics)),
     findings: parts.flatMap(({ findings = [] }) => findings),
     manifests: parts.flatMap(({ manifests = [] }) => manifests),
     fleets: parts.flatMap(({ fleets = [] }) => fleets),
@@ -165,4 +165,17 @@ export function joinEvidence(parts: readonly EvidencePart[]): Evidence {
     models: parts.flatMap(({ models = [] }) => models),
     gpus: parts.flatMap(({ gpus = [] }) => gpus),
   };
+}
+
+/** An engine that is named by its address and by that of its metrics gives the same page twice, and its counters count once. */
+function oneOfEach(pages: readonly MetricsPage[]): readonly MetricsPage[] {
+  const addressOf = ({ name }: MetricsPage): string => name.replace(/\/+$/, '').replace(/\/metrics$/, '');
+  const isUrl = ({ name }: MetricsPage): boolean => /^https?:\/\//.test(name);
+  const first = new Map(
+    pages
+      .filter(isUrl)
+      .reverse()
+      .map((page) => [addressOf(page), page]),
+  );
+  return pages.filter((page) => !isUrl(page) || first.get(addressOf(page)) === page);
 }

@@ -145,6 +145,19 @@ function sequencesNow({ settings }: Measurements): number | undefined {
 function moreMemory(measurements: Measurements, load: number): readonly ProposedFix[] {
   const { seen } = measurements;
   const engine = onlyEngine(seen);
+  const given = measurements.settings('kv_blocks_override').find(({ value }) => Number(value) > 0);
+  const flag = engine?.tuning.memory.blocksFlag;
+  if (engine !== undefined && given !== undefined && flag !== undefined)
+    return [
+      {
+        says: `Start each ${engine.program} worker without ${flag} (now ${given.value} blocks)`,
+        why: 'The cache has the number of blocks that it was given, whatever the GPU has room for: a larger part of the GPU brings none.',
+        disturbs: 'one_worker_at_a_time',
+        files: [],
+        commands: [`# arguments of ${engine.program}: take ${flag} ${given.value} out`],
+        verify: checksOf(measurements),
+      },
+    ];
   const [setting] = engine === undefined ? [] : measurements.settings(engine.tuning.memory.setting);
   const present = setting === undefined ? Number.NaN : Number(setting.value);
   const most = engine?.tuning.memory.most ?? 1;

@@ -99,7 +99,8 @@ function shorterLongest(fault: string): Way {
   const lacks =
     needed === undefined || has === undefined ? undefined : (Number(needed) - Number(has)).toFixed(2);
   if (fault.includes('on a CPU') && needed !== undefined) {
-    const space = Math.ceil(Number(needed));
+    // Whole GiB: a sequence of a small model needs less than one, and 0 stands for no number.
+    const space = Math.max(1, Math.ceil(Number(needed)));
     return {
       says: `Give the cache more memory of the host: VLLM_CPU_KVCACHE_SPACE=${space} (GiB, of each rank), or start vLLM with --max-model-len ${value} or less`,
       why: 'Without the variable older versions take 4 GiB, and later ones the part of --gpu-memory-utilization of a memory node. The longest sequence has to fit into it once.',

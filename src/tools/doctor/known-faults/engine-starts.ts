@@ -126,8 +126,8 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
     id: 'harmony_vocabulary',
     cause: 'program_ended',
     needles: ['invalid tiktoken vocab file', 'error downloading or loading vocab file'],
-    says: 'an engine does not start: the vocabulary that gpt-oss needs was not downloaded',
-    why: 'openai_harmony gets o200k_base.tiktoken from openaipublic.blob.core.windows.net as the engine starts. Without a way there, behind a proxy that answers itself, or after a download that broke off, the file is empty or another one.',
+    says: 'an engine does not start, or answers no chat: the vocabulary that gpt-oss needs was not downloaded',
+    why: 'openai_harmony gets o200k_base.tiktoken from openaipublic.blob.core.windows.net as the engine starts, and in vLLM at the first chat request. Without a way there, behind a proxy that answers itself, or after a download that broke off, the file is empty or another one.',
     cure: 'Put o200k_base.tiktoken and cl100k_base.tiktoken (https://openaipublic.blob.core.windows.net/encodings/) into a folder of the container and set TIKTOKEN_ENCODINGS_BASE to it, or open the way there and remove what was half downloaded (TIKTOKEN_RS_CACHE_DIR)',
   },
   {

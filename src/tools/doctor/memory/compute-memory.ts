@@ -4,6 +4,7 @@ import { bytesPerToken, type TokenBytes } from './bytes-per-token.js';
 import { cacheFormatOf } from './cache-format.js';
 import { divisionOf, type WorkerDivision } from './division.js';
 import { draftLayersOf } from './draft-layers.js';
+import { keptStates, tokensInFlight } from './kept-beside.js';
 import { leftOfGpu } from './left-of-gpu.js';
 import type { MemoryArithmetic } from './memory-arithmetic.js';
 import { StepList } from './step-list.js';
@@ -64,7 +65,15 @@ class Arithmetic {
     const token =
       typeof format === 'string' ? undefined : bytesPerToken(this.#model, division, format, draft.group);
     this.#list.add(...(token?.steps ?? []));
-    const perToken = token === undefined ? undefined : token.everywhere + token.windowed;
+    const states = keptStates(this.#model, worker);
+    const perToken = token === undefined ? undefined : token.everywhere * states + token.windowed;
+    if (perToken !== undefined && states !== 1)
+      this.#list.step(
+        'With the states of other layers, which are kept of every block, on each GPU',
+        `${token?.everywhere} bytes x ${states}`,
+        perToken,
+        'bytes',
+      );
     const block = worker.tokensPerBlock();
     const bytesPerBlock = block === undefined || perToken === undefined ? undefined : perToken * block.value;
     if (block !== undefined && bytesPerBlock !== undefined)
@@ -223,17 +232,21 @@ class Arithmetic {
       this.#unknown = apart;
       return undefined;
     }
-    const { everywhere, windowed, windowTokens } = token;
+    const { windowed, windowTokens } = token;
+    const everywhere = token.everywhere * keptStates(this.#model, this.#worker);
     // Of a long sequence, layers with a window keep only its end; of chunks vLLM keeps all.
+    const kept = windowTokens === undefined ? undefined : windowTokens + tokensInFlight(this.#worker);
     const share =
-      windowTokens === undefined || sequence === undefined || this.#model.hasChunks
+      kept === undefined || sequence === undefined || this.#model.hasChunks
         ? 1
-        : Math.min(1, windowTokens / sequence.value);
+        : Math.min(1, kept / sequence.value);
     const mean = Math.max(1, Math.round(everywhere + windowed * share));
     const value = Math.floor(budget / mean);
-    const window = share < 1 ? ` (${everywhere} + ${windowed} x ${windowTokens} / ${sequence?.value})` : '';
+    const window = share < 1 ? ` (${everywhere} + ${windowed} x ${kept} / ${sequence?.value})` : '';
     const less = [
-      ...(this.#model.stateLayers > 0 ? ['what the states of sequences take'] : []),
+      ...(this.#model.stateLayers > 0 && everywhere === token.everywhere
+        ? ['what the states of sequences take']
+        : []),
       ...(hasOtherDraft ? ['what the model that drafts tokens takes'] : []),
     ];
     const says = less.length === 0 ? 'The cache holds' : `The cache holds, less ${less.join(' and ')}`;

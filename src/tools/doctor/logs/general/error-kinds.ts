@@ -86,7 +86,7 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   ],
   [
     'worker_lost',
-    /died unexpectedly|died or was killed|Actor(?:Died|Unavailable)Error|exit(?:ed)? code:? -\d|BrokenProcessPool/,
+    /died unexpectedly|ngine core exited unexpectedly|died or was killed|Actor(?:Died|Unavailable)Error|exit(?:ed)? code:? -\d|BrokenProcessPool/,
   ],
   [
     'internal',

@@ -106,7 +106,7 @@ function readCacheConfig(found: PageFindings, sample: MetricSample): void {
   found.addSize(sample, size, { labels });
   for (const [name, label] of SETTINGS) {
     const value = sample.labels.get(label);
-    if (value !== 'None') found.addSetting(sample, name, value, { labels: [label] });
+    if (value !== 'None' && value !== 'none') found.addSetting(sample, name, value, { labels: [label] });
   }
   const dtype = sample.labels.get('cache_dtype');
   if (dtype !== 'auto' && dtype !== 'None')

@@ -53,7 +53,7 @@ export function changingCalls(script: InnerText, depth = 0): readonly ScriptCall
   const calls: ScriptCall[] = [];
   for (const { command, fedBy, at } of everyCommand(tree, 'all')) {
     if (calls.length >= MAX_CALLS) break;
-    if (isTalk(command.name?.value ?? '', command)) continue;
+    if (isTalk(command.name?.value ?? '', command) || !mayChange(command)) continue;
     const own = words.of(command);
     const place = script.spanOf(at, at);
     // Others may start it: `sudo sed`, `xargs sed`, `kubectl exec pod -- sed`.
@@ -69,6 +69,14 @@ export function changingCalls(script: InnerText, depth = 0): readonly ScriptCall
     if (inner !== undefined) calls.push(...changingCalls(inner, depth + 1));
   }
   return calls;
+}
+
+/** Whether a command has the name of such a program in it, or what may be a script: of most others the words are never read. */
+function mayChange({ name, args, redirects }: Command): boolean {
+  return (
+    redirects.some(({ type }) => type === 'HereDoc') ||
+    [name, ...args].some((one) => one !== undefined && MAY_CALL.test(one.text))
+  );
 }
 
 /** The words of commands of which it is not known what has run before them. */

@@ -27,7 +27,8 @@ export function everyCommand(script: SyntaxNode, reach: Reach): readonly PlacedC
     outer: number | undefined,
     fedBy: readonly Command[],
   ): void => {
-    if (node.type === 'Word' && reach === 'own') return;
+    // The parts of a word are read when they are asked for: most words have no command in them.
+    if (node.type === 'Word' && (reach === 'own' || !/[(`]/.test(node.text))) return;
     if (node.type === 'Command')
       found.push({ command: node, fedBy, at: outer ?? node.name?.pos ?? node.pos });
     const isSubstitution = node.type === 'CommandExpansion' || node.type === 'ProcessSubstitution';

@@ -58,6 +58,8 @@ export interface ErrorDetails {
   readonly about: string;
   /** True when the line is a sign of a fault already. */
   readonly isNamed?: boolean;
+  /** The line says that a process has ended, at whatever level. */
+  readonly isEnd?: boolean;
 }
 
 /** What lines beside that of a lack of room say of it: numbers of the same message, and what an engine did before. */

@@ -45,6 +45,12 @@ describe('logs of vLLM on an H100', () => {
     expect(JSON.stringify(first?.fixes)).toContain(cure);
   });
 
+  it('of an engine core that was killed from outside say that it is gone, and that no line says why', async () => {
+    const { headline } = await diagnosisOf('llama-8b-killed');
+    expect(headline).toContain('one of its processes is gone, and what was given does not say why');
+    expect(headline).toContain('engine core exited unexpectedly');
+  });
+
   it('of gpt-oss that serves all but chat does not say that it does not start at all', async () => {
     const { headline } = await diagnosisOf('gpt-oss-20b');
     expect(headline).toContain('does not start, or answers no chat');

@@ -253,10 +253,10 @@ export class LogTally implements LogFindings {
     this.#engine.add(reading, line);
   }
 
-  addError(line: LogLine, { sentence, about, isNamed = false }: ErrorDetails): void {
+  addError(line: LogLine, { sentence, about, isNamed = false, isEnd = false }: ErrorDetails): void {
     this.#crashes.addError(line, sentence);
-    // What a program only warns of does not end it.
-    if (isWarning(line.text)) return;
+    // What a program only warns of does not end it, but for the warning that it has ended.
+    if (isWarning(line.text) && !isEnd) return;
     this.#failures
       .of(line.who)
       .addError(

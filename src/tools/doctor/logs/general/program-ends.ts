@@ -128,6 +128,8 @@ const STARTED =
 /** Commands of such a program that only ask one that serves. */
 const CLIENTS = ['entrypoints/cli/benchmark', 'vllm/benchmarks/', 'entrypoints/cli/openai.py'] as const;
 
+const SAYS_END: ReadonlySet<string> = new Set(ENDS);
+
 /** Lines of a program that somebody stops. */
 const STOPS = [
   'Shutting down',
@@ -154,7 +156,8 @@ export const PROGRAM_END_RULES: readonly LogRule[] = [
   ...ERRORS.map((needle) =>
     rule(needle, (line, found) => {
       if (isHarmlessError(line.text)) return;
-      found.addError(line, { sentence: sentenceAround(line.text, needle), about: needle });
+      const sentence = sentenceAround(line.text, needle);
+      found.addError(line, { sentence, about: needle, isEnd: SAYS_END.has(needle) });
     }),
   ),
   ...ENDS.map((needle) =>

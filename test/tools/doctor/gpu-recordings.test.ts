@@ -45,6 +45,14 @@ describe('logs of vLLM on an H100', () => {
     expect(JSON.stringify(first?.fixes)).toContain(cure);
   });
 
+  it.each([
+    ['deepseek-v2-lite', '28.8 GiB on each GPU'],
+    ['gpt-oss-20b', '18.8 GiB on each GPU'],
+  ])('of %s say what its weights take', async (name, weights) => {
+    const { checks } = await diagnosisOf(name);
+    expect(JSON.stringify(checks.find(({ asks }) => asks.includes('weights take')))).toContain(weights);
+  });
+
   it('of an engine core that was killed from outside say that it is gone, and that no line says why', async () => {
     const { headline } = await diagnosisOf('llama-8b-killed');
     expect(headline).toContain('one of its processes is gone, and what was given does not say why');

@@ -27,6 +27,13 @@ export const MEMORY_CHECKS: readonly Check[] = [
       const [model] = evidence.models;
       const step = memory.flatMap(({ steps }) => steps).find(({ says }) => says.startsWith('Weights take'));
       const named = evidence.settings.find(({ name }) => name === 'model')?.value ?? model?.name;
+      // What the engine says that it loaded, where the arithmetic needed none of it.
+      const loaded = settings('weight_bytes').find(({ value }) => Number(value) > 0);
+      if (step === undefined && loaded !== undefined)
+        return answered(
+          `${named ?? 'The model'}: ${bytesText(Number(loaded.value))} on each GPU, as the engine says.`,
+          loaded.origin,
+        );
       if (step === undefined && model?.weightBytes !== undefined) {
         const widths = new Set(settings('tensor_parallel_size').map(({ value }) => Number(value)));
         const [gpus = 1] = widths;

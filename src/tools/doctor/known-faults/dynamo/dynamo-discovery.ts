@@ -2,6 +2,32 @@ import type { KnownFault } from '../known-fault.js';
 
 /** What Dynamo's runtime and discovery refuse when programs start and register: `lib/runtime`, `lib/llm` of 1.3 and later. */
 export const DYNAMO_DISCOVERY: readonly KnownFault[] = [
+  // Of the component that counts workers: a word a second until there is one.
+  {
+    id: 'dynamo_no_endpoint_to_watch',
+    cause: 'role_missing',
+    needles: ['No endpoints found matching '],
+    pattern: /No endpoints found matching (\S{3,200})/,
+    isSign: true,
+    says: 'no worker is registered for $1',
+    why: 'Names of namespace, component and endpoint have to be those that the worker registers. A worker that still loads, has ended or has another discovery backend is not seen either.',
+    cure: 'Start a worker that serves $1, or give the names that workers register (--namespace, --component, --endpoint), with the same ETCD_ENDPOINTS on both',
+    commands: ['curl -s http://FRONTEND:8000/health    # instances: what is registered'],
+    disturbs: 'nothing',
+  },
+  // The answer of /health: {"instances": […], "message": "No endpoints available", "status": "unhealthy"}.
+  {
+    id: 'dynamo_health_no_endpoint',
+    cause: 'role_missing',
+    needles: ['No endpoints available'],
+    pattern: /^No endpoints available\b|"message\\{0,3}": ?\\{0,3}"No endpoints available/,
+    isSign: true,
+    says: 'the frontend is unhealthy: no worker serves requests (No endpoints available)',
+    why: 'It needs an instance of the endpoint "generate" of the component that its requests go to (backend; of a pair the decode workers). A worker registers its other endpoints (load_metrics, clear_kv_blocks) before it has loaded its model.',
+    cure: 'See which component has no "generate" among the instances of this answer, and whether its workers still load or have ended (kubectl get pods; kubectl logs WORKER)',
+    commands: ['curl -s http://FRONTEND:8000/health'],
+    disturbs: 'nothing',
+  },
   {
     id: 'dynamo_request_plane_unknown',
     cause: 'settings_refused',

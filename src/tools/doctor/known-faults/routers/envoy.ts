@@ -11,7 +11,8 @@ export const ENVOY: readonly KnownFault[] = [
   {
     id: 'envoy_no_healthy_upstream',
     cause: 'role_missing',
-    needles: ['no_healthy_upstream'],
+    // The flag of its access log, and what clients and processors get as a body.
+    needles: ['no_healthy_upstream', 'no healthy upstream'],
     pattern: /^(?!.{0,2000}ext_proc)/,
     isSign: true,
     says: 'the gateway has no engine that is ready behind a route: requests end with 503 (no healthy upstream)',

@@ -7,6 +7,16 @@ const REACHED = 'kubectl exec ROUTER -- curl -sS -m 5 -o /dev/null -w "%{http_co
  * SGLang 0.4.6 to 0.5.6, sgl-model-gateway, smg 1.0 to 1.9.
  */
 export const SMG_REQUESTS: readonly KnownFault[] = [
+  // sglang_router before 0.1.2, whose Python hands the missing list on.
+  {
+    id: 'sglang_router_without_urls',
+    cause: 'settings_refused',
+    needles: ["argument 'worker_urls': 'NoneType' object cannot be converted"],
+    says: 'the router of SGLang does not start: it was given no engine (worker_urls)',
+    why: 'This version wants the addresses of its engines as it starts.',
+    cure: 'Start the router with --worker-urls http://ENGINE:PORT …, one for each engine, or run sglang-router 0.1.2 or later, which takes engines later too',
+    disturbs: 'frontend',
+  },
   {
     id: 'smg_engine_unreached',
     cause: 'role_missing',

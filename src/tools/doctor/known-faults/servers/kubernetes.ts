@@ -50,6 +50,20 @@ export const KUBERNETES: readonly KnownFault[] = [
     disturbs: 'nothing',
   },
   {
+    id: 'kubernetes_resource_unknown',
+    cause: 'settings_refused',
+    needles: ['the server could not find the requested resource ('],
+    // A reflector of an optional kind asks again and goes on; what a program was to do fails.
+    pattern:
+      /^(?!.{0,300}reflector).{0,2000}could not find the requested resource \((get|list|watch|post|put|patch|delete) ([a-z]{1,60}\.[a-z0-9.-]{3,120})\)/,
+    atLeast: 2,
+    says: 'a controller cannot do its work: the cluster has no $2',
+    why: 'It wants to $1 objects of that kind, and their CRD is not installed. The name behind the first point says whose it is.',
+    cure: 'Install what brings $2 with its CRDs (scheduling.volcano.sh: Volcano; leaderworkerset.x-k8s.io: LWS; scheduling.x-k8s.io: the scheduler plugins; scheduler.grove.io: Grove), or switch off what needs it in the program; then restart the controller',
+    commands: ['kubectl api-resources | grep -i "$2"; kubectl get crd $2'],
+    disturbs: 'nothing',
+  },
+  {
     id: 'kubernetes_crd_missing',
     cause: 'settings_refused',
     needles: ['customresourcedefinitions.apiextensions.k8s.io'],

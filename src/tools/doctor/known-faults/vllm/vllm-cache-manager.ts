@@ -52,6 +52,14 @@ export const VLLM_CACHE_MANAGER: readonly KnownFault[] = [
     cure: 'Start the engines of both roles with the same --block-size, attention backend and VLLM_KV_CACHE_LAYOUT and without enable_permute_local_kv, or on both with --disable-hybrid-kv-cache-manager',
   },
   {
+    id: 'hash_blocks_of_groups',
+    cause: 'settings_refused',
+    needles: ["KV cache group's real block_size must be divisible"],
+    says: 'KV block sizes do not go together: a group of layers has one that the block size of hashes does not divide',
+    why: 'A model with layers of several kinds has a block size for each kind, and hashes are made for the largest part that all of them have in common. With a KV connector and Mamba layers whose states are not kept at block ends, or with a --prefix-match-unit that does not divide them, there is none.',
+    cure: 'Start the engine with --mamba-cache-mode align where the model has Mamba layers, without --prefix-match-unit and without a --block-size of your own; where that is so already, without --kv-transfer-config or in a later vLLM',
+  },
+  {
     id: 'workspace_too_small',
     cause: 'program_ended',
     needles: ['Workspace is locked but allocation from '],

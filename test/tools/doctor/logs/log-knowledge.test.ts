@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { loadLogKnowledge } from '../../../../src/tools/doctor/logs/log-knowledge.js';
 import { summaryOf } from './summaries.js';
 
 async function programsOf(line: string): Promise<readonly string[]> {
@@ -28,4 +29,10 @@ describe('the program of a line', () => {
   ])('is not known by %s', async (line) => {
     expect(await programsOf(line)).toEqual(['unknown']);
   });
+});
+
+it('every needle is long enough for the search to leap: the shortest one is the window of all', async () => {
+  const { rules } = await loadLogKnowledge();
+  const short = rules.map(({ needle }) => needle).filter(({ length }) => length < 11);
+  expect(short).toEqual([]);
 });

@@ -1,6 +1,13 @@
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { plain } from './fault-classes.js';
 
+/** How sentences begin with which UCX ends its process: `Fatal: ` alone is too short to be looked for. */
+const FATAL_BEGINNINGS = [
+  ...['failed to', 'Failed to', 'unable to', 'could not', 'cannot allocate', 'error handling'],
+  ...['endpoint reconfiguration', 'UD endpoint', 'transport error', 'packing rkey', 'mem type'],
+  ...['invalid', 'unexpected', 'unhandled', 'unknown', 'unsupported', 'Unsupported'],
+] as const;
+
 /** Where UCX ends the process, and where it does not start for the version of a library beside it. */
 export const UCX_RULES: readonly LogRule[] = [
   // "UCP API version is incompatible: required >= 1.18, actual 1.16.0 (loaded from …)", "UCP version is incompatible, required: 1.18, actual: 1.12".
@@ -19,14 +26,16 @@ export const UCX_RULES: readonly LogRule[] = [
       found.addSignal('connector_crashed', line, { value: `UCX: ${plain(sentence)}`, about: 'Assertion' });
   }),
   // "[node-1:4321 :0:4321]       wireup.c:2157 Fatal: endpoint reconfiguration not supported yet".
-  rule(' Fatal: ', (line, found) => {
-    const sentence =
-      /\[[\w.-]{1,80}:\d{1,8} *:[\w-]{1,8}:\d{1,8}\] +\w{1,40}\.[ch](?:pp)?:\d{1,5} +(Fatal: .{1,240})/.exec(
-        line.text,
-      )?.[1];
-    if (sentence !== undefined)
-      found.addSignal('connector_crashed', line, { value: `UCX: ${plain(sentence)}`, about: ' Fatal: ' });
-  }),
+  ...FATAL_BEGINNINGS.map((beginning) =>
+    rule(`Fatal: ${beginning} `, (line, found) => {
+      const sentence =
+        /\[[\w.-]{1,80}:\d{1,8} *:[\w-]{1,8}:\d{1,8}\] +\w{1,40}\.[ch](?:pp)?:\d{1,5} +(Fatal: .{1,240})/.exec(
+          line.text,
+        )?.[1];
+      if (sentence !== undefined)
+        found.addSignal('connector_crashed', line, { value: `UCX: ${plain(sentence)}`, about: 'Fatal: ' });
+    }),
+  ),
   // The backtrace that UCX prints where the process ends below it.
   rule('(ucs_handle_error', (line, found) =>
     found.addSignal('connector_crashed', line, { value: 'UCX', about: 'ucs_handle_error' }),

@@ -76,25 +76,12 @@ export const KUBERNETES: readonly KnownFault[] = [
     disturbs: 'nothing',
   },
   {
-    id: 'kubernetes_pod_unplaced',
-    cause: 'program_ended',
-    needles: [' nodes are available: '],
-    pattern: /\b0\/(\d{1,5}) nodes are available: (.{1,300}?)(?:\.\s|\.?$)/,
-    // A cluster that adds nodes places the pod a little later.
-    isSign: true,
-    says: 'a pod waits, and no node takes it ($2)',
-    why: 'The scheduler of Kubernetes counts for each reason the nodes that have it. The program in that pod does not run before one node has no reason left.',
-    cure: 'Take away the reason that stands for most nodes: for "Insufficient RESOURCE" ask for less of it, free it or add nodes (nvidia.com/gpu on none of them: install or repair the GPU operator); for an untolerated taint add a toleration; for node affinity or selector label nodes or change nodeSelector; for a volume bind its claim',
-    commands: [
-      "kubectl get nodes -o custom-columns='NAME:.metadata.name,GPU:.status.allocatable.nvidia\\.com/gpu,TAINTS:.spec.taints[*].key'",
-    ],
-    disturbs: 'nothing',
-  },
-  {
     id: 'kubernetes_image_unpulled',
     cause: 'program_ended',
     needles: ['Failed to pull image '],
-    pattern: /Failed to pull image \\{0,3}"([^"\\\s]{1,300})\\{0,3}": (.{1,300})/,
+    // What another try does not mend alone: time-outs and limits of a registry pass.
+    pattern:
+      /Failed to pull image \\{0,3}"([^"\\\s]{1,300})\\{0,3}": (.{0,200}(?:not found|NotFound|denied|[Uu]nauthorized|manifest unknown|no match for platform|invalid reference).{0,100})/,
     says: 'a pod does not start: its node cannot pull the image $1',
     why: 'The registry says: $2.',
     cure: 'Name an image and a tag that the registry has; where it asks for a login, give the pod imagePullSecrets with one; where it is not reached, see to the DNS and the way out of the node',

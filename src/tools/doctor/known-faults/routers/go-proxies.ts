@@ -22,8 +22,9 @@ export const GO_PROXIES: readonly KnownFault[] = [
     id: 'go_proxy_ports_used_up',
     cause: 'role_missing',
     needles: ['connect: cannot assign requested address'],
+    // The address [::1] cannot be assigned where IPv6 is off.
     pattern:
-      /dial tcp (?:\S{2,80}->)?(\[?[\w.:-]{2,60}\]?:\d{1,5}): connect: cannot assign requested address/,
+      /dial tcp (?!\[::1\])(?:\S{2,80}->)?(\[?[\w.:-]{2,60}\]?:\d{1,5}): connect: cannot assign requested address/,
     atLeast: 2,
     says: 'a proxy or gateway has no local port left for connections to $1',
     why: 'It opens a connection for each request, and a closed one keeps its local port for a minute: under load all of the range to that address are used up.',

@@ -53,13 +53,13 @@ export const KUBERNETES: readonly KnownFault[] = [
     id: 'kubernetes_resource_unknown',
     cause: 'settings_refused',
     needles: ['the server could not find the requested resource ('],
-    // A reflector of an optional kind asks again and goes on; what a program was to do fails.
+    // A reflector of an optional kind asks again and goes on, and some kinds are left out where they are not there; what a program was to do fails.
     pattern:
-      /^(?!.{0,300}reflector).{0,2000}could not find the requested resource \((get|list|watch|post|put|patch|delete) ([a-z]{1,60}\.[a-z0-9.-]{3,120})\)/,
+      /^(?!.{0,300}(?:reflector|[Ss]kipp|not installed)).{0,2000}could not find the requested resource \((get|list|watch|post|put|patch|delete) ([a-z]{1,60}\.[a-z0-9.-]{3,120})\)/,
     atLeast: 2,
     says: 'a controller cannot do its work: the cluster has no $2',
     why: 'It wants to $1 objects of that kind, and their CRD is not installed. The name behind the first point says whose it is.',
-    cure: 'Install what brings $2 with its CRDs (scheduling.volcano.sh: Volcano; leaderworkerset.x-k8s.io: LWS; scheduling.x-k8s.io: the scheduler plugins; scheduler.grove.io: Grove), or switch off what needs it in the program; then restart the controller',
+    cure: 'Install what brings $2 with its CRDs (scheduling.volcano.sh: Volcano; leaderworkerset.x-k8s.io: LWS; scheduling.x-k8s.io: the scheduler plugins; scheduler.grove.io: Grove; metrics.k8s.io: metrics-server), or switch off what needs it in the program; then restart the controller',
     commands: ['kubectl api-resources | grep -i "$2"; kubectl get crd $2'],
     disturbs: 'nothing',
   },
@@ -79,12 +79,12 @@ export const KUBERNETES: readonly KnownFault[] = [
     id: 'kubernetes_image_unpulled',
     cause: 'program_ended',
     needles: ['Failed to pull image '],
-    // What another try does not mend alone: time-outs and limits of a registry pass.
+    // What another try does not correct: time-outs and limits of a registry pass.
     pattern:
       /Failed to pull image \\{0,3}"([^"\\\s]{1,300})\\{0,3}": (.{0,200}(?:not found|NotFound|denied|[Uu]nauthorized|manifest unknown|no match for platform|invalid reference).{0,100})/,
     says: 'a pod does not start: its node cannot pull the image $1',
     why: 'The registry says: $2.',
-    cure: 'Name an image and a tag that the registry has; where it asks for a login, give the pod imagePullSecrets with one; where it is not reached, see to the DNS and the way out of the node',
+    cure: 'Name an image and a tag that the registry has; where it asks for a login, give the pod imagePullSecrets with one',
     commands: ['crictl pull $1    # on the node'],
     disturbs: 'nothing',
   },
@@ -103,6 +103,8 @@ export const KUBERNETES: readonly KnownFault[] = [
     id: 'kubernetes_outside',
     cause: 'control_plane_unreachable',
     needles: ['unable to load in-cluster configuration', 'Service host/port is not set.'],
+    // Clients look within the cluster first and go on with a kubeconfig.
+    pattern: /^(?!.{0,400}(?:[Ff]all(?:ing|s)? ?back|[Tt]rying|kubeconfig instead))/,
     says: 'A program looks for the API server of Kubernetes and runs outside a cluster, or in a pod that may not know it',
     why: 'Within a pod KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the token of its service account are there. A container of docker, a shell, and a pod with automountServiceAccountToken: false have them not.',
     cure: 'Run it in a pod with its service account (automountServiceAccountToken: true), give it KUBECONFIG or --kubeconfig, or choose discovery without Kubernetes (a static list or a file of endpoints)',

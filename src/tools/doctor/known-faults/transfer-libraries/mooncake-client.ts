@@ -181,8 +181,8 @@ export const MOONCAKE_CLIENT: readonly KnownFault[] = [
   {
     id: 'mooncake_card_went_down',
     cause: 'transfer_path_broken',
-    needles: ['rdma_transport.cpp:'],
-    pattern: /\] Device (\d{1,3}) is not active/,
+    needles: [' is not active'],
+    pattern: /rdma_transport\.cpp:\d{1,5}\] Device (\d{1,3}) is not active/,
     says: 'the RDMA card with the number $1 of this engine is not active: Mooncake sends nothing over it',
     why: 'The engine registered its memory with the card, and its port went down since, or an event of the driver ended its context.',
     cure: 'Bring the port up again (ibstat: State: Active; cable, switch, driver), and restart this engine, or leave the card out: --disaggregation-ib-device, MOONCAKE_DEVICE or device_name with the others',
@@ -195,6 +195,7 @@ export const MOONCAKE_CLIENT: readonly KnownFault[] = [
     id: 'mooncake_send_queue_full',
     cause: 'transfer_path_broken',
     needles: ['Failed to ibv_post_send: Cannot allocate memory'],
+    isSign: true,
     says: "the send queue of Mooncake's RDMA connection is full (ibv_post_send: Cannot allocate memory)",
     why: 'More requests are posted to one connection than it has places: many engines, small slices, or a queue that was made small. The slices are tried again, and fail where it lasts.',
     cure: 'Raise MC_MAX_WR (256) and MC_NUM_QP_PER_EP (2) on this engine, and MC_SLICE_SIZE (65536) so that fewer requests are needed; they take effect at its restart',

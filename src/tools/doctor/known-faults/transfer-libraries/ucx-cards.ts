@@ -5,10 +5,10 @@ export const UCX_CARDS: readonly KnownFault[] = [
   {
     id: 'ucx_no_messages_transport',
     cause: 'transfer_path_broken',
-    needles: ['no active messages transport: '],
-    pattern: /no active messages transport: (\w[\w ]{2,60})/,
-    says: 'UCX finds no transport that it can use on this host ($1)',
-    why: 'The devices that it may take do not open: no RDMA device in the container, a bonded one or one without a LID, a UCX that does not fit the driver of the host (mlx5dv_devx lines), or a UCX_TLS that leaves none.',
+    needles: ['no active messages transport'],
+    pattern: /no active messages transport(?: to [^:]{1,80})?: ([\w/-][\w/: -]{2,80})/,
+    says: 'UCX finds no transport for its messages ($1)',
+    why: 'The two sides have no transport in common, or the devices that it may take do not open: no RDMA device in the container, a bonded one or one without a LID, a UCX that does not fit the driver of the host (mlx5dv_devx lines), or a UCX_TLS that leaves none.',
     cure: 'Give the container its RDMA device (rdma/ib of the device plugin, IPC_LOCK), name one that is not bonded in UCX_NET_DEVICES, and leave UCX_TLS unset; as a test UCX_TLS=tcp,cuda_copy,cuda_ipc goes without it',
     commands: [
       "kubectl exec POD -- sh -c \"ibv_devinfo | grep -E 'hca_id|state|sm_lid'; ucx_info -d | grep -E 'Transport|Device'\"",

@@ -53,7 +53,8 @@ export const VLLM_ATTENTION: readonly KnownFault[] = [
       'FP8 Cutlass MLA not yet supported',
       'FP8 KV cache requires FA3 on SM90',
     ],
-    pattern: /(?:NotImplementedError|ValueError|Reason)/,
+    // At debug level vLLM lists what each backend lacks ("Reasons: {…}") before it takes one that fits.
+    pattern: /(?:NotImplementedError|ValueError|Reason: )/,
     says: 'The attention backend has no FP8 KV cache on this GPU, and --kv-cache-dtype fp8 is set',
     why: 'FlashAttention reads an FP8 cache from version 3 on (Hopper), and MLA backends have formats of their own. Other backends take it on more GPUs.',
     cure: 'Start the engines of both roles with --attention-backend FLASHINFER (VLLM_ATTENTION_BACKEND=FLASHINFER in older versions), or with --kv-cache-dtype auto',
@@ -99,7 +100,9 @@ export const VLLM_ATTENTION: readonly KnownFault[] = [
       'FlashMLA Dense is only supported on Hopper',
       'vllm._flashmla_C is not available',
     ],
-    pattern: /(?:Error|Reason|error,)/,
+    // Among the reasons of all backends it was not chosen.
+    pattern:
+      /(?:Reason: |(?:Assertion|Import|NotImplemented|Runtime|Value)Error: (?!No valid)|Value error, (?!No valid))/,
     says: 'FlashMLA is chosen as attention backend, and this GPU or this build of vLLM does not have it',
     why: 'Its kernels are for Hopper (sm90; the sparse ones for Blackwell too) and are left out where vLLM was compiled without them. Other backends serve MLA models on the other GPUs, with blocks of other sizes.',
     cure: 'Start the engines of both roles without VLLM_ATTENTION_BACKEND=FLASHMLA (--attention-backend FLASHMLA) and without --block-size 64, so that vLLM takes what the GPU has (TRITON_MLA, CUTLASS_MLA); router and pair follow the new block size',
@@ -142,7 +145,7 @@ export const VLLM_ATTENTION: readonly KnownFault[] = [
     id: 'attention_layout_unknown',
     cause: 'settings_refused',
     needles: ['Unknown cache layout format ', 'Unknown KV cache layout '],
-    pattern: /Unknown (?:cache layout format|KV cache layout) ([\w.-]{1,40}?)\.(?: |$)/,
+    pattern: /Unknown (?:cache layout format|KV cache layout) '?([\w.-]{1,40}?)'?\.(?: |$)/,
     says: 'VLLM_KV_CACHE_LAYOUT is $1, which this version or this attention backend does not know',
     why: 'Up to 0.31 the layouts are NHD and HND; later ones name all dimensions (LBNHC, LBHNC, BLHNC).',
     cure: 'Unset VLLM_KV_CACHE_LAYOUT on the engines of both roles, or set the same layout of this version on both (HND, which is LBHNC in later versions)',

@@ -69,6 +69,17 @@ export const VLLM_CACHE_MANAGER: readonly KnownFault[] = [
     cure: 'Run a later vLLM; until then start the engine with --enforce-eager, which reserves nothing in advance, or without what $1 is of (--kv-cache-dtype auto in place of turboquant)',
   },
   {
+    id: 'workspace_of_part_too_small',
+    cause: 'program_ended',
+    needles: [
+      'Workspace is locked but MoE permute scratch',
+      ' was not allocated during warmup for the current',
+    ],
+    says: 'The engine ends as a request needs scratch memory that its start did not reserve',
+    why: 'What a request may need is reserved before CUDA graphs are captured, and nothing may grow after that. For this request (a larger batch, a part of the model that was not run at the start) the reserve came out too small.',
+    cure: 'Run a later vLLM; until then start the engine with --enforce-eager, which reserves nothing in advance',
+  },
+  {
     id: 'sleep_with_expandable_segments',
     cause: 'settings_refused',
     needles: ['Expandable segments are not compatible with memory pool'],

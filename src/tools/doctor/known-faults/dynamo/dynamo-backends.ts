@@ -282,7 +282,7 @@ export const DYNAMO_BACKENDS: readonly KnownFault[] = [
     needles: ['in get_core_engine_for_request'],
     says: 'requests fail in vLLM: they name a data parallel rank that this server does not have',
     why: 'vLLM looks for the engine of the rank among those it runs itself. A router that counts ranks over all servers, Dynamo before 1.0 among them, sends a rank of another one.',
-    cure: 'Run Dynamo 1.0 or later on frontend and workers (its workers turn the rank into their own); with another router send ranks below --data-parallel-size-local of the server (X-data-parallel-rank), or none',
+    cure: 'Have the router send ranks below --data-parallel-size-local of the server (X-data-parallel-rank), or none; where it is Dynamo, run 1.0 or later on frontend and workers, which turn the rank into their own',
   },
   {
     id: 'dynamo_omni_names',

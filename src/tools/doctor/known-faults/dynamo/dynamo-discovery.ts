@@ -2,12 +2,12 @@ import type { KnownFault } from '../known-fault.js';
 
 /** What Dynamo's runtime and discovery refuse when programs start and register: `lib/runtime`, `lib/llm` of 1.3 and later. */
 export const DYNAMO_DISCOVERY: readonly KnownFault[] = [
-  // Of the component that counts workers: a word a second until there is one.
+  // Of the component that counts workers, each time it looks. Routers of 0.1 say it of a subject, until their workers have loaded.
   {
     id: 'dynamo_no_endpoint_to_watch',
     cause: 'role_missing',
     needles: ['No endpoints found matching '],
-    pattern: /No endpoints found matching (\S{3,200})/,
+    pattern: /No endpoints found matching (?!subject )(\S{3,200})/,
     isSign: true,
     says: 'no worker is registered for $1',
     why: 'Names of namespace, component and endpoint have to be those that the worker registers. A worker that still loads, has ended or has another discovery backend is not seen either.',
@@ -208,7 +208,8 @@ export const DYNAMO_DISCOVERY: readonly KnownFault[] = [
     id: 'dynamo_metadata_not_written',
     cause: 'control_plane_unreachable',
     needles: ['Failed to apply DynamoWorkerMetadata'],
-    pattern: /Failed to apply DynamoWorkerMetadata(?: CR)?(?: \S{1,160})?: (?!.{0,200}forbidden)(.{1,160})/,
+    pattern:
+      /Failed to apply DynamoWorkerMetadata(?: CR)?(?: \S{1,160})?: (?!.{0,200}[Ff]orbidden)(.{1,160})/,
     isSign: true,
     says: 'a worker cannot register itself with Kubernetes ($1)',
     why: 'It writes an object DynamoWorkerMetadata of its pod, by which frontends find it.',
@@ -240,8 +241,8 @@ export const DYNAMO_DISCOVERY: readonly KnownFault[] = [
     needles: ['requires router_track_active_blocks=true', 'requires router_track_prefill_tokens=true'],
     pattern: /\b(router_\w{3,40}) requires (router_track_\w{3,40})=true/,
     says: 'the frontend does not start: $1 needs $2, which is off',
-    why: 'Each figure of the router is made of others that it has to keep.',
-    cure: 'Start the frontend without --no-router-track-active-blocks and --no-router-track-prefill-tokens or without the setting $1',
+    why: 'The router counts what $1 needs only where $2 is on.',
+    cure: 'Start the frontend without --no-router-track-active-blocks and --no-router-track-prefill-tokens, or without the setting $1',
     disturbs: 'frontend',
   },
   {

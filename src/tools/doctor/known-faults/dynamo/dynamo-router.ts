@@ -293,6 +293,7 @@ export const DYNAMO_ROUTER: readonly KnownFault[] = [
     id: 'dynamo_no_prefill_for_request',
     cause: 'role_missing',
     needles: ['No workers available for prefill'],
+    isSign: true,
     says: 'the router of Dynamo has no prefill worker for a request',
     why: 'A prefill worker was there as the router began, and is gone, or busy above the thresholds of the frontend. The decode worker then computes the prompt itself, or the request fails.',
     cure: 'Start prefill workers again (--disaggregation-mode prefill, the model name and DYN_NAMESPACE of the decode workers) and look why they ended; where they run, raise --active-prefill-tokens-threshold of the frontend',

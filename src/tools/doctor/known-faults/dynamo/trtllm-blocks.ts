@@ -92,6 +92,8 @@ export const TRTLLM_BLOCKS: readonly KnownFault[] = [
     id: 'trtllm_cancelled_transfer',
     cause: 'connector_crashed',
     needles: ['std::future_error: Broken promise'],
+    // Every C++ program can say it; these lines are of TensorRT-LLM.
+    pattern: /(?:TensorRT-LLM|TRT-LLM|tensorrt_llm|transfer for request|RuntimeError: std::future_error)/,
     says: 'a transfer of TensorRT-LLM was cancelled in the middle, and the server does not recover from it (Broken promise)',
     why: 'Up to 1.3.0rc11 a request that is cancelled while its blocks are about to be sent, or to be asked for, leaves a promise behind that nobody keeps; the loop of the executor then fails or hangs, as clients that give up cancel (pull request 13640 of NVIDIA/TensorRT-LLM).',
     cure: 'Restart both servers, and run a TensorRT-LLM release later than 1.3.0rc11 on both roles; until then raise the time limits of clients above kv_transfer_timeout_ms, or use transceiver_runtime: PYTHON with backend: NIXL under cache_transceiver_config',

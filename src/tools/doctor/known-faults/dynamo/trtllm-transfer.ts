@@ -1,5 +1,18 @@
 import type { KnownFault } from '../known-fault.js';
 
+/** Of a request whose transfer failed: a fault at error level, and at warning level where it comes again. */
+const A_TRANSFER_FAILED = {
+  cause: 'transfers_fail',
+  needles: [
+    'Error occurred during generation transfer for request',
+    'Error occurred during context transfer for request',
+  ],
+  says: 'transfers of KV blocks fail on a $1 server of TensorRT-LLM: $2',
+  why: 'The request ends with an error, and the other side keeps or awaits its blocks until kv_transfer_timeout_ms. Error texts of UCX or NIXL just before the line say what failed.',
+  cure: 'Repair what $2 stands for on the path between context and generation servers (same UCX_TLS with cuda_copy and cuda_ipc, a device that is up in UCX_NET_DEVICES), and set kv_transfer_timeout_ms so that blocks are freed',
+  commands: ['kubectl logs PREFILL --since=15m | grep -m5 -nE "UCX|NIXL|nixl"'],
+} satisfies Omit<KnownFault, 'id'>;
+
 /** TensorRT-LLM's transfers of KV blocks: `batch_manager/*Transceiver`, `*CacheFormatter`, `_torch/disaggregation`, 0.18 to 1.3. */
 export const TRTLLM_TRANSFER: readonly KnownFault[] = [
   {
@@ -110,33 +123,17 @@ export const TRTLLM_TRANSFER: readonly KnownFault[] = [
   },
   {
     id: 'trtllm_transfer_errors',
-    cause: 'transfers_fail',
-    needles: [
-      'Error occurred during generation transfer for request',
-      'Error occurred during context transfer for request',
-    ],
+    ...A_TRANSFER_FAILED,
     pattern:
       /\[ERROR\].{0,40}? Error occurred during (context|generation) transfer for request \d{1,20}: (?!.{0,120}(?:[Cc]ancel|Broken promise))(.{1,90})/,
     follows: ['transfer_path_broken', 'pair_incompatible', 'side_channel_unreachable'],
-    says: 'transfers of KV blocks fail on a $1 server of TensorRT-LLM: $2',
-    why: 'The request ends with an error, and the other side keeps or awaits its blocks until kv_transfer_timeout_ms. Error texts of UCX or NIXL just before the line say what failed.',
-    cure: 'Repair what $2 stands for on the path between context and generation servers (same UCX_TLS with cuda_copy and cuda_ipc, a device that is up in UCX_NET_DEVICES), and set kv_transfer_timeout_ms so that blocks are freed',
-    commands: ['kubectl logs PREFILL --since=15m | grep -m5 -nE "UCX|NIXL|nixl"'],
   },
   {
     id: 'trtllm_transfer_warnings',
-    cause: 'transfers_fail',
-    needles: [
-      'Error occurred during generation transfer for request',
-      'Error occurred during context transfer for request',
-    ],
+    ...A_TRANSFER_FAILED,
     pattern:
       /\[WARNING\].{0,40}? Error occurred during (context|generation) transfer for request \d{1,20}: (?!.{0,120}[Cc]ancel)(.{1,90})/,
     atLeast: 2,
-    says: 'transfers of KV blocks fail on a $1 server of TensorRT-LLM: $2',
-    why: 'The request ends with an error, and the other side keeps or awaits its blocks until kv_transfer_timeout_ms. Error texts of UCX or NIXL just before the line say what failed.',
-    cure: 'Repair what $2 stands for on the path between context and generation servers (same UCX_TLS with cuda_copy and cuda_ipc, a device that is up in UCX_NET_DEVICES), and set kv_transfer_timeout_ms so that blocks are freed',
-    commands: ['kubectl logs PREFILL --since=15m | grep -m5 -nE "UCX|NIXL|nixl"'],
   },
   {
     id: 'trtllm_ucx_wrapper_missing',

@@ -131,6 +131,5 @@ export const SGLANG_DISK_STORES: readonly KnownFault[] = [
       "kubectl exec POD -- sh -c \"find /tmp/hicache -name '*.bin' -printf '%s\\n' | sort -n | uniq -c    # one size for each model\"",
       'kubectl exec POD -- df -h /tmp/hicache',
     ],
-    disturbs: 'one_worker_at_a_time',
   },
 ];

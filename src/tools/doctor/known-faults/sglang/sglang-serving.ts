@@ -88,6 +88,5 @@ export const SGLANG_SERVING: readonly KnownFault[] = [
       'kubectl logs POD --previous | grep -m3 -E "fatal error|ninja|cannot find"',
       'kubectl exec POD -- sh -c "which g++ ninja; ls /usr/include/openssl/sha.h"',
     ],
-    disturbs: 'one_worker_at_a_time',
   },
 ];

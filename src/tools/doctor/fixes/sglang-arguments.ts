@@ -116,12 +116,18 @@ export function correctedArguments(
     !sentence.includes(first.slice(2).replaceAll('-', '_')) &&
     !sentence.includes(first);
   const without = WORDS.find(([, flag]) => flag === first)?.[2] ?? '';
+  // Who demands a part does not want it switched off.
+  const isDemanded = without.startsWith('with --disable-') && !/disable/i.test(sentence);
+  const way = feature && !isDemanded ? without : '';
+  const command = feature
+    ? argumentsOf('the engine', way === '' ? 'as the sentence asks' : way)
+    : argumentsOf('the engine', first, 'as the sentence asks');
   return [
     feature
-      ? `Give the command of the engine what the sentence asks for ("${said}"), or start it ${without} (kubectl edit)`
+      ? `Give the command of the engine what the sentence asks for ("${said}")${way === '' ? '' : `, or start it ${way}`} (kubectl edit)`
       : `Correct ${flags.slice(0, 3).join(', or ')} in the command of the engine (kubectl edit): "${said}"`,
     'SGLang checks its arguments against each other and against the model before it serves, and ends with the first that does not fit. Its sentence has the values that it takes.',
-    [argumentsOf('the engine', feature ? without : first, feature ? '' : 'as the sentence asks')],
+    [command],
   ];
 }
 

@@ -1,6 +1,12 @@
 import { heldByOthers, isItsOwn } from '../logs/general/gpu-memory.js';
 import type { Repair } from './repair.js';
 
+/** What other processes hold. */
+interface Held {
+  readonly gib: number;
+  readonly totalGib: number;
+}
+
 /** What each engine calls its part of the GPU. */
 const PARTS: Readonly<Record<string, string>> = {
   vllm: '--gpu-memory-utilization',
@@ -12,20 +18,33 @@ const PARTS: Readonly<Record<string, string>> = {
 export function gpuMemoryRepair(sentence: string, engine: string | undefined): Repair {
   const part = PARTS[engine ?? ''] ?? Object.values(PARTS).join(', ');
   const others = heldByOthers(sentence);
-  if (others !== undefined) return leaveToOthers(others, part);
+  if (others !== undefined) return leaveToOthers(others, engine);
   return isItsOwn(sentence) ? takeLess(part) : findHolder(part);
 }
 
-function leaveToOthers(
-  { gib, totalGib }: { readonly gib: number; readonly totalGib: number },
-  part: string,
-): Repair {
+function leaveToOthers({ gib, totalGib }: Held, engine: string | undefined): Repair {
   const rest = Math.max(0, Math.floor((1 - gib / totalGib) * 100 - 2) / 100).toFixed(2);
+  const less =
+    engine === 'sglang' || engine === 'trtllm'
+      ? `give the engine a smaller part of what they leave (${PARTS[engine]})`
+      : engine === 'vllm'
+        ? `give the engine no more than the rest of it: ${PARTS[engine]} ${rest}`
+        : `give the engine no more than the rest of it (vLLM: ${PARTS['vllm']} ${rest}; less of ${PARTS['sglang']} or ${PARTS['trtllm']})`;
   return {
-    says: `Move the other processes off this GPU: they hold ${gib.toFixed(1)} of its ${totalGib.toFixed(1)} GiB (nvidia-smi, npu-smi info); or give the engine no more than the rest of it: ${rest} as its part of the GPU (${part})`,
-    why: 'The part is of the whole GPU. An engine of an earlier start that has not ended, a trainer and a second engine count alike; in a container they are not seen, and hold it all the same.',
+    says: `Move the other processes off this GPU: they hold ${gib.toFixed(1)} of its ${totalGib.toFixed(1)} GiB (nvidia-smi, npu-smi info); or ${less}`,
+    why: `${shareText(engine)} An engine of an earlier start that has not ended, a trainer and a second engine count alike; in a container they are not seen, and hold it all the same.`,
     commands: ['nvidia-smi --query-compute-apps=pid,used_memory --format=csv    # on the node: who has it'],
   };
+}
+
+/** Of what the part of each engine is. */
+function shareText(engine: string | undefined): string {
+  if (engine === 'vllm') return 'The part is of the whole GPU.';
+  if (engine === 'sglang')
+    return 'The part is of what was free as the engine started: what others take later is missing.';
+  if (engine === 'trtllm')
+    return 'The part is of what was free once the weights were loaded: what others take later is missing.';
+  return 'The part of vLLM is of the whole GPU; those of SGLang and TensorRT-LLM are of what was free as they started.';
 }
 
 function takeLess(part: string): Repair {

@@ -10,6 +10,19 @@ async function diagnosisOf(log: string) {
 }
 
 describe('what repairs a program that ended', () => {
+  it.each([
+    ['vllm', 'no more than the rest of it: --gpu-memory-utilization 0.20', 'of the whole GPU'],
+    ['sglang', 'a smaller part of what they leave (--mem-fraction-static)', 'free as the engine started'],
+    ['trtllm', '(free_gpu_memory_fraction in kv_cache_config)', 'free once the weights were loaded'],
+    [undefined, 'vLLM: --gpu-memory-utilization 0.20', 'free as they started'],
+  ])('leaves the GPU to others by what the part of %s is of', (engine, says, why) => {
+    const sentence =
+      'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.19 GiB of which 1.00 GiB is free. Including non-PyTorch memory, this process has 17.00 GiB memory in use.';
+    const fix = repairFor('gpu_memory', sentence, { copiesToHost: false, engine });
+    expect(fix.says).toContain(says);
+    expect(fix.why).toContain(why);
+  });
+
   it('builds an extension against the PyTorch that is there, where its symbol is of another', () => {
     const file = '/usr/local/lib/python3.12/dist-packages/flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so';
     const { says } = repairFor(

@@ -44,10 +44,11 @@ export function installLibrary(sentence: string): ProposedFix {
   const symbol = /undefined symbol: (\w{2,100})/.exec(sentence)?.[1];
   const built = buildForTorch(sentence);
   if (built !== undefined) return built;
-  if (symbol !== undefined && /nixl[A-Z_]|^uc[pst]m?_|^ibv_/.test(symbol)) return oneBuild(symbol);
-  const library = /nixl|lmcache|mooncake|flexkv|ucm|pegakv|aibrix|kvbm|hf3fs|memfabric|ibverbs|rdma|ucx/i
-    .exec(sentence)?.[0]
-    ?.toLowerCase();
+  if (symbol !== undefined && /nixl[A-Z_]|^uc[mpst]_|^ibv_/.test(symbol)) return oneBuild(symbol);
+  const library =
+    /nixl|lmcache|mooncake|flexkv|(?<!lib)ucm(?!_)|pegakv|aibrix|kvbm|hf3fs|memfabric|ibverbs|rdma|ucx/i
+      .exec(sentence)?.[0]
+      ?.toLowerCase();
   const name = PACKAGES[library ?? ''];
   if (/UC[PXST] (?:API |library )?version/.test(sentence)) return oneUcx();
   const other = otherReleaseIn(sentence);

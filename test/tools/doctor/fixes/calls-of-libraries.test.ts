@@ -24,6 +24,12 @@ describe('a library that is called in other words than it has', () => {
     expect(says).toContain(second);
   });
 
+  it("is no package of Python's where it is a part of UCX", () => {
+    const { says } = installLibrary('/usr/lib/libucp.so.0: undefined symbol: ucm_global_opts');
+    expect(says).toContain('Have one UCX in the image');
+    expect(installLibrary('libucm.so.0: cannot open shared object file').says).not.toContain('uc-manager');
+  });
+
   it('is added where it is not there', () => {
     expect(installLibrary("No module named 'nixl'").says).toContain('Add nixl to the image');
   });

@@ -168,10 +168,17 @@ describe('flags that a sentence refuses together', () => {
   });
 });
 
-describe('names that are no arguments', () => {
+describe('names that are no demanded arguments', () => {
   it('are those of folders and files, and of values within a program', () => {
     const sentence = 'the pools are too small (sglang/srt/mem_cache/kv_cache_builder.py in build)';
     expect(demandedSettings(sentence, 'sglang')).toEqual([]);
     expect(demandedSettings('decode_prefix_len must be in range', 'sglang')).toEqual([]);
+  });
+
+  it('are present values in brackets', () => {
+    const sentence = 'Elastic EP is not supported with pipeline parallelism (pipeline_parallel_size=2).';
+    expect(demandedSettings(sentence, 'vllm').map(({ text }) => text)).not.toContain(
+      '--pipeline-parallel-size 2',
+    );
   });
 });

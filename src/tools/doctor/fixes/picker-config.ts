@@ -38,8 +38,8 @@ function changeOf({ plugin, said }: PickerRefusal): string {
     plugin === ''
       ? 'in the EndpointPickerConfig'
       : `in the parameters of ${plugin}, under plugins of the EndpointPickerConfig`;
-  const [, yamlLine] = /\byaml: (?:unmarshal errors: )?line (\d{1,5}): /.exec(said) ?? [];
-  if (yamlLine !== undefined || /\byaml: /.test(said))
+  const [, yamlLine] = /(?<![\w.])yaml: (?:unmarshal errors: )?line (\d{1,5}): /.exec(said) ?? [];
+  if (yamlLine !== undefined || /(?<![\w.])yaml: /.test(said))
     return `Correct the YAML of the EndpointPickerConfig${yamlLine === undefined ? '' : ` at line ${yamlLine} and the one above it`} (${said.slice(said.indexOf('yaml: ') + 6)}): spaces for indentation, text with ": " in quotes`;
   if (/at least one scheduling profile/.test(said))
     return 'Add schedulingProfiles: [{ name: default, plugins: [{ pluginRef: NAME }, …] }] with the names under plugins to the EndpointPickerConfig';

@@ -37,6 +37,7 @@ const FOLLOW =
 export function acceptableSettings(measurements: Measurements, sentence: string): ProposedFix {
   if (/^EndpointPickerConfig\b|^Failed to validate flags: |^llm-d's sidecar: /.test(sentence))
     return pickerConfig(sentence);
+  if (/^failed to load config\b/.test(sentence)) return readableConfiguration(sentence);
   const variable = advisedVariable(sentence);
   if (variable !== undefined) return setVariable(variable);
   const checked = wordsOfSglang(sentence);
@@ -70,7 +71,7 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (wanted.length > 0) return setWanted(wanted, sentence, word);
   const corrected = word === 'sglang' ? correctedArguments(sentence) : undefined;
   if (corrected !== undefined) return fix(...corrected);
-  return /onfiguration|load config|plugin/i.test(sentence) ? pickerConfig(sentence) : unnamed(sentence);
+  return /onfiguration|plugin/i.test(sentence) ? pickerConfig(sentence) : unnamed(sentence);
 }
 
 /** What is to be done about flags that a sentence names as missing, in each other's way, or gone. */
@@ -100,7 +101,7 @@ function acceptableArguments(sentence: string): ProposedFix {
 
 /** What llm-d's picker and the router plugins of its configuration say. */
 const OF_PICKER =
-  /Failed to (?:parse|complete) (?:plugins )?configuration|instantiate plugins|failed to load config|populate controller config|plugin type/i;
+  /Failed to (?:parse|complete) (?:plugins )?configuration|instantiate plugins|populate controller config|plugin type/i;
 
 function keyCommands({ place, key }: RefusedKey): readonly string[] {
   if (place === 'argument')
@@ -237,6 +238,15 @@ function withoutUnknown(sentence: string): ProposedFix {
     `Start the program without ${named || 'the argument that it does not know (kubectl edit)'}, or run a version that has it`,
     WHY,
     named === '' ? [] : [argumentsOf('the program', named, 'as the sentence asks')],
+  );
+}
+
+/** Of a program that is not known by its sentence. */
+function readableConfiguration(sentence: string): ProposedFix {
+  return fix(
+    `Correct the configuration that the program loads, or the path to it (kubectl get configmap): "${sentence.replaceAll('"', "'")}"`,
+    'A program reads its configuration as it starts, and ends where it cannot; one that runs goes on with what it had before.',
+    [],
   );
 }
 

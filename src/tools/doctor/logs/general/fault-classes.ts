@@ -108,7 +108,10 @@ export function missingLibraryOf(line: string): Fault | undefined {
     : { signal: 'library_missing', value: `NIXL has no plugin for ${plugin}` };
 }
 
-/** A sentence in one line, cut where it is long. */
+/** A sentence in one line, cut behind a word where it is long: half of a flag would be the name of none. */
 export function plain(sentence: string): string {
-  return sentence.replace(/\s+/g, ' ').trim().slice(0, MAX_SENTENCE_CHARS);
+  const line = sentence.replace(/\s+/g, ' ').trim();
+  if (line.length <= MAX_SENTENCE_CHARS) return line;
+  const end = line.lastIndexOf(' ', MAX_SENTENCE_CHARS);
+  return line.slice(0, end > 0 ? end : MAX_SENTENCE_CHARS);
 }

@@ -259,7 +259,7 @@ function readException(line: LogLine, found: LogFindings, needle: string): void 
   if (isPassedOver(text)) return;
   // What an argument is unknown to stands before it.
   const from = needle.startsWith('()') ? 0 : text.lastIndexOf(needle) + needle.length;
-  const sentence = text.slice(from);
+  const sentence = withoutInput(text.slice(from));
   const about = sentence.slice(0, 60).trim() || needle;
   const fault =
     faultOf(sentence) ??
@@ -308,8 +308,12 @@ function sentenceFrom(text: string, needle: string): string {
   if (needle.startsWith('] ')) return text.slice(at + 2);
   if (needle === WHAT) return text.slice(at + needle.length);
   const name = /[\w.]*$/.exec(text.slice(Math.max(0, at - 60), at))?.[0] ?? '';
-  // Pydantic writes the value behind the sentence.
-  return text.slice(at - name.length).replace(/ \[type=\w{1,40}, input_value=.*/s, '');
+  return withoutInput(text.slice(at - name.length));
+}
+
+/** Pydantic writes what it was given behind the sentence: " [type=value_error, input_value=ArgsKwargs((), {'model_co..."; it has words of its own. */
+function withoutInput(sentence: string): string {
+  return sentence.replace(/ \[type=\w{1,40}, input_value=.*/s, '');
 }
 
 function hasException(text: string): boolean {

@@ -1,5 +1,6 @@
 import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
+import { plain } from './fault-classes.js';
 import { pickerRefusalText } from './picker-refusals.js';
 import { goesOnBelow, refusedPart } from './refused-keys.js';
 
@@ -8,9 +9,10 @@ const BY_PICKER = [
   'Failed to parse configuration',
   'Failed to parse plugins configuration',
   'failed to instantiate plugins',
-  'failed to load config',
   'Failed to populate controller config',
 ] as const;
+/** Of the picker where a file follows, and of many programs. */
+const NO_CONFIG = 'failed to load config';
 /** Of the routing sidecar of llm-d, which has its flags in the error. */
 const BY_SIDECAR = ['Failed to complete configuration', 'Invalid configuration'] as const;
 const BY_ARGUMENTS = [
@@ -36,7 +38,6 @@ const REFUSED_KEYS = [
   'cannot be handled as a',
   ' denied the request: ',
 ] as const;
-const MAX_CHARS = 180;
 const OF_CACHES = /kv|block-?size|page-?size|cache|disagg|router|radix|prefix|transfer|tokens-per-block/i;
 /** What the sidecar's own error begins with. */
 const OF_SIDECAR =
@@ -49,26 +50,36 @@ export const REFUSED_LINES: readonly LogRule[] = [
       const sentence = behind(line, needle);
       // The picker's tokenizer is not there yet: its own rule has it.
       if (/\bdial (?:unix|tcp)\b/.test(sentence) && /token|render/i.test(sentence)) {
-        const value = cut(`no tokenizer${sentence.startsWith(':') ? '' : ': '}${sentence}`);
+        const value = plain(`no tokenizer${sentence.startsWith(':') ? '' : ': '}${sentence}`);
         found.addSignal('picker_scores_failed', line, { value, about: needle });
         return;
       }
-      const value = cut(sentence.length > 3 ? pickerRefusalText(sentence) : `${needle}${sentence}`);
+      const value = plain(sentence.length > 3 ? pickerRefusalText(sentence) : `${needle}${sentence}`);
       found.addSignal('settings_refused', line, { value, about: needle });
     }),
   ),
+  rule(NO_CONFIG, (line, found) => {
+    const words = wordsOf(line);
+    const isFromFile = line.text.includes(`${NO_CONFIG} from a file '`);
+    // What a controller cannot reconcile it tries again.
+    if (isFromFile || line.fields?.['controller'] !== undefined) return;
+    const value = plain(
+      words.includes(NO_CONFIG) ? words.slice(words.indexOf(NO_CONFIG)) : `${NO_CONFIG}: ${words}`,
+    );
+    found.addSignal('settings_refused', line, { value, about: NO_CONFIG });
+  }),
   ...BY_SIDECAR.map((needle) =>
     rule(needle, (line, found) => {
       const error = line.fields?.['error'];
       if (typeof error !== 'string' || !OF_SIDECAR.test(error)) return;
-      found.addSignal('settings_refused', line, { value: cut(`llm-d's sidecar: ${error}`), about: needle });
+      found.addSignal('settings_refused', line, { value: plain(`llm-d's sidecar: ${error}`), about: needle });
     }),
   ),
   ...BY_ARGUMENTS.map((needle) =>
     rule(needle, (line, found) => {
       const sentence = behind(line, needle);
       if (needle.startsWith(': error') && !OF_CACHES.test(sentence)) return;
-      const value = cut(`${needle.replace(/^: error: /, '')}${sentence}`);
+      const value = plain(`${needle.replace(/^: error: /, '')}${sentence}`);
       found.addSignal('settings_refused', line, { value, about: needle });
     }),
   ),
@@ -87,10 +98,6 @@ function behind(line: LogLine, needle: string): string {
   return typeof error === 'string'
     ? `: ${error}`
     : line.text.slice(line.text.indexOf(needle) + needle.length);
-}
-
-function cut(words: string): string {
-  return words.replace(/\s+/g, ' ').trim().slice(0, MAX_CHARS);
 }
 
 /** A line with its error, where that is a field of its own. */

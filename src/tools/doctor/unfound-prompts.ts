@@ -1,6 +1,9 @@
 import { engineReuses, MIN_DECISIONS } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 
+/** Of fewer prompt tokens the first requests are most, and those are never found. */
+const ENOUGH_TOKENS = 20_000;
+
 /** Engines that found nothing of what they were asked, which prompts without a common beginning make as well as a fault. */
 export interface UnfoundPrompts {
   readonly headline: string;
@@ -25,6 +28,3 @@ export function unfoundPromptsIn(measurements: Measurements): UnfoundPrompts | u
     ask: 'Where prompts begin alike, send an engine two equal prompts that are longer than a block, one after the other and nothing beside them, and run this command again: the second has to be found',
   };
 }
-
-/** Of fewer prompt tokens the first requests are most, and those are never found. */
-const ENOUGH_TOKENS = 20_000;

@@ -1,6 +1,9 @@
 import type { ModelShape } from '../evidence.js';
 import type { WorkerInputs } from './worker-inputs.js';
 
+/** Kinds of layers whose numbers differ by less count as alike: 1.5 in vLLM 0.32, 1.25 before. */
+const NEARLY_ALIKE = 1.5;
+
 /**
  * Tokens that a layer with a window of vLLM keeps beside the window: those of the steps that are scheduled and not yet
  * settled, of which there are two with asynchronous scheduling and one more for each stage of the pipeline. 0 where the
@@ -28,5 +31,3 @@ export function keptStates({ groups, stateLayers }: ModelShape, worker: WorkerIn
   const size = more < NEARLY_ALIKE * fewer ? more : fewer;
   return ((Math.ceil(fewer / size) + Math.ceil(more / size)) * size) / only.layers;
 }
-
-const NEARLY_ALIKE = 1.25;

@@ -123,7 +123,7 @@ export const LMCACHE_SERVER: readonly KnownFault[] = [
     ],
     pattern:
       /(?:No handler registered for (?:request type|operation)|Payload count mismatch for request):? (\w[\w.]{0,60})/,
-    says: 'The LMCache server does not know $1 of its engines: their LMCache is another version',
+    says: 'The LMCache server does not take $1 from its engines: their LMCache is another version',
     why: 'Engine and server speak a protocol of their own that changes between versions. What the server does not know it does not answer, and the engine waits until its time limit.',
     cure: 'Run one version of LMCache in the server and in all its engines (pip install lmcache==VERSION), and restart both',
     disturbs: 'all_workers',

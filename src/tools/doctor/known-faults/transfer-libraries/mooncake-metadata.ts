@@ -152,7 +152,7 @@ export const MOONCAKE_METADATA: readonly KnownFault[] = [
     id: 'mooncake_peer_ipv6',
     cause: 'transfer_path_broken',
     needles: ['failed to get IP address of peer server '],
-    pattern: /IP address of peer server (\[?[\da-f]{0,4}(?::[\da-f]{0,4}){3,7}\]?)(?::\d{1,5})?, check DNS/i,
+    pattern: /IP address of peer server (\[?[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}\]?)(?::\d{1,5})?, check DNS/i,
     says: 'Mooncake cannot connect to its peer by the IPv6 address $1',
     why: 'Without MC_USE_IPV6=1 it looks for addresses of IPv4 alone, and before 0.3.3 it knows no others. Each transfer fails with -1.',
     cure: 'Have the engines of both roles announce an IPv4 address (VLLM_HOST_IP, --host of SGLang, local_hostname or MOONCAKE_LOCAL_HOSTNAME: status.hostIP or status.podIP), or set MC_USE_IPV6=1 on both with Mooncake 0.3.8 or later',
@@ -163,7 +163,7 @@ export const MOONCAKE_METADATA: readonly KnownFault[] = [
     cause: 'transfer_path_broken',
     needles: ['failed to get IP address of peer server '],
     pattern:
-      /IP address of peer server (?!\[?[\da-f]{0,4}(?::[\da-f]{0,4}){3})(\S{1,120}?)(?::\d{1,5})?, check DNS/i,
+      /IP address of peer server (?!\[?[\da-f]{0,4}(?::[\da-f]{0,4}){2})(\S{1,120}?)(?::\d{1,5})?, check DNS/i,
     says: 'Mooncake cannot resolve the name of its peer: $1',
     why: 'Each engine registers under local_hostname, and others connect to that name. The name of a pod resolves in that pod alone.',
     cure: 'Set local_hostname to the IP of the pod on each engine (MOONCAKE_LOCAL_HOSTNAME, VLLM_HOST_IP: status.podIP by the downward API)',

@@ -133,7 +133,7 @@ export const NIXL_STARTS: readonly KnownFault[] = [
   {
     id: 'nixl_plugin_not_loaded',
     cause: 'library_missing',
-    needles: ['Failed to load plugin from ', "Failed to load plugin '"],
+    needles: ['Failed to load plugin from '],
     // Of all others NIXL needs none before somebody asks for it, and says so at level info from 0.10 on.
     pattern:
       /\bE\d{4} .{0,60}Failed to load plugin from (\S{1,160}libplugin_UCX\S{0,40}): (lib\S{1,80}): cannot open shared object file/,

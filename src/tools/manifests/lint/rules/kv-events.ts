@@ -47,7 +47,7 @@ function checkWorker(worker: WorkerFacts, listener: Launch, fleet: Fleet): reado
   }
   return [
     findingAt(offRule, silenceAt(launch), {
-      // From 1.4 on workers say in their card whether they publish, and leaving it out is documented. A flag that is there is meant to.
+      // From 1.4 on workers say in their card whether they publish, and leaving it out is documented. Who writes the flag wants events.
       ...(launch.version !== undefined &&
       isAtLeast(launch.version, 1, 4) &&
       flagOf(launch, '--kv-events-config') === undefined

@@ -20,8 +20,8 @@ export const UCX_ENDS: readonly KnownFault[] = [
     cause: 'transfer_path_broken',
     needles: ['could not find a lane to send CONN_'],
     says: 'UCX ends an engine: it has no transport over which to answer its peer',
-    why: 'With unified mode UCX only looks at the transports of this side, and the other side has others.',
-    cure: 'Set UCX_UNIFIED_MODE=n on both engines, and the same UCX_TLS and UCX_NET_DEVICES',
+    why: 'The two have no transport in common that carries its answer. With UCX_UNIFIED_MODE=y UCX takes the other side to have what this one has.',
+    cure: 'Set the same UCX_TLS and the same kind of devices in UCX_NET_DEVICES on both engines, and leave UCX_UNIFIED_MODE unset (n is the default)',
     disturbs: 'all_workers',
   },
   {

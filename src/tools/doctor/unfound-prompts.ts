@@ -23,7 +23,7 @@ export function unfoundPromptsIn(measurements: Measurements): UnfoundPrompts | u
   if (!isBusy || short !== undefined) return;
   return {
     headline:
-      'Nothing wrong was seen: engines found nearly nothing in their caches, as is so where prompts begin differently',
+      'Nothing wrong was seen: engines found nearly nothing in their caches, as happens where prompts begin differently',
     says: `Whether there was anything to find: ${engineHits.origin.place} reports no hits, and prompts that have no whole block in common make that too.`,
     ask: 'Where prompts begin alike, send an engine two equal prompts that are longer than a block, one after the other and nothing beside them, and run this command again: the second has to be found',
   };

@@ -38,7 +38,7 @@ describe('a report without a finding', () => {
     const { verdict, headline, advice } = await ofLines(...lines);
     expect([verdict, headline]).toEqual([
       'unknown',
-      'Nothing wrong was seen: engines found nearly nothing in their caches, as is so where prompts begin differently',
+      'Nothing wrong was seen: engines found nearly nothing in their caches, as happens where prompts begin differently',
     ]);
     expect(advice).toContain('two equal prompts that are longer than a block');
   });

@@ -103,24 +103,20 @@ function wordsOf(sentence: string): string {
   return sentence.replace(/ \(lmcache\/[^)]{1,160}\)$/, '');
 }
 
-/** `Set "pool_size" (a positive integer)` of "pool_size must be a positive integer"; the sentence itself where it has another form. */
+/** `Correct "pool_size" (it must be a positive integer)` of "pool_size must be a positive integer, got 0"; the sentence itself where it has another form. */
 function demandOf(said: string): string {
-  const [, key, wanted] =
-    /^(?:\w{1,30} )?([a-z]\w{1,40}(?:\.\w{1,40}|\[\w{1,20}\])?) must (?:be |include )(.{2,120}?)(?:, got .*)?$/.exec(
+  const [, key, demand] =
+    /^(?:\w{1,30} )?([a-z]\w{1,40}(?:\.\w{1,40}|\[\w{1,20}\])?) (must (?:be|include) .{2,120}?)(?:, got .*)?$/.exec(
       said,
     ) ??
-    /^([a-z]\w{1,40}) (?:requires|does not exist|is not a directory|may be|cannot|is not)\b(.{0,100})$/.exec(
-      said,
-    ) ??
+    /^([a-z]\w{1,40}) (?:requires|does not exist|is not a directory|may be|cannot|is not)\b/.exec(said) ??
     [];
   const [, other, value] = / requires (\w{1,40}) ?(?:=|>=) ?'?(\w{1,40})/.exec(said) ?? [];
   if (other !== undefined) return `Set "${other}" to ${value} (${said})`;
   const quoted = /must include (?:a \w{1,10} )?'(\w{1,40})'/.exec(said)?.[1];
   if (quoted !== undefined) return `Write "${quoted}" (${said})`;
   if (key === undefined) return `Correct what the sentence names (${said})`;
-  return / must (?:be|include) /.test(said)
-    ? `Set "${key}" (${wanted}${/^(?:a |an )/.test(wanted ?? '') ? '' : ' is taken'})`
-    : `Correct "${key}" (${said})`;
+  return `Correct "${key}" (${demand === undefined ? said : `it ${demand}`})`;
 }
 
 /** Names of settings as the flags that they have: `supported_transfer_mode` is `--supported-transfer-mode`. */

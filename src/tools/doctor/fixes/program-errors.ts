@@ -3,6 +3,7 @@ import type { ErrorKind } from '../logs/general/error-kinds.js';
 import { lastReasonOf } from '../logs/last-words.js';
 import { ownAdviceIn } from '../own-advice.js';
 import { gpuMemoryRepair } from './gpu-memory-repair.js';
+import { listedValue } from './listed-value.js';
 import { panicRepair } from './panics.js';
 import { fittingSizes } from './parallel-sizes.js';
 import { buildForTorch } from './programs.js';
@@ -196,16 +197,10 @@ function repairListed(sentence: string): Repair | undefined {
       commands: ['kubectl get pod POD -o yaml | grep -A40 args:    # where both are given'],
     };
   const [value, known] = knownValues(sentence) ?? [];
-  if (value !== undefined && known !== undefined)
-    return {
-      says: `Write one of ${known} in place of ${value} (kubectl edit)`,
-      why: 'The program takes the values of a list, which the sentence has; others are of another version, or misspelt.',
-      commands: [`kubectl get pods -o yaml | grep -n -e "${value}"    # where it is set`],
-    };
-  return undefined;
+  return value === undefined || known === undefined ? undefined : listedValue(value, known);
 }
 
-/** The same, and of errors that say themselves what to do. */
+/** Of errors that list values, name two settings for one thing, or say themselves what to do. */
 function repairSaid(sentence: string): Repair | undefined {
   const asked = ownAdviceIn(sentence);
   return repairListed(sentence) ?? (asked === undefined ? undefined : repairAsked(asked));

@@ -7,10 +7,12 @@ import { ownAdviceIn } from '../own-advice.js';
 import { assertedSettings } from './asserted-settings.js';
 import { jsonObject } from './json-settings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
+import { listedValue } from './listed-value.js';
 import { lmcacheSettings } from './lmcache-settings.js';
 import { offloadedSizes } from './offloaded-sizes.js';
 import { pickerConfig } from './picker-config.js';
 import { repairRefusedKey } from './refused-keys.js';
+import type { Repair } from './repair.js';
 import { workersForRouter } from './routers.js';
 import { settingFix as fix } from './setting-fix.js';
 import {
@@ -67,7 +69,7 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (features.length > 0) return withoutFeatures(features, word);
   const values = knownValues(sentence);
   if (values !== undefined && wanted.every(({ isValued }) => !isValued))
-    return setKnownValue(...values, settingOfValue(sentence));
+    return settingOf(listedValue(...values, settingOfValue(sentence)));
   if (wanted.length > 0) return setWanted(wanted, sentence, word);
   const corrected = word === 'sglang' ? correctedArguments(sentence) : undefined;
   if (corrected !== undefined) return fix(...corrected);
@@ -102,6 +104,10 @@ function acceptableArguments(sentence: string): ProposedFix {
 /** What llm-d's picker and the router plugins of its configuration say. */
 const OF_PICKER =
   /Failed to (?:parse|complete) (?:plugins )?configuration|instantiate plugins|populate controller config|plugin type/i;
+
+function settingOf({ says, why, commands }: Repair): ProposedFix {
+  return fix(says, why, commands);
+}
 
 function keyCommands({ place, key }: RefusedKey): readonly string[] {
   if (place === 'argument')
@@ -165,18 +171,6 @@ function setWanted(
         ? engineYaml(name)
         : argumentsOf('the program', name, hasValue ? '' : 'as the sentence asks'),
     ),
-  );
-}
-
-/** One of the values that the sentence lists, where the one that is set is none of them. */
-function setKnownValue(value: string, known: string, name: string): ProposedFix {
-  const place = name === '' ? '' : `${name} to `;
-  return fix(
-    place === ''
-      ? `Write one of ${known} in place of ${value} (kubectl edit)`
-      : `Set ${place}one of ${known} in place of ${value} (kubectl edit)`,
-    'The program takes the values of a list, which the sentence has; others are of another version, or misspelt.',
-    [`kubectl get pods -o yaml | grep -n -e "${value}"    # where it is set`],
   );
 }
 

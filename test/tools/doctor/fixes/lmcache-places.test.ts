@@ -4,7 +4,7 @@ import { lmcacheSettings } from '../../../../src/tools/doctor/fixes/lmcache-sett
 const CURES: readonly (readonly [sentence: string, says: string])[] = [
   [
     "--l2-adapter #2 ('fs_native'): base_path must be a non-empty string (lmcache/v1/distributed/l2_adapters/config.py in parse_args_to_l2_adapters_config)",
-    'Set "base_path" (a non-empty string) in the JSON of --l2-adapter \'{"type": "fs_native", …}\' of lmcache server (number 2), and start it again',
+    'Correct "base_path" (it must be a non-empty string) in the JSON of --l2-adapter \'{"type": "fs_native", …}\' of lmcache server (number 2), and start it again',
   ],
   [
     'raw_block requires persist_enabled=true (lmcache/v1/distributed/l2_adapters/raw_block_l2_adapter.py in from_dict)',

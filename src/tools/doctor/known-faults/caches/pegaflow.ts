@@ -7,6 +7,7 @@ export const PEGAFLOW: readonly KnownFault[] = [
     cause: 'offload_failed',
     needles: ['[PegaKVConnector] Service unavailable: '],
     pattern: /Service unavailable: (.{1,89}?(?=$|"\s*$)|.{90})/,
+    isSign: true,
     says: 'The engine leaves PegaFlow out: its server does not answer ($1)',
     why: 'The connector asks pegaflow-server of its node for each prompt. After an error it computes all prompts itself and asks for the health of the server every ten seconds until it answers.',
     cure: 'Start pegaflow-server on the node of the engine with --addr the address of pegaflow.host and pegaflow.port (50055) in kv_connector_extra_config, and read its log for the end of the one that ran (kubectl logs --previous: out of memory of --pool-size is the usual one)',

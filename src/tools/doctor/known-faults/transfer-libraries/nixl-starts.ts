@@ -49,17 +49,6 @@ export const NIXL_STARTS: readonly KnownFault[] = [
     disturbs: 'all_workers',
   },
   {
-    id: 'nixl_etcd_not_reached',
-    cause: 'control_plane_unreachable',
-    needles: [' prefix key in etcd: '],
-    pattern: /Failed to store agent (\S{0,120}) ?prefix key in etcd: (.{1,120})/,
-    says: 'NIXL does not reach etcd, where agents leave their metadata ($2)',
-    why: 'It is at the address of NIXL_ETCD_ENDPOINTS. Without it engines of a pair do not find each other.',
-    cure: 'Start etcd, or correct NIXL_ETCD_ENDPOINTS=http://ETCD:2379 on all engines to where it answers',
-    commands: ['kubectl exec POD -- curl -s http://ETCD:2379/health'],
-    disturbs: 'all_workers',
-  },
-  {
     id: 'nixl_libfabric_no_device',
     cause: 'transfer_path_broken',
     needles: [

@@ -218,9 +218,9 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
   {
     id: 'nixl_etcd_unreached',
     cause: 'transfer_path_broken',
-    needles: ['nixl_listener.cpp:', 'nixl_etcd_metadata_backend.cpp:'],
+    needles: ['nixl_listener.cpp:', 'nixl_etcd_metadata_backend.cpp:', ' prefix key in etcd: '],
     pattern:
-      /(?:Error creating etcd client|Failed to store .{1,60} in etcd|Error (?:fetching|sending|watching) .{0,80}etcd.{0,80}|Failed to (?:fetch|announce) .{1,60} etcd|Watch timed out for key)/,
+      /(?:Error creating etcd client|Failed to store .{1,160} in etcd|Error (?:fetching|sending|watching) .{0,80}etcd.{0,80}|Failed to (?:fetch|announce) .{1,60} etcd|Watch timed out for key)/,
     says: 'NIXL does not exchange its metadata: etcd does not answer, or the other agent is not in it',
     why: 'With NIXL_ETCD_ENDPOINTS each agent writes its metadata there and reads that of its peers.',
     cure: 'Set NIXL_ETCD_ENDPOINTS=http://HOST:2379 to an etcd that all engines reach (kubectl get svc), the same one and the same NIXL_ETCD_NAMESPACE on all of them',

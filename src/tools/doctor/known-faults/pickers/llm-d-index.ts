@@ -105,6 +105,8 @@ export const LLM_D_INDEX: readonly KnownFault[] = [
       'failed to connect to Redis: ',
       'failed to connect to Valkey: ',
     ],
+    // kthena says the same of the Redis of its rate limits.
+    pattern: /^(?!.{0,300}rate limiter)/,
     says: "llm-d's picker does not start: it does not reach the store of its index",
     why: 'kvBlockIndexConfig names Redis or Valkey, which is asked once as the picker starts. A name that does not resolve, a Service without pods, or a password that the address lacks ends it.',
     cure: 'Correct redisConfig.address of kvBlockIndexConfig (redis://:PASSWORD@HOST:6379), or delete redisConfig and write inMemoryConfig: {}: each picker then keeps an index of its own',

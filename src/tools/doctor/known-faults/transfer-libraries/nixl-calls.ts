@@ -44,12 +44,16 @@ export const NIXL_CALLS: readonly KnownFault[] = [
   {
     id: 'nixl_agent_invalidated',
     cause: 'transfers_fail',
-    needles: ['was invalidated in between prepXferDlist and this call'],
+    needles: [
+      'was invalidated in between prepXferDlist and this call',
+      "' was invalidated after transfer request creation",
+      "' was invalidated during transfer",
+    ],
     pattern: /remote agent '([^']{1,120})' was invalidated/,
     isSign: true,
-    says: 'NIXL dropped the other engine ($1) between the preparation of a transfer and its start',
+    says: 'NIXL dropped the other engine ($1) between the preparation of a transfer and its end',
     why: 'The engine forgets another one as that ends, restarts or stops to answer (invalidateRemoteMD), and lists of blocks that were prepared for it are void.',
-    cure: 'Look at the other engine at that time (kubectl get pods: restarts; the end of its earlier log); the next request exchanges the metadata again',
+    cure: 'Look at the other engine at that time (kubectl get pods: restarts; the end of its earlier log); where further transfers with it fail, restart this engine as well',
     commands: ['kubectl get pods -o wide; kubectl logs OTHER --previous | tail -30'],
   },
 ];

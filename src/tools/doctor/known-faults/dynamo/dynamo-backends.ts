@@ -219,10 +219,10 @@ export const DYNAMO_BACKENDS: readonly KnownFault[] = [
   {
     id: 'dynamo_sglang_output_ids',
     cause: 'settings_refused',
-    needles: ["Missing 'output_ids' in response. This often happens"],
+    needles: ["Missing 'output_ids' in response. "],
     says: 'an SGLang worker of Dynamo gets texts of its engine in place of tokens: every request fails',
-    why: 'The frontend makes texts of tokens itself, and the engine only gives tokens where it runs without its tokenizer.',
-    cure: 'Start the worker (dynamo.sglang) with --skip-tokenizer-init',
+    why: 'The frontend makes texts of tokens itself, and SGLang only gives tokens where it runs without its tokenizer, whatever the line says.',
+    cure: 'Start the worker (dynamo.sglang) with --skip-tokenizer-init and without --use-sglang-tokenizer, or run Dynamo 0.6 or later, which does not fail there',
   },
   {
     id: 'dynamo_vllm_port_block',

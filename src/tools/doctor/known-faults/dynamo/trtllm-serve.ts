@@ -100,7 +100,7 @@ export const TRTLLM_SERVE: readonly KnownFault[] = [
     cause: 'role_missing',
     needles: ['lient error to http'],
     pattern:
-      /lient error to http:\/\/([\w.:[\]-]{1,120}?)\/\S{0,80} Cannot connect to host (?!.{0,300}- retry 0 of )/,
+      /lient error to http:\/\/([\w.:[\]-]{1,120}?)\/\S{0,80} Cannot connect to host .{0,300}- (?:last retry|cannot retry)/,
     says: 'trtllm-serve disaggregated does not reach its server $1: nothing accepts connections there',
     why: 'It sends each prompt to a context server and then to a generation server, at the addresses of its file. The server of this one is not started, has ended, or listens at another address; requests fail.',
     cure: 'Start the server of $1 (trtllm-serve MODEL --host 0.0.0.0 --port PORT; its own log says why it ended), or correct $1 in urls of context_servers and generation_servers',

@@ -6,7 +6,7 @@ import { type InnerText, wholeText } from '../text/scalar-text.js';
 /** Files of one name that are looked at for a path: more say nothing any more. */
 const MAX_NAMESAKES = 1_000;
 
-/** Paths of a machine of its author: what stands there may be a clone of the repository under any name. */
+/** Home folders, in which the author of a script may have the repository under any name. */
 const HOME = /^\/(?:home|Users|root)\//;
 
 /** A file that the operator names because programs read it. */
@@ -67,8 +67,8 @@ export class TreeFiles {
   /**
    * The file that another one means by a path: the one beside it, else the one
    * whose path ends as this one does, in at least `minCommon` names. Undefined where there is none,
-   * and where two fit alike. Of a `tail` only the end of the path is known, and all of it has to fit. Of a script it is the one
-   * beside it that alone has the name of a file in a home folder; an image has such folders too.
+   * and where two fit alike. Of a `tail` only the end of the path is known, and all of it has to fit. For a path in a home
+   * folder that a script names it is also the file of that name beside the script, where no other has the name; paths of an image ask for more.
    */
   find(from: string, path: string, minCommon: number, isKnown: 'whole' | 'tail'): InnerText | undefined {
     const given = this.givenFor(path);

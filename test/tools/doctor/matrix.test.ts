@@ -79,6 +79,7 @@ describe('healthy fleets', () => {
                 cachedTokens: 0,
                 prefixHitRate: { count: 9, mean: 0.45, max: 0.5, last: 0.46 },
                 kvCacheUsage: { count: 9, mean: 0.97, max: 1, last: 0.98 },
+                usageWhileWaiting: undefined,
                 missesWithRoom: 0,
                 runningRequests: undefined,
                 waitingRequests: undefined,

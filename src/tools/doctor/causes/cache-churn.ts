@@ -1,6 +1,6 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
-import { FULL, isFull, isOverrun, loadOf, memoryFixes, tightest } from '../fixes/memory.js';
+import { FULL, isFullForOthers, isOverrun, loadOf, memoryFixes, tightest } from '../fixes/memory.js';
 import { blindness, engineReuses, findsBlocks, percent } from '../measurements/cache-hits.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { isFalse } from '../setting-values.js';
@@ -119,7 +119,7 @@ function preemptions({ preemptions: taken }: Measurements): readonly ClueFor[] {
 function queue(measurements: Measurements): readonly ClueFor[] {
   const { concurrency } = measurements;
   const waiting = concurrency?.waiting ?? 0;
-  return when(isFull(measurements) && waiting >= 1 && concurrency, ({ origin }) =>
+  return when(isFullForOthers(measurements) && waiting >= 1 && concurrency, ({ origin }) =>
     clueFor('sign', `${countOf(Math.round(waiting), 'request')} waited while the KV cache was full.`, origin),
   );
 }

@@ -25,12 +25,16 @@ export const FULL = 0.95;
 export function isOverrun(measurements: Measurements): boolean {
   const times = measurements.preemptions?.value ?? 0;
   const isWaitedFor = (measurements.concurrency?.waiting ?? 0) >= 1;
-  return times >= MANY_PREEMPTIONS || (isWaitedFor && (times > 0 || isFull(measurements)));
+  return times >= MANY_PREEMPTIONS || (isWaitedFor && (times > 0 || isFullForOthers(measurements)));
 }
 
-/** Whether running sequences held nearly all of the cache. */
-export function isFull({ kvUsage }: Measurements): boolean {
-  return kvUsage !== undefined && kvUsage.value >= FULL;
+/** A mean that is as high has times with a full cache for the most part. */
+const FULL_MOSTLY = 0.9;
+
+/** Whether running sequences held nearly all of the cache while others waited: else these wait for a turn, and not for room. */
+export function isFullForOthers({ usageWhileWaiting, concurrency }: Measurements): boolean {
+  const full = concurrency?.isMean === true ? FULL_MOSTLY : FULL;
+  return usageWhileWaiting !== undefined && usageWhileWaiting.value >= full;
 }
 
 /**
@@ -48,7 +52,8 @@ export function memoryOptions(measurements: Measurements): readonly ProposedFix[
   const runsFew = (measurements.concurrency?.running ?? FEW) < FEW;
   const needsLittle = (load > 0 && load < HALF) || runsFew || runsLittle(measurements, tight);
   // Fewer at a time helps those that are taken off again; who only waits needs room.
-  const onlyWaits = load === 0 && (measurements.preemptions?.value ?? 0) === 0 && isFull(measurements);
+  const onlyWaits =
+    load === 0 && (measurements.preemptions?.value ?? 0) === 0 && isFullForOthers(measurements);
   return needsLittle || onlyWaits ? [...more, ...host, ...batch] : [...batch, ...more, ...host];
 }
 

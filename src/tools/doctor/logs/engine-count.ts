@@ -14,6 +14,7 @@ export const NOTHING_BELOW = 0.01;
 export class EngineCount {
   readonly #prefixHitRate = new GaugeTally();
   readonly #kvCacheUsage = new GaugeTally();
+  readonly #usageWhileWaiting = new GaugeTally();
   readonly #runningRequests = new GaugeTally();
   readonly #waitingRequests = new GaugeTally();
   readonly #ranks = new RankLoads();
@@ -41,6 +42,7 @@ export class EngineCount {
     if (isMissWithRoom(reading)) this.#missesWithRoom += 1;
     this.#prefixHitRate.add(reading.prefixHitRate);
     this.#kvCacheUsage.add(reading.kvCacheUsage);
+    if ((reading.waitingRequests ?? 0) > 0) this.#usageWhileWaiting.add(reading.kvCacheUsage);
     this.#runningRequests.add(reading.runningRequests);
     this.#waitingRequests.add(reading.waitingRequests);
     this.#ranks.add(reading, line);
@@ -59,6 +61,7 @@ export class EngineCount {
       cachedTokens: this.#cachedTokens + this.#cameOfLookups(),
       prefixHitRate: this.#prefixHitRate.gauge,
       kvCacheUsage: this.#kvCacheUsage.gauge,
+      usageWhileWaiting: this.#usageWhileWaiting.gauge,
       missesWithRoom: this.#missesWithRoom,
       runningRequests: this.#runningRequests.gauge,
       waitingRequests: this.#waitingRequests.gauge,

@@ -119,6 +119,8 @@ export interface EngineTally {
   readonly prefixHitRate: Gauge | undefined;
   /** Share of the KV cache that running requests hold, 0 to 1. */
   readonly kvCacheUsage: Gauge | undefined;
+  /** The same of the lines alone in which a request waited. */
+  readonly usageWhileWaiting: Gauge | undefined;
   /** Lines in which prompts found nothing although half of the KV cache and more was free. */
   readonly missesWithRoom: number;
   readonly runningRequests: Gauge | undefined;

@@ -113,6 +113,20 @@ export function usageOf(pages: readonly MetricsPage[], logs: readonly LogSummary
   return largestBy([...onPages, ...inLogs], ({ value }) => value);
 }
 
+/** The same while requests waited: the mean of the log in which it is highest, and what gauges said when they were read. */
+export function usageWhileWaitingOf(
+  pages: readonly MetricsPage[],
+  logs: readonly LogSummary[],
+): Measure | undefined {
+  const inLogs = logs.flatMap(({ engine }) =>
+    engine?.usageWhileWaiting === undefined
+      ? []
+      : [{ value: engine.usageWhileWaiting.mean, origin: engine.last }],
+  );
+  const onPages = pages.flatMap((page) => sharesOn(page, USAGE_GAUGES));
+  return largestBy(inLogs.length === 0 ? onPages : inLogs, ({ value }) => value);
+}
+
 /** Readings of engines in which prompts found nothing although half of the KV cache and more was free. */
 export function missesWithRoomOf(logs: readonly LogSummary[]): Measure | undefined {
   const seen = logs.flatMap(({ engine }) =>

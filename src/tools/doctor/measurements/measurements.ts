@@ -20,6 +20,7 @@ import {
   type StoreCounts,
   storesOf,
   usageOf,
+  usageWhileWaitingOf,
 } from './counters.js';
 import { type EndedHits, endedHitsOf } from './decision-course.js';
 import { type KnownFaultSum, knownFaultsOf } from './known-faults.js';
@@ -51,6 +52,8 @@ export interface Measurements extends CacheHits {
   readonly concurrency: Concurrency | undefined;
   /** Share of KV memory in use, 0 to 1, the highest that was seen. */
   readonly kvUsage: Measure | undefined;
+  /** The same while requests waited; the mean in logs. */
+  readonly usageWhileWaiting: Measure | undefined;
   /** Readings of engines in which prompts found nothing although half of the KV cache and more was free. */
   readonly missesWithRoom: Measure | undefined;
   /** Programs that ended, or had an error that ends one. */
@@ -89,6 +92,7 @@ export function readMeasurements(gathered: Evidence, memory: readonly MemoryArit
     preemptions: preemptionsOf(metrics, logs),
     concurrency: concurrencyOf(metrics, logs),
     kvUsage: usageOf(metrics, logs),
+    usageWhileWaiting: usageWhileWaitingOf(metrics, logs),
     missesWithRoom: missesWithRoomOf(logs),
     failures: logs.flatMap(({ failures }) => failures ?? []),
     signal: (signal) => signalOf(logs, signal),

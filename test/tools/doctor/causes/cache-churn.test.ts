@@ -66,4 +66,11 @@ describe('a KV cache that is full for a while', () => {
     expect(headline).toBe('The KV cache is full: 40 requests waited for room in it');
     expect(advice).toContain('--gpu-memory-utilization');
   });
+
+  it('is not what requests wait for that wait with room in it: as many run as may', async () => {
+    const once = stateOf(30, 96, 0.2).replace('Waiting: 40', 'Waiting: 0');
+    const later = stateOf(64, 60, 0.2).replace('Waiting: 0', 'Waiting: 3');
+    const { headline } = await adviceOf(once, ...Array.from({ length: 30 }, () => later));
+    expect(headline).not.toContain('waited for room');
+  });
 });

@@ -20,6 +20,7 @@ describe("the plain exception in which Dynamo's Rust hands its errors to Python"
     'Exception: Call to collective_rpc method failed: CUDA out of memory',
     'fastapi.exceptions.HTTPException: --a-flag requires --b-flag',
     'Ignoring optional part: Exception: --a-flag requires --b-flag',
+    'WARNING 11-01 10:00:00 [x.py:1] Exception: KV connector does not support this yet, the next one is tried',
   ])('is not where it says something else: %s', async (line) => {
     expect(await refusedBy(line)).toEqual([]);
   });

@@ -2,6 +2,7 @@ import type { LogFindings } from '../../../../engines/diagnosis/log-findings.js'
 import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { crashText } from '../crash-text.js';
+import { isWarning } from '../error-level.js';
 import { connectionFaultOf } from './connection-faults.js';
 import { type Fault, faultOf, plain } from './fault-classes.js';
 import { isErrorOfGlog } from './glog.js';
@@ -180,6 +181,8 @@ export const GENERAL_RULES: readonly LogRule[] = [
   rule('Exception: ', (line, found) => {
     const sentence = /(?:^|[\s\])])Exception: (.{5,600})$/s.exec(line.text)?.[1];
     if (sentence === undefined || isPassedOver(line.text) || hasException(line.text)) return;
+    // What is only warned of is tried in another way.
+    if (isWarning(line.text)) return;
     add(line, found, refusalOf(sentence), sentence.slice(0, 60).trim());
   }),
   // C++, in the line below "terminate called after throwing an instance of 'std::runtime_error'".

@@ -19,9 +19,9 @@ export function isSizeOfBlocks(setting: string): boolean {
 /** The value that a sentence demands: "must be 1", "only supports page_size 64", "Use 16 instead", "a multiple of 16". */
 const DEMANDED =
   /\b(?:must be(?: equal to| set to)?|has to be|should be|only supports? (?:a )?(?:page|block)[ _]size(?: of)?|[Uu]se|set (?:it )?to|multiple of) (\d{1,7}|True|False)\b/;
-/** `enable_p2p=False`, not as a condition, nor in brackets as the present value. */
+/** `enable_p2p=False`, not as a condition, nor as the present value, in brackets or further down a list: "got base_addrs=8, block_lens=4". */
 const ASSIGNED =
-  /(?<!\b(?:when|if|with|because|as|got|has|by) |\()\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+) ?==? ?(True|False|\d{1,9})\b(?! (?:must|cannot|can't|should|was|is(?! (?:required|needed))|has|does|exceeds)\b)/;
+  /(?<!\b(?:when|if|with|because|as|got|has|by) |\(|=[\w.]{1,20}, )\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+) ?==? ?(True|False|\d{1,9})\b(?! (?:must|cannot|can't|should|was|is(?! (?:required|needed))|has|does|exceeds)\b)/;
 const FLAG = /--[a-z][\w-]{2,60}/g;
 /** A name of Python's that can be an argument: its first word is one that arguments begin with. Folders and files are none. */
 const NAME =

@@ -15,6 +15,7 @@ describe('the last line of a check of arguments', () => {
   it.each([
     'Elastic EP is only supported with enable_eplb=True.',
     'Elastic EP is not supported with pipeline parallelism (pipeline_parallel_size=2).',
+    'Loading dummy weights (needed for elastic EP scale-up) Is not supported by the CPU Model Runner.',
     'w1_zp is not supported in CUTLASS MoE',
     'Per-token NVFP4 activation for pre-quantized weights requires the FlashInfer TRTLLM MoE backend.',
     'FlashInfer MoE-EP requires the public API shipped with FlashInfer 0.7.0 or newer',

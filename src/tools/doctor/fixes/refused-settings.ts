@@ -73,7 +73,9 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (wanted.length > 0) return setWanted(wanted, sentence, word);
   const corrected = word === 'sglang' ? correctedArguments(sentence) : undefined;
   if (corrected !== undefined) return fix(...corrected);
-  return /onfiguration|plugin/i.test(sentence) ? pickerConfig(sentence) : unnamed(sentence);
+  // Plugins of engines are no part of a picker.
+  const isOfPicker = /plugin/i.test(sentence) && measurements.seen.engines.length === 0;
+  return isOfPicker ? pickerConfig(sentence) : unnamed(sentence);
 }
 
 /** What is to be done about flags that a sentence names as missing, in each other's way, or gone. */

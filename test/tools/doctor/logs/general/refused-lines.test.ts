@@ -38,6 +38,15 @@ describe('a configuration that cannot be loaded', () => {
   });
 });
 
+describe('a configuration of a store', () => {
+  it('is none of an endpoint picker', async () => {
+    const log = 'ValueError: Mooncake configuration requires metadata_server\n';
+    const { assessments } = diagnose(joined({ logs: [await summaryOf(log)] }));
+    expect(assessments[0]?.cause).toBe('settings_refused');
+    expect(assessments[0]?.fixes[0]?.says).not.toContain('EndpointPickerConfig');
+  });
+});
+
 describe('a sentence that is long', () => {
   it('is cut behind a word, so that no half of a flag is taken for one', async () => {
     const { assessments } = await diagnosisOf({

@@ -1,5 +1,9 @@
 import type { KnownFault } from '../known-fault.js';
 
+/** Whose the kinds of a group are that engines, routers and their operators ask for. */
+const OWNERS =
+  'leaderworkerset.x-k8s.io: LWS; scheduling.x-k8s.io: the scheduler plugins; scheduler.grove.io: Grove; scheduling.volcano.sh: Volcano';
+
 /** What the API server of Kubernetes answers to controllers, routers and pickers, in client-go, kube-rs and the Python client alike. */
 export const KUBERNETES: readonly KnownFault[] = [
   {
@@ -45,7 +49,7 @@ export const KUBERNETES: readonly KnownFault[] = [
       /no matches for kind \\{0,3}"(?!Inference|(?:Pod|Service)Monitor|PrometheusRule)(\w{1,60})\\{0,3}" in version \\{0,3}"(?!gateway\.envoyproxy\.io)([\w./-]{1,80})/,
     says: 'a controller does not start: the cluster does not know $1 of $2',
     why: 'It watches objects of that kind, and their CRD is not installed, or in another version. After a time without it (two minutes) the program ends and starts again.',
-    cure: 'Install what $2 belongs to with its CRDs (leaderworkerset.x-k8s.io: LWS; scheduling.x-k8s.io: the scheduler plugins; scheduler.grove.io: Grove; scheduling.volcano.sh: Volcano), in a version that has $2; then restart the controller',
+    cure: `Install what $2 belongs to with its CRDs (${OWNERS}), in a version that has $2; then restart the controller`,
     commands: ['kubectl api-resources | grep -i $1; kubectl get crd | grep -i $1'],
     disturbs: 'nothing',
   },
@@ -59,7 +63,7 @@ export const KUBERNETES: readonly KnownFault[] = [
     atLeast: 2,
     says: 'a controller cannot do its work: the cluster has no $2',
     why: 'It wants to $1 objects of that kind, and their CRD is not installed. The name behind the first point says whose it is.',
-    cure: 'Install what brings $2 with its CRDs (scheduling.volcano.sh: Volcano; leaderworkerset.x-k8s.io: LWS; scheduling.x-k8s.io: the scheduler plugins; scheduler.grove.io: Grove; metrics.k8s.io: metrics-server), or switch off what needs it in the program; then restart the controller',
+    cure: `Install what brings $2 with its CRDs (${OWNERS}; metrics.k8s.io: metrics-server), or switch off what needs it in the program; then restart the controller`,
     commands: ['kubectl api-resources | grep -i "$2"; kubectl get crd $2'],
     disturbs: 'nothing',
   },

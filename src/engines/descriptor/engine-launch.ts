@@ -128,6 +128,10 @@ export interface EngineTuning {
   /** The setting that says how much memory the cache has: its name in evidence, and more of it. */
   readonly memory: {
     readonly setting: 'gpu_memory_utilization' | 'free_gpu_memory_fraction';
+    /** As a sentence names it: `--gpu-memory-utilization`. */
+    readonly words: string;
+    /** Memory of the GPU that it is a part of: all, what was free as the engine started, or what was free once its weights were loaded. */
+    readonly partOf: 'all' | 'free_at_start' | 'free_after_weights';
     readonly more: SettingLine;
     /** What `more` sets; an engine that has as much is not given more. */
     readonly most: number;

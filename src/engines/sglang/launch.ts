@@ -65,6 +65,8 @@ export const SGLANG_LAUNCH: EngineLaunch = {
     },
     memory: {
       setting: 'gpu_memory_utilization',
+      words: '--mem-fraction-static',
+      partOf: 'free_at_start',
       more: {
         where: 'arguments',
         line: '--mem-fraction-static 0.90',

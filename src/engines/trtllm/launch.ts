@@ -57,6 +57,8 @@ export const TRTLLM_LAUNCH: EngineLaunch = {
     maxSequencesFlag: '--max-batch-size',
     memory: {
       setting: 'free_gpu_memory_fraction',
+      words: 'free_gpu_memory_fraction in kv_cache_config',
+      partOf: 'free_after_weights',
       more: {
         where: 'yaml',
         line: 'kv_cache_config: { free_gpu_memory_fraction: 0.95 }',

@@ -60,6 +60,8 @@ export const VLLM_LAUNCH: EngineLaunch = {
     maxSequencesFlag: '--max-num-seqs',
     memory: {
       setting: 'gpu_memory_utilization',
+      words: '--gpu-memory-utilization',
+      partOf: 'all',
       more: {
         where: 'arguments',
         line: '--gpu-memory-utilization 0.95',

@@ -1,3 +1,5 @@
+import { ENGINES } from '../../../engines/catalogue/engines.js';
+import type { EngineTuning } from '../../../engines/descriptor/engine-launch.js';
 import { heldByOthers, isItsOwn } from '../logs/general/gpu-memory.js';
 import type { Repair } from './repair.js';
 
@@ -7,45 +9,44 @@ interface Held {
   readonly totalGib: number;
 }
 
-/** What each engine calls its part of the GPU. */
-const PARTS: Readonly<Record<string, string>> = {
-  vllm: '--gpu-memory-utilization',
-  sglang: '--mem-fraction-static',
-  trtllm: 'free_gpu_memory_fraction in kv_cache_config',
-};
+const MEMORIES = ENGINES.flatMap(({ displayName, launch }) =>
+  launch === undefined ? [] : [{ displayName, ...launch.tuning.memory }],
+);
 
-/** Who has the memory of the GPU decides what helps; `engine` is the one that was seen. */
-export function gpuMemoryRepair(sentence: string, engine: string | undefined): Repair {
-  const part = PARTS[engine ?? ''] ?? Object.values(PARTS).join(', ');
-  const others = heldByOthers(sentence);
-  if (others !== undefined) return leaveToOthers(others, engine);
-  return isItsOwn(sentence) ? takeLess(part) : findHolder(part);
+/** How the part of the GPU is named: by the engine that was seen, else by each. */
+export function partOfGpu(tuning: EngineTuning | undefined): string {
+  return tuning?.memory.words ?? MEMORIES.map(({ words }) => words).join(', ');
 }
 
-function leaveToOthers({ gib, totalGib }: Held, engine: string | undefined): Repair {
+/** Who has the memory of the GPU decides what helps; `tuning` is of the engine that was seen. */
+export function gpuMemoryRepair(sentence: string, tuning: EngineTuning | undefined): Repair {
+  const others = heldByOthers(sentence);
+  if (others !== undefined) return leaveToOthers(others, tuning);
+  return isItsOwn(sentence) ? takeLess(partOfGpu(tuning)) : findHolder(partOfGpu(tuning));
+}
+
+function leaveToOthers({ gib, totalGib }: Held, tuning: EngineTuning | undefined): Repair {
   const rest = Math.max(0, Math.floor((1 - gib / totalGib) * 100 - 2) / 100).toFixed(2);
   const less =
-    engine === 'sglang' || engine === 'trtllm'
-      ? `give the engine a smaller part of what they leave (${PARTS[engine]})`
-      : engine === 'vllm'
-        ? `give the engine no more than the rest of it: ${PARTS[engine]} ${rest}`
-        : `give the engine no more than the rest of it (vLLM: ${PARTS['vllm']} ${rest}; less of ${PARTS['sglang']} or ${PARTS['trtllm']})`;
+    tuning === undefined
+      ? `give the engine less (${MEMORIES.map((of) => `${of.displayName}: ${of.partOf === 'all' ? `${of.words} ${rest}` : `less ${of.words}`}`).join(', ')})`
+      : tuning.memory.partOf === 'all'
+        ? `give the engine no more than the rest of it: ${tuning.memory.words} ${rest}`
+        : `give the engine a smaller part of what they leave (${tuning.memory.words})`;
   return {
     says: `Move the other processes off this GPU: they hold ${gib.toFixed(1)} of its ${totalGib.toFixed(1)} GiB (nvidia-smi, npu-smi info); or ${less}`,
-    why: `${shareText(engine)} An engine of an earlier start that has not ended, a trainer and a second engine count alike; in a container they are not seen, and hold it all the same.`,
+    why: `${tuning === undefined ? '' : PARTS[tuning.memory.partOf]}An engine of an earlier start that has not ended, a trainer and a second engine count alike; in a container they are not seen, and hold it all the same.`,
     commands: ['nvidia-smi --query-compute-apps=pid,used_memory --format=csv    # on the node: who has it'],
   };
 }
 
-/** Of what the part of each engine is. */
-function shareText(engine: string | undefined): string {
-  if (engine === 'vllm') return 'The part is of the whole GPU.';
-  if (engine === 'sglang')
-    return 'The part is of what was free as the engine started: what others take later is missing.';
-  if (engine === 'trtllm')
-    return 'The part is of what was free once the weights were loaded: what others take later is missing.';
-  return 'The part of vLLM is of the whole GPU; those of SGLang and TensorRT-LLM are of what was free as they started.';
-}
+/** What the engine's setting is a part of. */
+const PARTS: Readonly<Record<EngineTuning['memory']['partOf'], string>> = {
+  all: 'The part is of the whole GPU. ',
+  free_at_start: 'The part is of what was free as the engine started: what others take later is missing. ',
+  free_after_weights:
+    'The part is of what was free once the weights were loaded: what others take later is missing. ',
+};
 
 function takeLess(part: string): Repair {
   return {

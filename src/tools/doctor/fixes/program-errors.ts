@@ -1,3 +1,4 @@
+import { engineOfWord } from '../../../engines/catalogue/engines.js';
 import type { ProposedFix } from '../diagnosis.js';
 import type { ErrorKind } from '../logs/general/error-kinds.js';
 import { lastReasonOf } from '../logs/last-words.js';
@@ -255,7 +256,7 @@ export function repairFor(
       : kind === undefined
         ? UNKNOWN
         : kind === 'gpu_memory'
-          ? gpuMemoryRepair(sentence, setup.engine)
+          ? gpuMemoryRepair(sentence, engineOfWord(setup.engine)?.launch?.tuning)
           : REPAIRS[kind];
   return {
     ...(particular ?? plain),

@@ -2,6 +2,7 @@ import { SIGN_VALUES } from '../../../engines/diagnosis/sign-values.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { ROOM } from '../logs/general/room-faults.js';
 import type { Measurements } from '../measurements/measurements.js';
+import { partOfGpu } from './gpu-memory-repair.js';
 import { argumentsOf, environmentOf } from './lines.js';
 import {
   AFTER_CACHE,
@@ -157,9 +158,8 @@ function smallerRest(fault: string, measurements: Measurements): Way {
     };
   const lacks = /\(-([\d.]+) GiB are left\)/.exec(fault)?.[1];
   const engine = onlyEngine(measurements.seen);
-  const isOther = engine !== undefined && engine.tuning.memory.setting !== 'gpu_memory_utilization';
   return {
-    says: `Give the engine a larger part of the GPU (${isOther ? lineOf(engine, engine.tuning.memory.more) : '--gpu-memory-utilization'})${lacks === undefined ? '' : `: ${lacks} GiB are missing before the first block`}, fewer tokens in a batch (--max-num-batched-tokens, --max-num-seqs), or divide the weights over more GPUs (--tensor-parallel-size)`,
+    says: `Give the engine a larger part of the GPU (${engine?.tuning.memory.words ?? '--gpu-memory-utilization'})${lacks === undefined ? '' : `: ${lacks} GiB are missing before the first block`}, fewer tokens in a batch (--max-num-batched-tokens, --max-num-seqs), or divide the weights over more GPUs (--tensor-parallel-size)`,
     why: 'Weights and the activations of the largest batch take all of the part that the engine may have; no block is left. A shorter --max-model-len alone brings nothing here.',
     commands: [
       argumentsOf('vLLM', '--gpu-memory-utilization 0.95 --max-num-seqs 64 --max-num-batched-tokens 4096'),
@@ -278,7 +278,7 @@ function fewerMambaStates(fault: string): Way {
 function moreRoom(_fault: string, { seen }: Measurements): Way {
   const engine = onlyEngine(seen);
   return {
-    says: 'Give the cache a larger part of the GPU (gpu_memory_utilization, mem-fraction-static, free_gpu_memory_fraction), or ask less of it: a shorter max-model-len, more GPUs per worker, fewer sequences',
+    says: `Give the cache a larger part of the GPU (${partOfGpu(engine?.tuning)}), or ask less of it: a shorter longest sequence, more GPUs per worker, fewer sequences`,
     why: 'Length of the longest sequence by bytes per token has to fit into what weights leave. A shorter longest sequence costs nothing where none comes near it; more GPUs for one engine divide weights and cache; a cache of 8 bits needs half.',
     commands:
       engine === undefined

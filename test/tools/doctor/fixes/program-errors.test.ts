@@ -14,7 +14,7 @@ describe('what repairs a program that ended', () => {
     ['vllm', 'no more than the rest of it: --gpu-memory-utilization 0.20', 'of the whole GPU'],
     ['sglang', 'a smaller part of what they leave (--mem-fraction-static)', 'free as the engine started'],
     ['trtllm', '(free_gpu_memory_fraction in kv_cache_config)', 'free once the weights were loaded'],
-    [undefined, 'vLLM: --gpu-memory-utilization 0.20', 'free as they started'],
+    [undefined, 'vLLM: --gpu-memory-utilization 0.20, SGLang: less --mem-fraction-static', 'has not ended'],
   ])('leaves the GPU to others by what the part of %s is of', (engine, says, why) => {
     const sentence =
       'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.19 GiB of which 1.00 GiB is free. Including non-PyTorch memory, this process has 17.00 GiB memory in use.';

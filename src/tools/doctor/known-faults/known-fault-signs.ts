@@ -9,6 +9,7 @@ export interface KnownFaultSign {
   /** The source of its pattern, which is compiled for the first line that has a needle, and its flags. */
   readonly pattern?: readonly [source: string, flags: string];
   readonly below?: readonly string[];
+  readonly healedBy?: readonly string[];
 }
 
 /** Of all rows, in their order. The build writes what this comes to in place of this file: `scripts/parts/known-fault-signs.mjs`. */
@@ -17,12 +18,13 @@ export const KNOWN_FAULT_SIGNS: readonly KnownFaultSign[] = await signsOfAll();
 async function signsOfAll(): Promise<readonly KnownFaultSign[]> {
   const parts = await Promise.all(KNOWN_FAULTS.map((load) => load()));
   return parts.flatMap((rows, part) =>
-    rows.map(({ id, needles, pattern, below }) => ({
+    rows.map(({ id, needles, pattern, below, healedBy }) => ({
       id,
       part,
       needles,
       ...(pattern === undefined ? {} : { pattern: [pattern.source, pattern.flags] as const }),
       ...(below === undefined ? {} : { below }),
+      ...(healedBy === undefined ? {} : { healedBy }),
     })),
   );
 }

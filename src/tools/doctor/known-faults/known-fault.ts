@@ -15,6 +15,8 @@ export interface KnownFault {
   readonly pattern?: RegExp;
   /** Parts of lines above it, a traceback away at most: it is a fault of this row only where one of them is there. As rare as needles. */
   readonly below?: readonly string[];
+  /** Parts of later lines that show that it has passed: it is no fault where one of them comes after its last line. As rare as needles. */
+  readonly healedBy?: readonly string[];
   /** How often it has to come to be a fault: waits and retries heal. Default 1. */
   readonly atLeast?: number;
   /** True where it may heal or be harmless: it is `possible` then, and not `likely`. */

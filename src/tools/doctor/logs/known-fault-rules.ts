@@ -9,8 +9,10 @@ const ERROR_FIELDS = ['error', 'err', 'exception'] as const;
 const BEFORE_CHARS = 1_000;
 const FROM_CHARS = 2_500;
 
-/** What stands above sentences of known faults that depend on it. */
-const MARKS: readonly string[] = [...new Set(KNOWN_FAULT_SIGNS.flatMap(({ below = [] }) => below))];
+/** What stands above sentences of known faults that depend on it, or below those that pass. */
+const MARKS: readonly string[] = [
+  ...new Set(KNOWN_FAULT_SIGNS.flatMap(({ below = [], healedBy = [] }) => [...below, ...healedBy])),
+];
 
 /** A rule for each sentence of a known fault, and before them one for each mark that some depend on. */
 export const KNOWN_FAULT_RULES: readonly LogRule[] = [

@@ -50,12 +50,13 @@ export class KnownFaultTally {
     count.count += 1;
   }
 
-  /** In the order of their first lines, with their rows, whose texts nothing else loads. */
+  /** Those that have not passed, in the order of their first lines, with their rows, whose texts nothing else loads. */
   async finish(): Promise<readonly KnownFaultSighting[]> {
     const rows = await findKnownFaults(this.#counts.keys());
-    return [...this.#counts].flatMap(([id, { count, first, firstLine, values, about }]) => {
+    return [...this.#counts].flatMap(([id, { count, first, firstLine, lastLine, values, about }]) => {
       const fault = rows.get(id);
-      return fault === undefined ? [] : [{ fault, count, first, firstLine, values, about }];
+      if (fault === undefined || this.#marks.areAfter(fault.healedBy ?? [], lastLine)) return [];
+      return [{ fault, count, first, firstLine, values, about }];
     });
   }
 }

@@ -18,6 +18,11 @@ export class Marks {
     this.#last.set(mark, lineNumber);
   }
 
+  /** Whether one of these stands anywhere below a line. */
+  areAfter(marks: readonly string[], lineNumber: number): boolean {
+    return marks.some((mark) => (this.#last.get(mark) ?? 0) > lineNumber);
+  }
+
   /** Whether one of these stands a few lines above a line, of the same program as far as both are named. */
   areAbove(marks: readonly string[], { lineNumber, who }: OwnedLine): boolean {
     const own = who === '' ? [this.#last] : [this.#lines.of(who), this.#lines.of('')];

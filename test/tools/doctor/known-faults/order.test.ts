@@ -66,6 +66,17 @@ describe('known faults of lines near by', () => {
     expect(await idOf(`${line}\n`)).toBe('vllm_foreign_address');
   });
 
+  it('have passed where a line says so below their last one', async () => {
+    const waits =
+      'Warning  FailedScheduling  1s  default-scheduler  0/1 nodes are available: 1 Insufficient nvidia.com/gpu.';
+    const placed = 'Normal  Scheduled  1s  default-scheduler  Successfully assigned llm/vllm-0 to gpu-1';
+    const idsIn = async (...lines: readonly string[]): Promise<readonly string[]> =>
+      knownFaultsOf([await summaryOf(`${lines.join('\n')}\n`)]).map(({ fault }) => fault.id);
+    expect(await idsIn(waits)).toEqual(['pod_lacks_gpus']);
+    expect(await idsIn(waits, placed)).toEqual([]);
+    expect(await idsIn(waits, placed, waits)).toEqual(['pod_lacks_gpus']);
+  });
+
   it('follow rows and causes that there are', () => {
     const ids: readonly string[] = [...KNOWN_FAULTS.map(({ id }) => id), ...CAUSES];
     expect(KNOWN_FAULTS.flatMap(({ follows = [] }) => follows).filter((id) => !ids.includes(id))).toEqual([]);

@@ -80,19 +80,6 @@ export const KUBERNETES: readonly KnownFault[] = [
     disturbs: 'nothing',
   },
   {
-    id: 'kubernetes_image_unpulled',
-    cause: 'program_ended',
-    needles: ['Failed to pull image '],
-    // What another try does not correct: time-outs and limits of a registry pass.
-    pattern:
-      /Failed to pull image \\{0,3}"([^"\\\s]{1,300})\\{0,3}": (.{0,200}(?:not found|NotFound|denied|[Uu]nauthorized|manifest unknown|no match for platform|invalid reference).{0,100})/,
-    says: 'a pod does not start: its node cannot pull the image $1',
-    why: 'The registry says: $2.',
-    cure: 'Name an image and a tag that the registry has; where it asks for a login, give the pod imagePullSecrets with one',
-    commands: ['crictl pull $1    # on the node'],
-    disturbs: 'nothing',
-  },
-  {
     id: 'rbg_no_revision',
     cause: 'settings_refused',
     needles: ['RoleBasedGroup', 'rolebasedgroup_controller'],
@@ -114,5 +101,15 @@ export const KUBERNETES: readonly KnownFault[] = [
     cure: 'Run it in a pod with its service account (automountServiceAccountToken: true), give it KUBECONFIG or --kubeconfig, or choose discovery without Kubernetes (a static list or a file of endpoints)',
     commands: ['env | grep KUBERNETES_SERVICE; ls /var/run/secrets/kubernetes.io/serviceaccount'],
     disturbs: 'frontend',
+  },
+  {
+    id: 'service_link_as_port',
+    cause: 'settings_refused',
+    needles: ["with base 10: 'tcp://", "VLLM_PORT 'tcp://"],
+    pattern: /'(tcp:\/\/[\w.:[\]-]{3,80})'/,
+    says: 'a program takes the address of a Service ($1) for a port, and does not start',
+    why: 'Kubernetes gives each pod NAME_PORT=tcp://ADDRESS:PORT for each Service of its namespace. A Service with the name vllm makes VLLM_PORT so, which vLLM reads as its own setting; names of other programs do the same.',
+    cure: 'Set enableServiceLinks: false in the spec of the pod, or give the Service another name than the program has (vllm-server in place of vllm)',
+    commands: ['kubectl get svc -n NAMESPACE; kubectl exec POD -- env | grep _PORT=tcp'],
   },
 ];

@@ -1,6 +1,10 @@
 import type { KnownFault } from '../known-fault.js';
 import { CHARTS } from './charts.js';
 import { KUBERNETES } from './kubernetes.js';
+import { POD_IMAGES } from './pod-images.js';
+import { POD_PLACES } from './pod-places.js';
+import { POD_PROBES } from './pod-probes.js';
+import { POD_REFUSALS } from './pod-refusals.js';
 import { STORES_REDIS } from './stores-redis.js';
 import { STORES_SERVERS } from './stores-servers.js';
 
@@ -10,4 +14,8 @@ export const SERVERS_FAULTS: readonly KnownFault[] = [
   ...STORES_SERVERS,
   ...CHARTS,
   ...KUBERNETES,
+  ...POD_IMAGES,
+  ...POD_PLACES,
+  ...POD_PROBES,
+  ...POD_REFUSALS,
 ];

@@ -83,6 +83,8 @@ const ERRORS = [
   'Out of memory: Killed process',
   'Reason: OOMKilled',
   'Reason:       OOMKilled',
+  'OOMKilled   ',
+  'reason: OOMKilled',
   'Exit code: -9',
   'on signal 9 (Killed)',
   'exited with code -9',

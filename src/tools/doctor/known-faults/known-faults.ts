@@ -15,4 +15,5 @@ export const KNOWN_FAULTS: readonly (() => Promise<readonly KnownFault[]>)[] = [
   async () => (await import('./servers/servers-faults.js')).SERVERS_FAULTS,
   async () => (await import('./engine-starts.js')).ENGINE_STARTS,
   async () => (await import('./unix-sockets.js')).UNIX_SOCKETS,
+  async () => (await import('./shared-libraries.js')).SHARED_LIBRARIES,
 ];

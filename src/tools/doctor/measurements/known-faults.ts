@@ -41,7 +41,7 @@ export function knownFaultsOf(logs: readonly LogSummary[], cause?: CauseId): rea
     );
 }
 
-/** Whether a row that has its reason, or says it more exactly, is of a line near by. */
+/** Whether a row that has its reason, or says it more exactly, is of a line near by; one that came too seldom to be named hides none. */
 function isSaidNear(
   { fault, firstLine }: KnownFaultSighting,
   beside: readonly KnownFaultSighting[],
@@ -49,7 +49,8 @@ function isSaidNear(
   const { follows } = fault;
   if (follows === undefined) return false;
   return beside.some(
-    (other) => follows.includes(other.fault.id) && Math.abs(other.firstLine - firstLine) <= NEAR_LINES,
+    ({ fault: { id, atLeast = 1 }, count, firstLine: otherLine }) =>
+      follows.includes(id) && count >= atLeast && Math.abs(otherLine - firstLine) <= NEAR_LINES,
   );
 }
 

@@ -81,4 +81,46 @@ export const DYNAMO_MODELS: readonly KnownFault[] = [
     commands: ['ss -ltnp | grep ":$1$2"'],
     disturbs: 'frontend',
   },
+  // `modelexpress_common` (`providers/huggingface.rs`), by which frontend and workers fetch files of a model.
+  {
+    id: 'dynamo_hub_refuses',
+    cause: 'program_ended',
+    needles: ["' from HuggingFace", "' from model '"],
+    pattern:
+      /(?<!\bWARN\b.{0,200})Failed to (?:fetch model|download file '[^']{1,200}' from model) '([^']{1,160})'.{0,200}\((40[13] \w{1,20})\)/s,
+    says: 'a program of Dynamo does not start: the hub does not give it $1 ($2)',
+    why: 'The hub answers 401 and 403 for models whose licence this account has not accepted, for private ones without a token, and for names that it does not have. Frontend and workers each fetch files of the model: both need the token.',
+    cure: 'Accept the licence of $1 on huggingface.co and give frontend and workers a token of that account (envFromSecret: hf-token-secret with the key HF_TOKEN), or correct the name; or mount the files and give their folder as --model',
+    commands: ['kubectl get secret hf-token-secret -o jsonpath="{.data}"    # has to have HF_TOKEN'],
+  },
+  {
+    id: 'dynamo_hub_slows_down',
+    cause: 'program_ended',
+    needles: ["' from HuggingFace", "' from model '"],
+    pattern:
+      /(?<!\bWARN\b.{0,200})Failed to (?:fetch model|download file '[^']{1,200}' from model) '([^']{1,160})'.{0,200}\((429|50[0-4]) \w/s,
+    says: 'a program of Dynamo does not start: the hub answers $2 as it fetches $1',
+    why: 'The hub limits requests for each address and account (429), and has its own failures (5xx). Dynamo does not try again: the pod restarts, fetches everything from the start and is refused the sooner. Many pods behind one address count together.',
+    cure: 'Fetch $1 once onto a shared volume (a Job with hf download $1), mount it in frontend and workers with HF_HOME on it and HF_HUB_OFFLINE=1, or give its folder as --model; with HF_TOKEN (envFromSecret: hf-token-secret) the limits are higher',
+  },
+  {
+    id: 'dynamo_hub_unreachable',
+    cause: 'program_ended',
+    needles: ["' from HuggingFace", "' from model '"],
+    pattern:
+      /(?<!\bWARN\b.{0,200})Failed to (?:fetch model|download file '[^']{1,200}' from model) '([^']{1,160})'.{0,200}(?:error sending request|error trying to connect|dns error|timed out|onnection re(?:fused|set))/s,
+    says: 'a program of Dynamo does not start: it cannot reach the hub for $1',
+    why: 'Frontend and workers each fetch files of a model that is no folder of theirs. Without a way to huggingface.co neither starts.',
+    cure: 'Mount the files of $1 in frontend and workers and give their folder as --model (with --served-model-name $1), or a cache with all of them: HF_HOME=DIR and HF_HUB_OFFLINE=1; or set HTTPS_PROXY or HF_ENDPOINT on both',
+  },
+  {
+    id: 'dynamo_hub_has_no_model',
+    cause: 'program_ended',
+    needles: ["' from HuggingFace", "' from model '"],
+    pattern:
+      /(?<!\bWARN\b.{0,200})Failed to (?:fetch model|download file '[^']{1,200}' from model) '([^']{1,160})'.{0,200}(?:\(404 Not Found\)|missing field `siblings`|error decoding response body)/s,
+    says: 'a program of Dynamo does not start: the hub has no model $1',
+    why: 'A --model that is no folder in the container is taken for a name on the hub. A served name is none.',
+    cure: 'Correct $1 to ORGANISATION/NAME as on huggingface.co, or mount the files and give their folder as --model to the worker (the frontend needs it at the same path); a name of your own belongs into --served-model-name',
+  },
 ];

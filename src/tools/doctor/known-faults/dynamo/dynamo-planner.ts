@@ -136,4 +136,13 @@ export const DYNAMO_PLANNER: readonly KnownFault[] = [
     ],
     disturbs: 'nothing',
   },
+  {
+    id: 'dynamo_planner_without_aic',
+    cause: 'settings_refused',
+    needles: ['Throughput-based planner scaling requires AIC support'],
+    says: 'the profiler of a DynamoGraphDeploymentRequest ends: AIConfigurator has no figures of this model on this GPU',
+    why: 'The planner of a request scales by throughput unless another mode is set, and the profiler takes the figures for it from AIConfigurator (rapid sweeping). Models, GPUs and engines that it does not have must be measured.',
+    cure: 'Set features.planner: { pre_deployment_sweeping_mode: thorough } in the DynamoGraphDeploymentRequest, which measures them on GPUs, or leave features.planner out',
+    disturbs: 'nothing',
+  },
 ];

@@ -180,4 +180,14 @@ export const DYNAMO_WORKERS: readonly KnownFault[] = [
     cure: 'Install ai-dynamo and ai-dynamo-runtime in one version, and run components of the tag of that release (git checkout vVERSION), or build the runtime from the same checkout (maturin develop in lib/bindings/python)',
     commands: ['pip list | grep -i ai-dynamo; git -C dynamo describe --tags'],
   },
+  {
+    id: 'dynamo_omni_not_in_image',
+    cause: 'library_missing',
+    needles: ["No module named 'vllm_omni'", 'No module named vllm_omni'],
+    pattern: /ModuleNotFoundError: No module named '?vllm_omni'?$/m,
+    says: 'an omni worker of Dynamo does not start: the image has no vllm_omni',
+    why: 'The vllm-runtime image for arm64 (GB200) is built without vllm_omni, which has no support for ARM; that for x86_64 has it.',
+    cure: 'Run omni workers on x86_64 nodes (nodeSelector: kubernetes.io/arch: amd64), or, in an image of your own, install vllm-omni in the version for its vLLM (pip install vllm-omni)',
+    commands: ['kubectl exec POD -- sh -c "uname -m; pip list | grep -i vllm"'],
+  },
 ];

@@ -51,6 +51,17 @@ const FATAL: readonly (ErrorKind | undefined)[] = [
   'model_unsupported',
 ];
 
+/** Kinds that a program may live through: such an error counts where the log ends with it. */
+const FATAL_AS_LAST: readonly (ErrorKind | undefined)[] = [
+  'shared_memory',
+  'disk_full',
+  'model_files',
+  'parallel_sizes',
+  'old_python',
+  'versions',
+  'stalled',
+];
+
 /** Signs that say more of an error within the part that moves or keeps KV blocks. */
 const BETTER: readonly Signal[] = [
   'connector_crashed',
@@ -81,10 +92,10 @@ function endingsOf(measurements: Measurements): readonly Ending[] {
   const endings = new Map<string, Ending>();
   for (const log of measurements.evidence.logs) {
     for (const failure of log.failures ?? []) {
-      const { sentence, ends } = failure;
+      const { sentence } = failure;
       const kind = sentence === undefined ? undefined : errorKindOf(sentence);
       const ending = { ...failure, kind };
-      if ((ends === 0 && !FATAL.includes(kind)) || isSaidElsewhere(measurements, log, ending)) continue;
+      if (!hasEnded(ending) || isSaidElsewhere(measurements, log, ending)) continue;
       const same = `${kind ?? ''} ${kind === undefined ? (sentence ?? '').replace(/\d+/g, '0') : ''}`;
       if (!endings.has(same)) endings.set(same, ending);
     }
@@ -92,6 +103,10 @@ function endingsOf(measurements: Measurements): readonly Ending[] {
   // A program of which only its end is known most probably ended with the others.
   const known = [...endings.values()].filter(({ sentence }) => sentence !== undefined);
   return known.length > 0 ? known : [...endings.values()];
+}
+
+function hasEnded({ ends, isLast, kind }: Ending): boolean {
+  return ends > 0 || FATAL.includes(kind) || (isLast && FATAL_AS_LAST.includes(kind));
 }
 
 /** Whether a sign says more of an ending: one of any log of what may follow from another program, one of its own log of what is its own. */

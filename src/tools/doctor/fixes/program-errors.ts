@@ -6,6 +6,7 @@ import { ownAdviceIn } from '../own-advice.js';
 import { gpuMemoryRepair } from './gpu-memory-repair.js';
 import { listedValue } from './listed-value.js';
 import { panicRepair } from './panics.js';
+import { repairPackages } from './packages.js';
 import { fittingSizes } from './parallel-sizes.js';
 import { buildForTorch } from './programs.js';
 import type { Repair } from './repair.js';
@@ -239,7 +240,7 @@ function particularRepair(
   if (kind === 'internal')
     return panicRepair(sentence) ?? repairListed(sentence) ?? repairAssertion(sentence) ?? corrected;
   if (kind === 'model_unsupported') return repairSaid(sentence);
-  if (kind === 'versions') return buildForTorch(sentence);
+  if (kind === 'versions') return buildForTorch(sentence) ?? repairPackages(sentence);
   return kind === 'parallel_sizes' ? fittingSizes(sentence) : undefined;
 }
 

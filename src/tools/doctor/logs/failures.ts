@@ -10,6 +10,8 @@ const NEXT_LINES = 60;
 const TRACEBACK_LINES = 240;
 /** Errors that are kept until a program ends. */
 const MAX_RECENT = 16;
+/** Lines behind the last error of a log that go on with its message. */
+const TAIL_LINES = 12;
 
 interface FoundError {
   readonly lineNumber: number;
@@ -19,6 +21,9 @@ interface FoundError {
   readonly isNamed: boolean;
   readonly origin: Origin;
 }
+
+/** An exception by its name; other sentences are written of parts that are optional, too. */
+const EXCEPTION = /^(?:[\w.]{0,120}(?:Error|Exception)\b|Value error, )/;
 
 /** What pydantic writes above the fields that it does not take. */
 const HEADING = /\b\d+ validation errors? for \w+\s*$/;
@@ -32,6 +37,8 @@ export interface Failure {
   readonly who: string;
   /** Lines that say that a program ended; 0 when none did. */
   readonly ends: number;
+  /** Whether it is an exception that the log ends with: nothing shows that the program lived on. */
+  readonly isLast: boolean;
   /** The first error, as one sentence; undefined where the log does not have it. */
   readonly sentence: string | undefined;
   readonly origin: Origin;
@@ -45,9 +52,10 @@ export class Failures {
     return this.#programs.of(who);
   }
 
-  finish(): readonly Failure[] {
+  /** `lines` are those of the whole log. */
+  finish(lines: number): readonly Failure[] {
     return [...this.#programs.entries()].flatMap(([who, tally]) => {
-      const ended = tally.finish();
+      const ended = tally.finish(lines);
       return ended === undefined ? [] : [{ who, ...ended }];
     });
   }
@@ -64,6 +72,7 @@ export class FailureTally {
   #root: FoundError | undefined;
   #before: FoundError | undefined;
   #known: FoundError | undefined;
+  #last: FoundError | undefined;
   #firstEnd: Origin | undefined;
   #ends = 0;
   #lastEndLine = Number.NEGATIVE_INFINITY;
@@ -117,6 +126,7 @@ export class FailureTally {
     if (isNear && !isHeading && this.#root !== undefined && (isTold || !isKnown)) return;
     const found = { ...error, origin: originOf() };
     if (isNear) this.#root = found;
+    this.#last = found;
     // What fails behind a stop is of the stop: a program that goes on has none.
     if (isKnown && lineNumber - this.#stopLine > NEAR_LINES) this.#known ??= found;
     if (this.#recent.length === MAX_RECENT) this.#recent.shift();
@@ -138,11 +148,17 @@ export class FailureTally {
   }
 
   /** Undefined where no program ended and no error is of a kind that ends one, or where another cause names it. */
-  finish(): Omit<Failure, 'who'> | undefined {
+  finish(lines: number): Omit<Failure, 'who'> | undefined {
     const root = this.#ends > 0 ? (this.#root ?? this.#before) : this.#known;
     if (root?.isNamed === true) return undefined;
     const origin = root?.origin ?? this.#firstEnd;
-    return origin === undefined ? undefined : { ends: this.#ends, sentence: root?.sentence, origin };
+    if (origin === undefined) return undefined;
+    const isLast =
+      root !== undefined &&
+      root === this.#last &&
+      EXCEPTION.test(root.sentence) &&
+      lines - root.lineNumber <= TAIL_LINES;
+    return { ends: this.#ends, isLast, sentence: root?.sentence, origin };
   }
 }
 

@@ -11,6 +11,20 @@ async function diagnosisOf(log: string) {
 
 describe('what repairs a program that ended', () => {
   it.each([
+    [
+      'Value error, Total number of attention heads (28) must be divisible by tensor parallel size (8).',
+      '--tensor-parallel-size 4',
+    ],
+    ["ModuleNotFoundError: No module named 'vllm._C'", 'outside of a folder named vllm'],
+  ])('is told by the error alone that a log ends with: %s', async (error, cure) => {
+    const { headline, advice } = await diagnosisOf(error);
+    expect(headline).toContain('does not start or has ended');
+    expect(advice).toContain(cure);
+    const goesOn = Array.from({ length: 20 }, () => 'INFO 05-06 10:00:00 [launcher.py:30] ready').join('\n');
+    expect((await diagnosisOf(`${error}\n${goesOn}`)).verdict).toBe('unknown');
+  });
+
+  it.each([
     ['vllm', 'no more than the rest of it: --gpu-memory-utilization 0.20', 'of the whole GPU'],
     ['sglang', 'a smaller part of what they leave (--mem-fraction-static)', 'free as the engine started'],
     ['trtllm', '(free_gpu_memory_fraction in kv_cache_config)', 'free once the weights were loaded'],

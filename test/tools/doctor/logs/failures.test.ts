@@ -16,7 +16,7 @@ function failureOf(...lines: readonly Line[]): Omit<Failure, 'who'> | undefined 
     else if (what === 'entry') tally.addEntry(lineNumber);
     else tally.addError(lineNumber, sentence, what === 'named', originOf);
   }
-  return tally.finish();
+  return tally.finish(1_000);
 }
 
 const OUT_OF_MEMORY = 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB';
@@ -105,6 +105,13 @@ describe('the error that ended a program', () => {
     expect(failureOf([1, 'error', REQUEST], [2, 'error', NCCL])).toMatchObject({ ends: 0, sentence: NCCL });
     expect(failureOf([1, 'error', REQUEST])).toBeUndefined();
     expect(failureOf()).toBeUndefined();
+  });
+
+  it('is the last of its log where no more lines follow than its message has', () => {
+    expect(failureOf([988, 'error', NCCL])?.isLast).toBe(true);
+    expect(failureOf([987, 'error', NCCL])?.isLast).toBe(false);
+    expect(failureOf([988, 'error', NCCL], [989, 'error', REQUEST])?.isLast).toBe(false);
+    expect(failureOf([988, 'error', 'libmpi.so.40: cannot open shared object file'])?.isLast).toBe(false);
   });
 
   it('is found behind any number of requests that failed', () => {

@@ -425,6 +425,7 @@ export const CASES: readonly Case[] = [
             {
               who: '',
               ends: 2,
+              isLast: false,
               sentence: 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB',
               origin: { place: 'worker.log:7', text: 'torch.OutOfMemoryError' },
             },

@@ -280,7 +280,8 @@ export class LogTally implements LogFindings {
     this.#failures.of(who).addStop(lineNumber);
   }
 
-  async finish(): Promise<
+  /** `lines` are those of the whole log. */
+  async finish(lines: number): Promise<
     Pick<
       LogSummary,
       | 'signals'
@@ -299,7 +300,7 @@ export class LogTally implements LogFindings {
     this.#panics.finish();
     const unreadErrors = this.#unread.finish();
     this.#room.finish();
-    const failures = this.#failures.finish();
+    const failures = this.#failures.finish(lines);
     const knownFaults = await this.#knownFaults.finish();
     return {
       signals: new Map([...this.#signals].map(([signal, count]) => [signal, signalTally(signal, count)])),

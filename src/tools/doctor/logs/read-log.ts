@@ -92,6 +92,6 @@ export async function readLog(
     programs,
     firstMs,
     lastMs,
-    ...(await tally.finish()),
+    ...(await tally.finish(lines)),
   };
 }

@@ -16,7 +16,7 @@ describe('what repairs a program that ended', () => {
       '--tensor-parallel-size 4',
     ],
     ["ModuleNotFoundError: No module named 'vllm._C'", 'outside of a folder named vllm'],
-  ])('is told by the error alone that a log ends with: %s', async (error, cure) => {
+  ])('reads the error alone that a log ends with: %s', async (error, cure) => {
     const { headline, advice } = await diagnosisOf(error);
     expect(headline).toContain('does not start or has ended');
     expect(advice).toContain(cure);

@@ -9,6 +9,7 @@ import { jsonObject } from './json-settings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
 import { listedValue } from './listed-value.js';
 import { lmcacheSettings } from './lmcache-settings.js';
+import { repairNamed } from './named-settings.js';
 import { offloadedSizes } from './offloaded-sizes.js';
 import { pickerConfig } from './picker-config.js';
 import { repairRefusedKey } from './refused-keys.js';
@@ -70,9 +71,11 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   const values = knownValues(sentence);
   if (values !== undefined && wanted.every(({ isValued }) => !isValued))
     return settingOf(listedValue(...values, settingOfValue(sentence)));
+  const ofName = wanted.length === 1 && wanted[0]?.isValued === true ? undefined : repairNamed(sentence);
+  if (ofName !== undefined) return settingOf(ofName);
+  const corrected = word === 'sglang' && !sentence.includes('--') ? correctedArguments(sentence) : undefined;
+  if (corrected !== undefined && wanted.every(({ isValued }) => !isValued)) return fix(...corrected);
   if (wanted.length > 0) return setWanted(wanted, sentence, word);
-  const corrected = word === 'sglang' ? correctedArguments(sentence) : undefined;
-  if (corrected !== undefined) return fix(...corrected);
   // Plugins of engines are no part of a picker.
   const isOfPicker = /plugin/i.test(sentence) && measurements.seen.engines.length === 0;
   return isOfPicker ? pickerConfig(sentence) : unnamed(sentence);

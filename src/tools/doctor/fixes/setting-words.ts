@@ -28,7 +28,7 @@ const NAME =
   /(?<![\w/])(?:enable|disable|max|min|kv|hicache|chunked|page|block|mem|tp|dp|pp|ep|dcp|tensor|data|pipeline|decode|prefill|mamba|speculative|attention|radix|schedule|disaggregation|num|gpu|cpu|swap|moe|cuda|mm|context|long|served|model|quantization)_[a-z0-9_]{2,60}\b(?![/.]\w)/g;
 /** Names of that form that are no arguments. */
 const INNER_NAME =
-  /_(?:bytes|ids?|spec|specs|len_cpu|dim|shape|tensors?|pools?|keys?|params|config_dict)$|^(?:kv_(?:both|producer|consumer)|mm_hash|prefill_end_layer|decode_prefix_len|kv_item_lens?|num_slots|(?:prefill|decode)_(?:attn_)?tp_size|model_config|kv_cache|block_pool|num_kv_tokens|num_(?:tokens|layers|heads|kv_heads|blocks))$/;
+  /_(?:bytes|ids?|spec|specs|len_cpu|dim|shape|tensors?|pools?|keys?|params|config_dict)$|^(?:page_(?:head|first(?:_direct)?)|kv_(?:both|producer|consumer)|mm_hash|prefill_end_layer|decode_prefix_len|kv_item_lens?|num_slots|(?:prefill|decode)_(?:attn_)?tp_size|model_config|kv_cache|block_pool|num_kv_tokens|num_(?:tokens|layers|heads|kv_heads|blocks))$/;
 /** Keys of `kv_connector_extra_config`, which `--kv-transfer-config` has. */
 const IN_EXTRA_CONFIG = /kv_connector_extra_config/;
 

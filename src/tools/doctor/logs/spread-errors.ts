@@ -172,13 +172,36 @@ function isCut({ line, parts, wrapped }: Open): boolean {
 
 /** Whether a line has a level and no message. */
 function isBare(text: string): boolean {
+  return text.length <= MAX_HEADER_CHARS && messageStart(text) === text.length;
+}
+
+/** Where the message of a line at error level begins; -1 for a line without a level. */
+function messageStart(text: string): number {
   const level = LEVEL.exec(text.slice(0, MAX_HEADER_CHARS));
-  if (level === null || text.length > MAX_HEADER_CHARS) return false;
-  let rest = text.slice(level.index + level[0].length);
-  for (let count = 0; count < MAX_NO_WORDS && rest !== ''; count += 1) {
-    const part = NO_WORDS.exec(rest)?.[0];
-    if (part === undefined) return false;
-    rest = rest.slice(part.length);
+  if (level === null) return -1;
+  let at = level.index + level[0].length;
+  for (let count = 0; count < MAX_NO_WORDS && at < text.length; count += 1) {
+    const part = NO_WORDS.exec(text.slice(at, at + MAX_HEADER_CHARS))?.[0];
+    if (part === undefined) break;
+    at += part.length;
   }
-  return rest === '';
+  return at;
+}
+
+/** Behind a message, where LMCache writes the place of a line: ` (config.py:1045:lmcache.v1.config)`. */
+const PLACE_BEHIND = / \([\w.]{1,60}\.py:\d{1,6}:[\w.]{1,160}\)\s*$/;
+/** The error of a line of klog: `"error on selecting target pod" err="…" requestID="1a"`. */
+const ERROR_OF_KLOG = /\berr(?:or)?="((?:[^"\\]|\\.){3,1000})"/;
+/** A setting with its path, which has the form of a module: "kv_cache_config.dtype must be …". */
+const SETTING_AT_END =
+  /(?:^|[\s\])|:])((?:[a-z]\w{0,60}\.)?[a-z]{1,30}_\w{1,60}(?:\.\w{1,60}){0,3}) $|-{1,2}$/;
+
+/** What a line at error level says, without its level, times, places and names; the error alone where that is a field of its own. */
+export function messageOf({ fields }: LogLine, text: string): string {
+  const error = fields?.['error'] ?? fields?.['err'];
+  if (typeof error === 'string') return error;
+  const start = Math.max(messageStart(text), 0);
+  const cut = SETTING_AT_END.exec(text.slice(0, start));
+  const message = `${cut?.[0].trimStart() ?? ''}${text.slice(start)}`.replace(PLACE_BEHIND, '');
+  return ERROR_OF_KLOG.exec(message)?.[1]?.replaceAll('\\"', '"') ?? message;
 }

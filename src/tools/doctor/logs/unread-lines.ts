@@ -1,11 +1,12 @@
 import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { Origin } from '../sightings.js';
+import { demandIn } from './general/demands.js';
 import { refusedConfiguration } from './general/refusals.js';
 import { refusedClass, refusedPart } from './general/refused-keys.js';
 import { lastWords } from './last-words.js';
 import type { UnreadErrors } from './log-summary.js';
-import { SpreadErrors } from './spread-errors.js';
+import { messageOf, SpreadErrors } from './spread-errors.js';
 import { UnreadErrorTally } from './unread-errors.js';
 
 /** What is made of a line is for the tally of its log. */
@@ -94,8 +95,14 @@ export class UnreadLines {
       this.#target.tally.addEnd(line, 'Error: ');
       return;
     }
-    const value = refusedPart(text) ?? refusedConfiguration(text) ?? refusedClass(text);
+    const value =
+      refusedPart(text) ?? refusedConfiguration(text) ?? refusedClass(text) ?? demandOf(line, text);
     if (value !== undefined) this.#target.refuse(line, value, text);
     else this.#errors.add(line, text, () => this.#target.originOf({ lineNumber: line.lineNumber, text }));
   }
+}
+
+/** What an error demands of settings. What a controller cannot reconcile it tries again. */
+function demandOf(line: LogLine, text: string): string | undefined {
+  return line.fields?.['controller'] === undefined ? demandIn(messageOf(line, text)) : undefined;
 }

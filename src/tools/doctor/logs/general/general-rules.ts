@@ -4,6 +4,7 @@ import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { crashText } from '../crash-text.js';
 import { isWarning } from '../error-level.js';
 import { connectionFaultOf } from './connection-faults.js';
+import { demandIn } from './demands.js';
 import { type Fault, faultOf, plain } from './fault-classes.js';
 import { isErrorOfGlog } from './glog.js';
 import { shortMemory } from './gpu-memory.js';
@@ -272,13 +273,20 @@ function readException(line: LogLine, found: LogFindings, needle: string): void 
     (sentence.includes('Assertion failed: ')
       ? undefined
       : (refusalOf(sentence) ?? lastLineOfCheck(sentence))) ??
-    refusalOfClass(text);
+    refusalOfClass(text) ??
+    demandOf(text, sentence);
   add(line, found, fault, about);
   found.addError(line, {
     sentence: shortMemory(sentenceFrom(text, needle)),
     about,
     isNamed: fault !== undefined,
   });
+}
+
+/** What an exception demands of settings that it names. What is only warned of is tried in another way. */
+function demandOf(text: string, sentence: string): Fault | undefined {
+  const value = isWarning(text) ? undefined : demandIn(sentence);
+  return value === undefined ? undefined : { signal: 'settings_refused', value };
 }
 
 /** What a check of a whole class of settings says. */

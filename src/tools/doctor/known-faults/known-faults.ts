@@ -14,6 +14,8 @@ export const KNOWN_FAULTS: readonly (() => Promise<readonly KnownFault[]>)[] = [
   async () => (await import('./routers/routers-faults.js')).ROUTERS_FAULTS,
   async () => (await import('./servers/servers-faults.js')).SERVERS_FAULTS,
   async () => (await import('./engine-starts.js')).ENGINE_STARTS,
+  async () => (await import('./engine-environment.js')).ENGINE_ENVIRONMENT,
+  async () => (await import('./engine-models.js')).ENGINE_MODELS,
   async () => (await import('./unix-sockets.js')).UNIX_SOCKETS,
   async () => (await import('./shared-libraries.js')).SHARED_LIBRARIES,
 ];

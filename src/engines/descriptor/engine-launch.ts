@@ -32,6 +32,8 @@ export interface EngineLaunch {
   readonly dynamo?: DynamoWrapper;
   /** The flag of a file with more flags, which those of the command line outrank; absent where there is none. */
   readonly flagsFileFlag?: string;
+  /** Its arguments by their names in Python, for errors that write them so; absent where its settings are those of a file. */
+  readonly arguments?: ReadonlySet<string>;
   /** Flags of the block size; the first is the one to write. Empty where only a file sets it. */
   readonly sizeFlags: readonly string[];
   /** What to know of its flag where the number is none that an operator would choose: an engine computed it for a hybrid model. */

@@ -1,4 +1,5 @@
 import type { EngineLaunch } from '../descriptor/engine-launch.js';
+import { SGLANG_FLAGS } from './flags.js';
 
 /** How SGLang is started. Without its flag the page size depends on the attention backend, and that on model and GPU. */
 export const SGLANG_LAUNCH: EngineLaunch = {
@@ -16,6 +17,7 @@ export const SGLANG_LAUNCH: EngineLaunch = {
     registersContextParallelSince: { major: 1, minor: 6 },
   },
   flagsFileFlag: '--config',
+  arguments: SGLANG_FLAGS,
   sizeFlags: ['--page-size'],
   contextParallelFlags: ['--decode-context-parallel-size', '-dcp', '--dcp-size'],
   sizeSettingName: 'SGLang --page-size',

@@ -1,4 +1,5 @@
 import type { EngineLaunch } from '../descriptor/engine-launch.js';
+import { VLLM_FLAGS } from './flags.js';
 
 /** How vLLM is started. */
 export const VLLM_LAUNCH: EngineLaunch = {
@@ -16,6 +17,7 @@ export const VLLM_LAUNCH: EngineLaunch = {
     chatProcessorSince: { major: 1, minor: 0 },
   },
   flagsFileFlag: '--config',
+  arguments: VLLM_FLAGS,
   sizeFlags: ['--block-size'],
   // `BlockSize = Literal[1, 8, 16, 32, 64, 128, 256]` of older releases.
   computedSizeNote:

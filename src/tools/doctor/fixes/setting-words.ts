@@ -1,3 +1,5 @@
+import { engineOfWord } from '../../../engines/catalogue/engines.js';
+
 /** A setting that a sentence demands, as an operator writes it. */
 export interface WantedSetting {
   /** `--page-size 1`, `kv_cache_config: { tokens_per_block: 32 }`. */
@@ -81,6 +83,10 @@ const RELATION =
 /** Settings within another one. */
 const IN_SPECULATION = /^(?:num_speculative_tokens|draft_\w+|(?:ngram_)?prompt_lookup_\w+)$/;
 
+/** A setting that another number has to divide: "num_speculative_tokens:4 must be divisible by n_predict=3". */
+const MULTIPLE =
+  /\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+) ?[(=:] ?\d{1,9}\)? must be (?:divisible by|a multiple of) \w{1,40} ?[(=:] ?(\d{1,9})/;
+
 /** What either of two settings would have to be; undefined where a sentence compares none. */
 function relatedSettings(sentence: string, engine: string | undefined): WantedSetting | undefined {
   const [, name = '', given = '', verb = '', relation = '', other = '', limit = ''] =
@@ -92,13 +98,16 @@ function relatedSettings(sentence: string, engine: string | undefined): WantedSe
     /^[<>]$|(?:larger|greater|more|bigger|smaller|less) than$/.test(relation) && !/^no /.test(relation);
   const excludes = isStrict !== isNot;
   const [more, less] = excludes ? ['more than', 'less than'] : ['at least', 'at most'];
-  const part = (key: string): string =>
-    IN_SPECULATION.test(key) ? `"${key}" in --speculative-config` : `--${key.replaceAll('_', '-')}`;
   return {
-    text: `${part(name)} to ${isMore ? more : less} ${limit}, or ${part(other)} to ${isMore ? less : more} ${given}`,
+    text: `${placed(name)} to ${isMore ? more : less} ${limit}, or ${placed(other)} to ${isMore ? less : more} ${given}`,
     isValued: true,
     isNamed: true,
   };
+}
+
+/** A setting as its flag, or within the one that has it. */
+function placed(key: string): string {
+  return IN_SPECULATION.test(key) ? `"${key}" in --speculative-config` : `--${key.replaceAll('_', '-')}`;
 }
 
 /** The setting of such a value: "Invalid event_plane value 'x'". */
@@ -115,15 +124,18 @@ export function demandedSettings(sentence: string, engine: string | undefined): 
   const value = DEMANDED.exec(sentence)?.[1];
   const related = relatedSettings(sentence, engine);
   if (related !== undefined) return [related];
+  const [, whole = '', unit] = MULTIPLE.exec(sentence) ?? [];
+  if (unit !== undefined && engine !== 'trtllm' && isArgument(whole, engine))
+    return [{ text: `${placed(whole)} to a multiple of ${unit}`, isValued: true, isNamed: true }];
   const asked = askedFlags(sentence);
   if (asked.length > 0) return asked.slice(0, 2);
   const flags = [...new Set(sentence.match(FLAG) ?? [])];
   if (flags.length > 0) return flags.slice(0, 3).map((text) => ({ text, isValued: false, isNamed: true }));
   if (IN_EXTRA_CONFIG.test(sentence)) return inExtraConfig(sentence, value);
   const [, assigned, assignedValue = ''] = ASSIGNED.exec(sentence) ?? [];
-  if (assigned !== undefined && isArgument(assigned))
+  if (assigned !== undefined && isArgument(assigned, engine))
     return [{ text: written(assigned, assignedValue, engine), isValued: true, isNamed: true }];
-  const names = [...new Set(sentence.match(NAME) ?? [])].filter(isArgument);
+  const names = [...new Set(sentence.match(NAME) ?? [])].filter((name) => isArgument(name, engine));
   const [first] = names;
   // "chunked_prefill_size must be divisible by page_size": the first is demanded, the other is what it depends on.
   if (first !== undefined) {
@@ -147,8 +159,11 @@ export function demandedSettings(sentence: string, engine: string | undefined): 
   ];
 }
 
-function isArgument(name: string): boolean {
-  return !INNER_NAME.test(name);
+/** Whether a name of Python is that of an argument: where the engine is known, one of its own. */
+function isArgument(name: string, engine: string | undefined): boolean {
+  if (IN_SPECULATION.test(name)) return engine === 'vllm';
+  const known = engineOfWord(engine)?.launch?.arguments;
+  return known === undefined ? !INNER_NAME.test(name) : known.has(name);
 }
 
 function inExtraConfig(sentence: string, value: string | undefined): readonly WantedSetting[] {
@@ -178,6 +193,8 @@ function sizeFlag(sentence: string, engine: string | undefined): string | undefi
 function written(name: string, value: string | undefined, engine: string | undefined): string {
   const isOfYaml = engine === 'trtllm' || name === 'tokens_per_block';
   const text = value ?? (isOfYaml ? 'N' : undefined);
+  if (IN_SPECULATION.test(name) && !isOfYaml)
+    return `"${name}"${text === undefined ? '' : `: ${text}`} in --speculative-config`;
   if (!isOfYaml) {
     const flag = `--${name.replaceAll('_', '-')}`;
     if (text === 'True') return flag;

@@ -54,7 +54,14 @@ describe('the settings that a sentence demands', () => {
       'vllm',
       ['--data-parallel-size-local to at most 2, or --data-parallel-size to at least 4'],
     ],
-    ['num_speculative_tokens=3 must be divisible by n_predict=2', 'vllm', ['--num-speculative-tokens']],
+    [
+      'num_speculative_tokens=3 must be divisible by n_predict=2',
+      'vllm',
+      ['"num_speculative_tokens" in --speculative-config to a multiple of 2'],
+    ],
+    ['kv_block_size must be 16', 'vllm', ['--block-size 16']],
+    ['max_inner_parts must be 16', 'vllm', []],
+    ['max_running_requests must be 16', 'sglang', ['--max-running-requests 16']],
   ])('by %j of %s are %j', (sentence, engine, texts) => {
     expect(demandedSettings(sentence, engine).map(({ text }) => text)).toEqual(texts);
   });

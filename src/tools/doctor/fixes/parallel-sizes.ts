@@ -8,6 +8,9 @@ const HEADS =
 /** "User-specified max_model_len (131072) is greater than the derived max_model_len (max_position_embeddings=32768 …". */
 const LENGTH =
   /max_model_len \(?(\d{1,9})\)? is (?:greater|larger) than the derived max_model_len \((?:[\w=]{0,60}=)?(\d{1,9})/;
+/** SGLang: "User-specified context_length (131072) is greater than the derived context_length (32768)." */
+const CONTEXT =
+  /context_length \((\d{1,9})\) is (?:greater|larger) than the derived context_length \((\d{1,9})\)/;
 /** "World size (8) is larger than the number of available GPUs (4) in this node." */
 const GPUS =
   /World size \((\d{1,4})\) is (?:larger|greater) than the number of available GPUs \((\d{1,4})\)/i;
@@ -28,6 +31,13 @@ export function fittingSizes(sentence: string): Repair | undefined {
     return {
       says: `Set the longest sequence to ${longest} (--max-model-len ${longest}), or run a model that was made for ${length}`,
       why: `The model's own configuration ends at ${longest} tokens. A longer one needs a scaling of its positions, which its card names.`,
+      commands: [],
+    };
+  const [, context, derived] = CONTEXT.exec(sentence) ?? [];
+  if (context !== undefined && derived !== undefined)
+    return {
+      says: `Start SGLang with --context-length ${derived} (now ${context}), or without it; where the model card has a scaling of positions for longer prompts, give that in --json-model-override-args (rope_scaling)`,
+      why: `The model's own configuration ends at ${derived} tokens. SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 only silences the check.`,
       commands: [],
     };
   const [, ranks, gpus] = GPUS.exec(sentence) ?? [];

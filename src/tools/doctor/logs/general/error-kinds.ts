@@ -25,7 +25,7 @@ export type ErrorKind =
 const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   [
     'gpu_memory',
-    /(?:CUDA|HIP|NPU|XPU|GPU|cuda runtime error).{0,40}out of memory|OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED|cuMem(?:Create|Alloc)\w*.{0,60}(?:fail|out of memory)|out of (?:device|GPU) memory/i,
+    /(?:CUDA|HIP|NPU|XPU|GPU|cuda runtime error).{0,40}out of memory|(?<!ray\.exceptions\.)OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED|cuMem(?:Create|Alloc)\w*.{0,60}(?:fail|out of memory)|out of (?:device|GPU) memory/i,
   ],
   [
     'host_memory',
@@ -53,12 +53,12 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
     /other ranks that didn'?t finish|check rank \d+ logs? for faulty rank|remote rank .{0,40}(?:exited|died)|peer .{0,30}(?:process )?(?:exited|died)|A remote process exited|mpirun noticed that process|Primary job\s+terminated/i,
   ],
   [
-    'collective',
-    /\bnccl\w*(?: WARN)?\b.{0,60}(?:error|fail|timed? ?out|abort)|NCCL error|\brccl\b|HCCL.{0,40}(?:error|fail|timeout)|Dist(?:Backend|Network|Store)Error|connectFullMesh|monitoredBarrier|ProcessGroup(?:NCCL|Gloo)|collective operation timeout|TCPStore|client socket has timed out|Timed out waiting \d+ms for (?:send|recv) operation|Gloo .{0,60}(?:fail|error)|(?<!attribute ')init_process_group|makeDeviceForHostname|Connection closed by peer/i,
+    'port_in_use',
+    /(?:Errno 98\].{0,80}|\w+Error: |bind.{0,80})address already in use|server socket has failed to (?:listen|bind).{0,160}(?:EADDRINUSE|code: -98)|address already in use \((?:addr=|os error)|EADDRINUSE|Port \d{2,5} is (?:already )?(?:in use|occupied)/i,
   ],
   [
-    'port_in_use',
-    /(?:Errno 98\].{0,80}|\w+Error: |bind.{0,80})address already in use|address already in use \((?:addr=|os error)|EADDRINUSE|Port \d{2,5} is (?:already )?(?:in use|occupied)/i,
+    'collective',
+    /\bnccl\w*(?: WARN)?\b.{0,60}(?:error|fail|timed? ?out|abort)|NCCL error|\brccl\b|HCCL.{0,40}(?:error|fail|timeout)|Dist(?:Backend|Network|Store)Error|connectFullMesh|monitoredBarrier|ProcessGroup(?:NCCL|Gloo)|collective operation timeout|TCPStore|client socket has timed out|Timed out waiting \d+ms for (?:send|recv) operation|Gloo .{0,60}(?:fail|error)|(?<!attribute ')init_process_group|makeDeviceForHostname|Connection closed by peer/i,
   ],
   [
     'model_files',
@@ -70,7 +70,7 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   ],
   [
     'parallel_sizes',
-    /(?:must be|is not|not) (?:evenly )?divisible by (?:the )?(?:tensor|tp|pipeline|pp|expert|ep|world|attn|number of)|World size .{0,60}(?:larger|greater) than|larger than the number of available GPUs|more GPUs? than .{0,30}available|(?:tp|tensor[_ -]parallel)[_ -]?size.{0,80}(?:must|cannot|should|greater|larger|exceeds?|divis)|Total number of attention heads|current node has no GPU available|placement group .{0,60}(?:cannot|not|fail)|max_model_len.{0,80}(?:greater|larger) than the derived/i,
+    /(?:must be|is not|not) (?:evenly )?divisible by (?:the )?(?:tensor|tp|pipeline|pp|expert|ep|world|attn|number of)|World size .{0,60}(?:larger|greater) than|larger than the number of available GPUs|more GPUs? than .{0,30}available|(?:tp|tensor[_ -]parallel)[_ -]?size.{0,80}(?:must|cannot|should|greater|larger|exceeds?|divis)|Total number of attention heads|current node has no GPU available|placement group .{0,60}(?:cannot|not|fail)|(?:max_model_len|context_length).{0,80}(?:greater|larger) than the derived/i,
   ],
   [
     'old_python',

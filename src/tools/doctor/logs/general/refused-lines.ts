@@ -38,6 +38,9 @@ const REFUSED_KEYS = [
   'cannot be handled as a',
   ' denied the request: ',
 ] as const;
+/** What a program writes in front of its errors of arguments: engines and routers, whatever the argument is. */
+const OF_SERVERS =
+  /(?:^|[\s|])(?:vllm(?: serve)?|api_server\.py|sglang(?: serve)?|launch_(?:server|router)\.py|trtllm-serve|trtllm-llmapi-launch|lmcache|lmcache_\w{1,30}|dynamo[\w.-]{0,40}|vllm-router|router\.py): error: /;
 const OF_CACHES = /kv|block-?size|page-?size|cache|disagg|router|radix|prefix|transfer|tokens-per-block/i;
 /** What the sidecar's own error begins with. */
 const OF_SIDECAR =
@@ -78,7 +81,7 @@ export const REFUSED_LINES: readonly LogRule[] = [
   ...BY_ARGUMENTS.map((needle) =>
     rule(needle, (line, found) => {
       const sentence = behind(line, needle);
-      if (needle.startsWith(': error') && !OF_CACHES.test(sentence)) return;
+      if (needle.startsWith(': error') && !OF_CACHES.test(sentence) && !OF_SERVERS.test(line.text)) return;
       const value = plain(`${needle.replace(/^: error: /, '')}${sentence}`);
       found.addSignal('settings_refused', line, { value, about: needle });
     }),

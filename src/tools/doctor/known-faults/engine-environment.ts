@@ -3,17 +3,6 @@ import type { KnownFault } from './known-fault.js';
 /** What engines of any kind lack around them as they start: drivers, compilers, kernels that load, GPUs that they may use, the hub. */
 export const ENGINE_ENVIRONMENT: readonly KnownFault[] = [
   {
-    id: 'cuda_libraries_beside_driver',
-    cause: 'program_ended',
-    needles: ['system has unsupported display driver'],
-    says: 'an engine does not start: the libcuda in its container does not go with the driver of the node (CUDA error 803)',
-    why: 'Images bring libraries for older drivers (/usr/local/cuda/compat). Where one of them is found before the libcuda of the driver, only some drivers of data-center GPUs take it. Two drivers that are half installed on the node look the same.',
-    cure: 'Take /usr/local/cuda/compat out of the way on the engine (out of LD_LIBRARY_PATH and /etc/ld.so.conf.d, then ldconfig; VLLM_ENABLE_CUDA_COMPATIBILITY unset), or update the driver of the node',
-    commands: [
-      'kubectl exec POD -- sh -c "ldconfig -p | grep libcuda.so; echo $LD_LIBRARY_PATH; nvidia-smi | head -4"    # the libcuda of the driver has to come first',
-    ],
-  },
-  {
     id: 'nvswitch_not_initialized',
     cause: 'program_ended',
     needles: ['system not yet initialized'],
@@ -129,20 +118,10 @@ export const ENGINE_ENVIRONMENT: readonly KnownFault[] = [
     commands: ['nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv    # on each node'],
   },
   {
-    id: 'libnuma_missing',
-    cause: 'library_missing',
-    needles: ['libnuma.so.1: cannot open shared object'],
-    pattern: /(?:Import|OS|Runtime)Error: libnuma\.so\.1: cannot open/,
-    says: 'An engine does not start: libnuma is missing in its image',
-    why: 'The kernels of SGLang (sgl-kernel) and Mooncake are linked to it.',
-    cure: 'Add it to the image: apt-get update && apt-get install -y libnuma1',
-    commands: ['kubectl exec POD -- sh -c "ldconfig -p | grep libnuma"'],
-  },
-  {
     id: 'sgl_kernel_not_loaded',
     cause: 'program_ended',
     needles: ['[sgl_kernel] CRITICAL: Could not load any common_ops'],
-    follows: ['libnuma_missing', 'cuda_runtime_of_other_version'],
+    follows: ['cuda_library_of_other_version', 'cuda_runtime_of_other_version'],
     says: 'SGLang does not start: the kernels of sgl-kernel do not load with the PyTorch and CUDA of this image',
     why: 'Its wheel is built for one PyTorch and one major version of CUDA. What the loader missed stands behind "Error details from previous import attempts".',
     cure: 'Install the sgl-kernel (sglang-kernel in later releases) that this SGLang pins, for the CUDA that torch was built with: pip install --force-reinstall --no-deps sgl-kernel==VERSION, with --index-url https://docs.sglang.ai/whl/cu130 for CUDA 13; or run the image lmsysorg/sglang',
@@ -160,15 +139,6 @@ export const ENGINE_ENVIRONMENT: readonly KnownFault[] = [
     why: 'A warning further up has why the extension was not imported: it was built for another PyTorch, CUDA or GPU, or Python found a checkout of the sources in place of the installed package.',
     cure: 'Install the engine again as one wheel into an environment of its own (uv pip install vllm --torch-backend=auto), and start it outside of a checkout of its sources; python3 -c "import vllm._C" says why it does not load',
     commands: ['kubectl logs POD | grep -m3 "Failed to import from vllm"    # why'],
-  },
-  {
-    id: 'vllm_extension_missing',
-    cause: 'program_ended',
-    needles: ["No module named 'vllm._C'"],
-    pattern: /(?:^|[\s\])])ModuleNotFoundError: No module named 'vllm\._C'/,
-    says: 'vLLM does not start: its compiled part (vllm._C) is not there',
-    why: 'Python imports a checkout of the sources from the working folder, which has no compiled part, or the package was built without one for this platform.',
-    cure: 'Start vLLM from another working folder than its checkout, or install it with its kernels (uv pip install vllm --torch-backend=auto; from sources VLLM_USE_PRECOMPILED=1 pip install -e .)',
   },
   {
     id: 'torchvision_of_other_release',

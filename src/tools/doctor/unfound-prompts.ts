@@ -1,6 +1,8 @@
-import { engineReuses, MIN_DECISIONS } from './measurements/cache-hits.js';
+import { engineReuses } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 
+/** Readings with running requests from which on an engine that reports no tokens is busy: one comes every ten seconds. */
+const BUSY_READINGS = 3;
 /** Of fewer prompt tokens the first requests are most, and those are never found. */
 const ENOUGH_TOKENS = 20_000;
 
@@ -16,10 +18,11 @@ export interface UnfoundPrompts {
 /** Undefined where engines found something, computed too little to tell, or where a router was seen, whose findings say more. */
 export function unfoundPromptsIn(measurements: Measurements): UnfoundPrompts | undefined {
   const { engineHits, routerHits, short, evidence } = measurements;
-  const isBusy =
-    evidence.logs.some(({ engine }) => (engine?.runningRequests?.count ?? 0) >= MIN_DECISIONS) ||
-    (engineHits !== undefined && engineHits.promptTokens >= ENOUGH_TOKENS);
   if (engineHits === undefined || engineReuses(measurements) !== undefined || routerHits.length > 0) return;
+  const isBusy =
+    engineHits.promptTokens > 0
+      ? engineHits.promptTokens >= ENOUGH_TOKENS
+      : evidence.logs.some(({ engine }) => (engine?.runningRequests?.count ?? 0) >= BUSY_READINGS);
   if (!isBusy || short !== undefined) return;
   return {
     headline:

@@ -1,5 +1,6 @@
 import { countOf, nameSome } from '../../core/text/lists.js';
 import { defaultSizeText } from '../../engines/descriptor/default-size.js';
+import { fullCacheIn } from './full-cache.js';
 import { comparable, findsBlocks, MIN_DECISIONS, noneFound, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { guessedHitsOf, indexedBlocksOf } from './measurements/router-lookups.js';
@@ -147,6 +148,7 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
   const unknowns: (Unknown | false | undefined)[] = [
     unread !== undefined && unread,
     refused !== undefined && refused,
+    fullCacheIn(measurements),
     nothingToFind(measurements),
     unfoundPromptsIn(measurements),
     findsTooLittle(measurements) && {

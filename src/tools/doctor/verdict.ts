@@ -1,6 +1,7 @@
 import { countOf } from '../../core/text/lists.js';
 
 import type { Assessment, Diagnosis, RoutingSummary } from './diagnosis.js';
+import { fullCacheIn } from './full-cache.js';
 import type { Spread } from './logs/log-summary.js';
 import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
@@ -39,7 +40,7 @@ export function verdictOf(
           : 'Nothing to do; a weak sign of something else is listed below.',
     };
   }
-  const unread = unreadIn(measurements) ?? refusedRequestsIn(measurements);
+  const unread = unreadIn(measurements) ?? refusedRequestsIn(measurements) ?? fullCacheIn(measurements);
   if (unread === undefined && meant !== undefined) return { verdict: 'unknown', ...reportOf(meant) };
   return {
     verdict: 'unknown',

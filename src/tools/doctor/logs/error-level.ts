@@ -92,6 +92,11 @@ export function isError(line: CleanLine): boolean {
   return !IS_WORD.test(head.slice(0, found.index + 1)) && !FRAME.test(head);
 }
 
+/** Whether a level of text stands at the head of a line: `ERROR`, `[E]`. */
+export function hasErrorWord(text: string): boolean {
+  return LEVEL_WORD.test(text.slice(0, HEAD_CHARS));
+}
+
 /** Whether a line says of itself that it is a warning or less: "(EngineCore pid=7) WARNING 06-11 01:28:03 [import_utils.py:408] ImportError: …". */
 export function isWarning(text: string): boolean {
   return LOWER_LEVEL.test(text.slice(0, HEAD_CHARS));

@@ -281,7 +281,9 @@ export class LogTally implements LogFindings {
   }
 
   /** `lines` are those of the whole log. */
-  async finish(lines: number): Promise<
+  async finish(
+    lines: number,
+  ): Promise<
     Pick<
       LogSummary,
       | 'signals'

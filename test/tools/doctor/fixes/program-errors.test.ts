@@ -10,6 +10,13 @@ async function diagnosisOf(log: string) {
 }
 
 describe('what repairs a program that ended', () => {
+  it('is of the GPU where an error passes the sentence of PyTorch on without its name', async () => {
+    const { headline } = await diagnosisOf(
+      '[10/01/2025-10:00:00] [TRT-LLM] [E] Error in event loop: CUDA out of memory. Tried to allocate 1.20 GiB. GPU 0 has a total capacity of 79.11 GiB of which 0.44 GiB is free.\nINFO: next',
+    );
+    expect(headline).toContain('its GPU has no memory left');
+  });
+
   it.each([
     [
       'Value error, Total number of attention heads (28) must be divisible by tensor parallel size (8).',

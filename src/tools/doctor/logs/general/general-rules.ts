@@ -2,7 +2,7 @@ import type { LogFindings } from '../../../../engines/diagnosis/log-findings.js'
 import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { crashText } from '../crash-text.js';
-import { isWarning } from '../error-level.js';
+import { hasErrorWord, isWarning } from '../error-level.js';
 import { connectionFaultOf } from './connection-faults.js';
 import { demandIn } from './demands.js';
 import { type Fault, faultOf, plain } from './fault-classes.js';
@@ -130,10 +130,11 @@ export const GENERAL_RULES: readonly LogRule[] = [
       found.addError(line, { sentence: shortMemory(sentence), about: needle, isNamed: fault !== undefined });
     }),
   ),
-  // C++ of PyTorch: "[rank3]:[E716 19:47:26.3 shim_common.cpp:523] Exception in aoti_torch: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has …".
+  // Without the name of the exception, at error level: "[TRT-LLM] [E] Error in event loop: CUDA out of memory. Tried …", and C++ of PyTorch: "[rank3]:[E716 19:47:26.3 shim_common.cpp:523] Exception in aoti_torch: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has …".
   rule(NO_GPU_MEMORY, (line, found) => {
     const { text } = line;
-    if (hasException(text) || text.includes('OutOfMemoryError') || !isErrorOfGlog(text)) return;
+    if (hasException(text) || text.includes('OutOfMemoryError')) return;
+    if (!isErrorOfGlog(text) && !hasErrorWord(text)) return;
     const sentence = /\b[A-Z]{2,4} out of memory\..*/s.exec(text)?.[0] ?? text;
     const room = roomTakenIn(sentence, found.takenFor(line));
     add(line, found, room, NO_GPU_MEMORY);

@@ -1,0 +1,28 @@
+import { countOf } from '../../core/text/lists.js';
+import { isFullForOthers, memoryOptions } from './fixes/memory.js';
+import { percent } from './measurements/cache-hits.js';
+import type { Measurements } from './measurements/measurements.js';
+
+/** Requests that wait for room in a KV cache that is full: a load that somebody may want, and what delays first tokens. */
+export interface FullCache {
+  /** For the headline. */
+  readonly headline: string;
+  /** The same with its place. */
+  readonly says: string;
+  /** What would leave fewer of them waiting. */
+  readonly ask: string;
+}
+
+/** Undefined where none waited, or where they waited for a turn and not for room. */
+export function fullCacheIn(measurements: Measurements): FullCache | undefined {
+  const { usageWhileWaiting: usage, concurrency } = measurements;
+  const waiting = Math.round(concurrency?.waiting ?? 0);
+  if (usage === undefined || waiting < 1 || !isFullForOthers(measurements)) return undefined;
+  const why = `${countOf(waiting, 'request')} waited for room in a KV cache that was ${percent(usage.value)} full`;
+  const [option] = memoryOptions(measurements);
+  return {
+    headline: `Nothing wrong was seen with caches and routing: ${why}`,
+    says: `Whether the load is meant: ${why} (${usage.origin.place}), so that first tokens come late.`,
+    ask: `Leave it as it is in a test of the most that fits${option === undefined ? '' : `; else: ${option.says.charAt(0).toLowerCase()}${option.says.slice(1)}`}`,
+  };
+}

@@ -1,4 +1,6 @@
 import { digitsBehind, numberOf, sizeBehind } from '../diagnosis/log-fields.js';
+import type { LogFindings } from '../diagnosis/log-findings.js';
+import type { LogLine } from '../diagnosis/log-line.js';
 import { addWorkerSize, type LogRule, rule, signal, signalWithRest } from '../diagnosis/log-rule.js';
 import { addPythonSettings, addPythonSize, pythonValue } from '../diagnosis/python-values.js';
 
@@ -15,6 +17,23 @@ const ARGUMENTS = {
   pipeline_parallel_size: 'pipeline_parallel_size',
   enable_attention_dp: 'attention_data_parallel',
 } as const;
+
+/** What one step says of the cache, within its JSON. */
+const STATS = /"kvCacheStats": ?\{([^{}]{1,2000})\}/g;
+
+/** A share of zero says nothing: up to March 2026 the long prompts of the warm-up count as misses (pull request 12132). */
+function readCacheStats(line: LogLine, stats: string, tally: LogFindings): void {
+  const of = (name: string): number | undefined =>
+    numberOf(new RegExp(`"${name}": ?([\\d.]{1,15})`).exec(stats)?.[1]);
+  const [used, blocks, rate] = [of('usedNumBlocks'), of('maxNumBlocks'), of('cacheHitRate')];
+  const about = 'kvCacheStats';
+  tally.addSize(line, { side: 'worker', tokensPerBlock: of('tokensPerBlock'), basis: 'in_use', about });
+  tally.addSetting(line, 'total_kv_blocks', { side: 'worker', value: blocks, about });
+  tally.addEngineReading(line, {
+    kvCacheUsage: used === undefined || !blocks ? undefined : Math.min(used / blocks, 1),
+    prefixHitRate: rate === undefined || rate === 0 ? undefined : rate,
+  });
+}
 
 /** Lines of TensorRT-LLM, by itself, within Triton and within Dynamo's workers: 0.8 to 1.2. */
 export const TENSORRT_RULES: readonly LogRule[] = [
@@ -73,6 +92,12 @@ export const TENSORRT_RULES: readonly LogRule[] = [
   rule('num_scheduled_requests: ', (line, tally) => {
     const runningRequests = numberOf(digitsBehind(line.text, 'num_scheduled_requests: '));
     if (runningRequests !== undefined) tally.addEngineReading(line, { runningRequests });
+  }),
+  // `/metrics` of trtllm-serve, an object for each step: "…,"kvCacheStats":{"allocNewBlocks":250,…,"usedNumBlocks":5495},…".
+  rule('"kvCacheStats"', (line, tally) => {
+    const stats = line.record?.object('kvCacheStats') ?? line.fields?.['kvCacheStats'];
+    if (stats !== undefined) readCacheStats(line, JSON.stringify(stats), tally);
+    else for (const [, text = ''] of line.text.matchAll(STATS)) readCacheStats(line, text, tally);
   }),
   rule('TensorRT-LLM version: ', (line, tally) => {
     const version = /TensorRT-LLM version: ([\w.+-]{1,60})/.exec(line.text)?.[1];

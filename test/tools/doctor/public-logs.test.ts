@@ -685,6 +685,7 @@ const LOGS: readonly PublicLog[] = [
   { name: 'mooncake-master-metrics', first: 'unknown' },
   { name: 'mooncake-object-not-found', first: 'unknown' },
   { name: 'trtllm-iterations', first: 'unknown' },
+  { name: 'healthy-trtllm-iteration-stats', first: 'unknown' },
   { name: 'sglang-short-prompts', first: 'unknown' },
   { name: 'vllm-kimi-linear-size', first: 'unknown' },
   { name: 'nixl-discovers-plugins', first: 'unknown' },

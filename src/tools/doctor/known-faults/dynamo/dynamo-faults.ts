@@ -11,6 +11,7 @@ import { DYNAMO_RUNTIME } from './dynamo-runtime.js';
 import { DYNAMO_SETTINGS } from './dynamo-settings.js';
 import { DYNAMO_WORKERS } from './dynamo-workers.js';
 import { KVBM_PYTHON } from './kvbm-python.js';
+import { TRITON_MODELS } from './triton-models.js';
 import { TRTLLM_ARGUMENTS } from './trtllm-arguments.js';
 import { TRTLLM_BLOCKS } from './trtllm-blocks.js';
 import { TRTLLM_ENGINES } from './trtllm-engines.js';
@@ -39,6 +40,7 @@ export const DYNAMO_FAULTS: readonly KnownFault[] = [
   ...TRTLLM_SERVE,
   ...TRTLLM_EXECUTOR,
   ...TRTLLM_STARTS,
+  ...TRITON_MODELS,
   ...TRTLLM_ENGINES,
   ...TRTLLM_ARGUMENTS,
   ...TRTLLM_PAIRS,

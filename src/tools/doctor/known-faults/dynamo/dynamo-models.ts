@@ -74,7 +74,7 @@ export const DYNAMO_MODELS: readonly KnownFault[] = [
     cause: 'program_ended',
     needles: ['already in use. Use --http-port', 'could not bind to address: '],
     pattern:
-      /(?:port (\d{1,6}) already in use\. Use --http-port|service_v2.{0,80}could not bind to address: \S{0,60}:(\d{1,6}))/s,
+      /(?:port (\d{1,6}) already in use\. Use --http-port|(?:service_v2.{0,80}|^|message \\?")could not bind to address: [\da-f.:[\]]{2,60}:(\d{1,6}))/s,
     says: 'the frontend does not start: its HTTP port $1$2 is in use',
     why: 'Another program of the host, or of the pod, listens there; a second frontend has the same default, 8000.',
     cure: 'Start the frontend with another --http-port (DYN_HTTP_PORT), or end the program that holds $1$2 (ss -ltnp)',

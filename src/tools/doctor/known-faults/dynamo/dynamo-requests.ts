@@ -83,4 +83,13 @@ export const DYNAMO_REQUESTS: readonly KnownFault[] = [
     cure: 'Add workers, or raise the threshold on the frontend (--busy-threshold up to 0.8, --active-decode-blocks-threshold and --active-prefill-tokens-threshold later) or leave it out; where the workers are idle, restart those whose numbers do not move',
     disturbs: 'frontend',
   },
+  {
+    id: 'dynamo_watch_panics',
+    cause: 'program_ended',
+    needles: ['Unfold must not be polled after it returned'],
+    says: 'a program of Dynamo has lost its watch of workers: a stream of futures-util 0.3.31 panics',
+    why: 'The panic is in a package below Dynamo, up to 0.9.1, which 1.0.0 has in a later version (pull request 7346 of ai-dynamo/dynamo). The frontend runs on, knows no worker any more, and its requests hang.',
+    cure: 'Run Dynamo 1.0.0 or later on frontend and workers; until then restart the frontend after the line (kubectl rollout restart deployment FRONTEND)',
+    disturbs: 'frontend',
+  },
 ];

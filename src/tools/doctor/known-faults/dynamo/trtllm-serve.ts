@@ -13,6 +13,16 @@ export const TRTLLM_SERVE: readonly KnownFault[] = [
     cure: 'Raise max_seq_len (--max_seq_len) to more than $1, with free_gpu_memory_fraction or max_tokens of kv_cache_config where the engine lowered it at its start, or limit max_tokens of requests',
   },
   {
+    id: 'trtllm_request_beyond_sequence',
+    cause: 'settings_refused',
+    needles: [' must be less than max sequence length ('],
+    pattern:
+      /Input length \((\d{1,9})\) \+ max new tokens \((\d{1,9})\).{0,60} must be less than max sequence length \((\d{1,9})\)/,
+    says: 'a request asks for $2 tokens behind $1 of its prompt, and a sequence of TensorRT-LLM takes $3: the whole step fails',
+    why: 'The C++ executor takes the request in, and its decoder refuses it in the middle of a step: with it fail the requests that run beside it. Engines with a window or with chunked context do not cut the number of tokens by themselves.',
+    cure: 'Have clients ask for fewer tokens (prompt and max_tokens below $3), or limit them at the gateway; for longer ones build the engine with a larger --max_seq_len of trtllm-build',
+  },
+  {
     id: 'trtllm_servers_not_ready',
     cause: 'role_missing',
     needles: ['Timeout waiting for context and generation servers to be ready'],

@@ -70,13 +70,17 @@ export const TRTLLM_STARTS: readonly KnownFault[] = [
   {
     id: 'trtllm_moe_kernel_not_on_gpu',
     cause: 'program_ended',
-    needles: ['Failed to initialize cutlass TMA WS grouped gemm'],
+    needles: [
+      'Failed to initialize cutlass TMA WS grouped gemm',
+      'MOE GEMM1 Config is not set',
+      'MOE GEMM2 Config is not set',
+    ],
     pattern:
-      /(?:Assertion failed|RuntimeError|\[ERROR\]).{0,200}Failed to initialize cutlass TMA WS grouped gemm/s,
+      /(?<!Autotuner\].{0,900})Assertion failed: (?:Failed to initialize cutlass TMA WS grouped gemm|MOE GEMM[12] Config is not set)/s,
     isSign: true,
     says: "TensorRT-LLM's CUTLASS kernel for mixtures of experts does not start on this GPU",
-    why: 'The kernel is laid out for the shared memory of B200; RTX Blackwell and GB10 (sm_120, sm_121) have 99 KiB. Tactics that do not fit are skipped as it tunes itself, so that the line alone is harmless there; where no tactic is left the server ends.',
-    cure: 'Run TensorRT-LLM 1.3.0rc17 or later, or set moe_config: { backend: TRITON } in the file of --config (--extra_llm_api_options)',
+    why: 'The kernels are laid out for the shared memory of data centre GPUs; RTX Blackwell and GB10 (sm_120, sm_121) have 99 KiB, and GPUs before Hopper, Jetson Orin among them, have no kernel for some formats of weights. Kernels that do not fit are left out as it tunes itself; where none is left the server ends.',
+    cure: 'Set moe_config: { backend: TRITON } in the file of --config (--extra_llm_api_options), or run TensorRT-LLM 1.3.0rc17 or later on RTX Blackwell and GB10; on GPUs before Hopper take weights in bf16, or of a model without experts',
     commands: ['nvidia-smi --query-gpu=name,compute_cap --format=csv'],
   },
   // "Hang detected after 300 seconds.", all stacks, "Hang detected on rank 0 in PyExecutor."

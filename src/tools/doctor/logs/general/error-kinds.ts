@@ -66,7 +66,7 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   ],
   [
     'model_unsupported',
-    /Model architectures? .{0,120}(?:not supported|failed to be inspected)|does not recognize this architecture|are not supported for now|(?:quantization|quant)\b.{0,80}(?:not (?:currently )?supported|unsupported|unknown|does not match)|(?:Unsupported|Unknown|Unrecognized) (?:quantization|model|architecture|configuration class)|fp8e\w+ (?:data ?type )?(?:is )?not supported|not supported (?:on|by) (?:this |your |the current )?(?:GPU|device|platform|compute)|Bfloat16 is only supported on GPUs|compute capability.{0,60}(?:required|not|at least|minimum)|no module or parameter named|size mismatch for |KeyError: '(?:model|layers|language_model|lm_head|visual)\.|Following weights were not initialized|sm_?\d+\w? is not (?:supported|compatible)|Failed to find a kernel that can implement/i,
+    /Model architectures? .{0,120}(?:not supported|failed to be inspected)|does not recognize this architecture|are not supported for now|(?:quantization|quant)\b.{0,80}(?:not (?:currently )?supported|unsupported|unknown|does not match)|(?:Unsupported|Unknown|Unrecognized) (?:quantization|model|architecture|configuration class)|fp8e\w+ (?:data ?type )?(?:is )?not supported|not supported (?:on|by) (?:this |your |the current )?(?:GPU|device|platform|compute)|Bfloat16 is only supported on GPUs|compute capability.{0,60}(?:required|not|at least|minimum)|no module or parameter named|size mismatch for |KeyError: '(?:model|layers|language_model|lm_head|visual)\.|Following weights were not initialized|sm_?\d+\w? is not (?:supported|compatible)|Failed to find a kernel that can implement|GEMM\d? config is not set|FMHA can(?:not| only) be enabled|Failed to (?:initialize|run) cutlass|pre[- ]SM ?\d+ GPUs do not support|(?:un|not )supported (?:on |for )?SM ?\d{2,3}\b/i,
   ],
   [
     'parallel_sizes',
@@ -78,7 +78,7 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   ],
   [
     'versions',
-    /No module named|cannot import name|DLL load failed|undefined symbol|cannot open shared object file|GLIBC(?:XX)?_[\d.]+|got an unexpected keyword argument|module '[\w.]+' has no attribute|partially initialized module|is required but not installed|requires? \w[\w.-]* ?(?:[<>=!~]=|[<>] ?\d+\.\d|version)|version (?:mismatch|conflict)|takes \d+ positional arguments?|missing \d+ required positional/i,
+    /No module named|Failed to import python '|cannot import name|DLL load failed|undefined symbol|cannot open shared object file|GLIBC(?:XX)?_[\d.]+|got an unexpected keyword argument|module '[\w.]+' has no attribute|partially initialized module|is required but not installed|requires? \w[\w.-]* ?(?:[<>=!~]=|[<>] ?\d+\.\d|version)|version (?:mismatch|conflict)|takes \d+ positional arguments?|missing \d+ required positional/i,
   ],
   [
     'stalled',

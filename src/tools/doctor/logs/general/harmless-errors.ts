@@ -25,6 +25,8 @@ const HARMLESS: readonly RegExp[] = [
   /[Cc]lient(?: has| was)? ?(?:disconnect(?:ed)?|closed (?:the )?connection|went away|cancell?ed)\b|ClientDisconnect\b|client_?disconnected|(?:[Rr]equest|stream|prompt|generation)\b.{0,80}\b(?:cancell?ed|aborted) by (?:the )?client|\bcontext canceled\b|\brpc error: code = Cancell?ed\b|status: Cancelled\b|Broken ?[Pp]ipe(?:Error)?\b.{0,60}(?:client|response|downstream|http)|(?:client|response|downstream|http)\b.{0,80}\b[Bb]roken pipe/,
   // Dynamo's workers, whose frontend no longer wants what they generate.
   /Failed to publish response for stream [\w-]{8,60}\b|Failed to send response: SendError|failed to join writer task: I\/O error: Broken pipe/,
+  // TensorRT-LLM tries kernels as it tunes itself, and leaves out those that fail.
+  /\[Autotuner\] (?:Failed when profiling|Exception captured)/,
   // A title of numbers that a controller writes at this level.
   /^.{0,160}\bScaling information\b/,
 ];

@@ -180,6 +180,15 @@ export const PROGRAM_END_RULES: readonly LogRule[] = [
       found.addEnd(line, needle);
     }),
   ),
+  // Triton: "failed to load 'tensorrt_llm' version 1: Internal: unexpected error when creating modelInstanceState: …".
+  rule("failed to load '", (line, found) => {
+    const sentence = /failed to load '[\w.-]{1,80}' version \d{1,20}: ([A-Z][\w ]{2,30}: .{5,600})/s.exec(
+      line.text,
+    )?.[1];
+    if (sentence === undefined) return;
+    found.addError(line, { sentence, about: "failed to load '", isEnd: true });
+    found.addEnd(line, "failed to load '");
+  }),
   // `docker compose up`: "vllm-1 exited with code 1".
   rule(' exited with code ', (line, found) => {
     if (/^[\w.-]{1,120} exited with code (?!0\b|143\b)\d/.test(line.text))

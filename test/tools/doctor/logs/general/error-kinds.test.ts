@@ -30,6 +30,14 @@ const SENTENCES: readonly (readonly [ErrorKind, string])[] = [
     'model_unsupported',
     'ValueError: Failed to find a kernel that can implement the ScaledMM linear layer. Reasons:',
   ],
+  [
+    'model_unsupported',
+    '[TensorRT-LLM][ERROR] Assertion failed: MOE GEMM1 Config is not set (/builds/moe_gemm/moe_kernels.cu:2684)',
+  ],
+  [
+    'versions',
+    "panicked at worker.rs: Failed to import python 'vllm' module. Are we running in the correct venv? AttributeError: a",
+  ],
   ['other_rank', 'mpirun noticed that process rank 3 with PID 7 on node a exited on signal 6 (Aborted).'],
   ['collective', 'torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:268'],
   [

@@ -217,6 +217,20 @@ describe('the log of TensorRT-LLM', () => {
     expect(summary.programs).toEqual(new Map([['trtllm', 7]]));
   });
 
+  it('has what a step says of the cache, alone and in a list; a share of zero says nothing', async () => {
+    const stats = '{"maxNumBlocks":200,"usedNumBlocks":50,"tokensPerBlock":32,"cacheHitRate":0.5}';
+    const one = await read(`{"iter":1,"kvCacheStats":${stats}}`);
+    const list = await read(
+      `[{"iter":1,"kvCacheStats":${stats}},{"iter":2,"kvCacheStats":${stats.replace('0.5', '0.0')}}]`,
+    );
+    for (const summary of [one, list]) {
+      expect(sizesOf(summary)).toEqual(['worker 32 in_use']);
+      expect(settingsOf(summary)).toEqual(['total_kv_blocks=200']);
+      expect(summary.engine?.kvCacheUsage?.max).toBe(0.25);
+      expect(summary.engine?.prefixHitRate?.last).toBe(0.5);
+    }
+  });
+
   it('reads the configuration of the cache, and that it publishes nothing', async () => {
     const summary = await read(
       '[TRT-LLM] [I] args: kv_cache_config=KvCacheConfig(enable_block_reuse=False, max_tokens=None, free_gpu_memory_fraction=0.85, event_buffer_max_size=0, tokens_per_block=64), max_batch_size=128',

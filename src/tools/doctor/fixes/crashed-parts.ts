@@ -3,25 +3,8 @@ import type { ProposedFix } from '../diagnosis.js';
 import { type Crash, crashPlace } from '../logs/crash-text.js';
 import { CONNECTOR_CALLS } from '../logs/general/source-files.js';
 import type { Measurements } from '../measurements/measurements.js';
-
-/** A part of a program that moves or keeps KV blocks: its name, its packages, and what to leave out until it is repaired. */
-export interface CrashedPart {
-  /** As a headline has it: `SGLang's hierarchical cache`. */
-  readonly name: string;
-  /** What to run a later version of. */
-  readonly program: string;
-  /** Beside the engine's own, for `grep -iE` in the list of packages. */
-  readonly packages: string;
-  /** What to do until it is repaired: an instruction; undefined where there is nothing to leave out. */
-  wayOut(measurements: Measurements, crash: Crash): string | undefined;
-  /** What is known of such exceptions; without it that the issues of the project have them. */
-  readonly why?: string;
-}
-
-interface PlacedPart extends CrashedPart {
-  /** Of the file and the function. */
-  readonly pattern: RegExp;
-}
+import type { CrashedPart, PlacedPart } from './crashed-part.js';
+import { LMCACHE_PARTS, LMCACHE_RELEASE } from './lmcache-parts.js';
 
 const SPECULATION = /specul|draft|eagle|\bmtp\b|dflash|dspark|medusa|n_?gram/i;
 
@@ -71,12 +54,16 @@ const PARTS: readonly PlacedPart[] = [
     name: "LMCache's controller",
     program: 'LMCache, for controller and engines those that belong together',
     packages: 'lmcache',
-    wayOut: () => undefined,
+    wayOut: (_, { path }) =>
+      /\/(?:worker|full_sync_sender)\.py/.test(path)
+        ? 'start the engines with LMCACHE_ENABLE_CONTROLLER=False'
+        : undefined,
   },
+  ...LMCACHE_PARTS,
   {
     pattern: /lmcache/i,
     name: 'LMCache',
-    program: "LMCache that belongs to the engine's own, by the table of versions in LMCache's documentation",
+    program: LMCACHE_RELEASE,
     packages: 'lmcache',
     wayOut: (_, { path }) =>
       /sglang/.test(path)
@@ -84,6 +71,26 @@ const PARTS: readonly PlacedPart[] = [
         : "start the engine without LMCache's connector in --kv-transfer-config",
     why: 'LMCache reaches into the engine: each of its releases is made for some versions of it, and its exceptions are of one that it does not know, or are repaired in the next release. Its issues have the sentence and the place, and name that release.',
   },
+  {
+    pattern: /(?:^|\/)kvcached\//,
+    name: 'kvcached',
+    program: 'kvcached',
+    packages: 'kvcached',
+    wayOut: () => 'start the engine without kvcached (ENABLE_KVCACHED=false and KVCACHED_AUTOPATCH=0)',
+  },
+  {
+    pattern: /(?:^|\/)ucm\/sparse\//,
+    name: "UCM's sparse attention",
+    program: 'UCM',
+    packages: 'uc-manager|ucm',
+    wayOut: () => "take ucm_sparse_config out of UCM's configuration (UCM_CONFIG_FILE)",
+  },
+  ...[
+    caches('ucm', 'UCM', 'uc-manager|ucm', 'UCMConnector'),
+    caches('pegaflow', 'PegaFlow', 'pegaflow', 'PegaKVConnector'),
+    caches('flexkv', 'FlexKV', 'flexkv', 'FlexKVConnectorV1'),
+    caches('aibrix_kvcache', "AIBrix's KVCache", 'aibrix', 'AIBrixOffloadingConnector'),
+  ],
   {
     pattern: /vllm_ascend\//,
     name: "vLLM Ascend's KV connector",
@@ -196,6 +203,17 @@ const PARTS: readonly PlacedPart[] = [
   },
 ];
 
+/** A cache behind an engine, in a package of its own. */
+function caches(folder: string, name: string, packages: string, connector: string): PlacedPart {
+  return {
+    pattern: new RegExp(`(?:^|/)${folder}/`),
+    name,
+    program: name,
+    packages,
+    wayOut: () => `start the engine without ${connector} in --kv-transfer-config`,
+  };
+}
+
 /** Packages of engines, where they have another name. */
 const PACKAGES: Readonly<Record<string, string>> = { trtllm: 'tensorrt' };
 
@@ -209,7 +227,10 @@ const UNKNOWN: CrashedPart = {
 /** Whose exception it is, by its place. */
 export function partOf({ path, place, sentence }: Crash): CrashedPart {
   const words = path === '' ? sentence : `${path} in ${place}`;
-  return PARTS.find(({ pattern }) => pattern.test(words)) ?? UNKNOWN;
+  return (
+    PARTS.find(({ pattern, says }) => pattern.test(words) && (says === undefined || says.test(sentence))) ??
+    UNKNOWN
+  );
 }
 
 /** The two sides of a transfer list other numbers of blocks for one request. */

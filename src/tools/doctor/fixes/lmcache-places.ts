@@ -119,9 +119,22 @@ function demandOf(said: string): string {
   return `Correct "${key}" (${demand === undefined ? said : `it ${demand}`})`;
 }
 
+/** Fields of the server's memory whose flags have other names: `MemoryConfig` and `GDSL1Config` of `distributed/config.py`. */
+const FLAGS: Readonly<Record<string, string>> = {
+  align_bytes: '--l1-align-bytes',
+  devdax_path: '--l1-devdax-path',
+  devdax_size_in_bytes: '--l1-size-gb',
+  size_gb: '--l1-size-gb',
+  size_in_bytes: '--l1-size-gb',
+  gds_path: '--gds-l1-path',
+};
+/** Words of sentences that are names of nothing. */
+const NO_FLAGS =
+  /^(?:non|pre|host|cache)-|^lmcache_driven|^engine_driven|^(?:adapter|mp)_config$|^nr_hugepages$/;
+
 /** Names of settings as the flags that they have: `supported_transfer_mode` is `--supported-transfer-mode`. */
 function flagged(said: string): string {
   return said.replace(/(?<![\w'"-])([a-z][a-z0-9]*(?:[_-][a-z0-9]+){1,4})(?=[ =,.]|$)/g, (name) =>
-    /^(?:non|pre|host)-|^lmcache_driven|^engine_driven/.test(name) ? name : `--${name.replaceAll('_', '-')}`,
+    NO_FLAGS.test(name) ? name : (FLAGS[name] ?? `--${name.replaceAll('_', '-')}`),
   );
 }

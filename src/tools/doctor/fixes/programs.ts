@@ -1,6 +1,7 @@
 import type { ProposedFix } from '../diagnosis.js';
 import { otherReleaseIn, type WorkerFolder } from '../logs/general/other-release.js';
 import { environmentOf } from './lines.js';
+import { addSharedLibrary } from './missing-libraries.js';
 import { findNixlPlugin } from './nixl-plugin.js';
 
 /** Makes NATS or etcd reachable. */
@@ -42,6 +43,8 @@ export function installLibrary(sentence: string): ProposedFix {
   const plugin = findNixlPlugin(sentence);
   if (plugin !== undefined) return plugin;
   const symbol = /undefined symbol: (\w{2,100})/.exec(sentence)?.[1];
+  const shared = addSharedLibrary(sentence);
+  if (shared !== undefined) return shared;
   const built = buildForTorch(sentence);
   if (built !== undefined) return built;
   if (symbol !== undefined && /nixl[A-Z_]|^uc[mpst]_|^ibv_/.test(symbol)) return oneBuild(symbol);

@@ -105,4 +105,14 @@ export const LMCACHE_ASCEND: readonly KnownFault[] = [
     why: 'With save_only_first_rank one rank loads and sends to the others through a pool of a quarter of the free memory, which has to hold two chunks.',
     cure: 'Lower --gpu-memory-utilization by 0.02, or LMCACHE_CHUNK_SIZE (in all engines of the store)',
   },
+  {
+    id: 'lmcache_ascend_memlock',
+    cause: 'cache_memory_missing',
+    needles: ['Unable to pin host memory with error code'],
+    pattern: /Unable to pin host memory with error code: (-?\d{1,6})/,
+    says: 'LMCache-Ascend cannot lock its host memory (code $1)',
+    why: 'It locks the memory of its cache (mlock) before it registers it with the NPU, and the limit of locked memory of the container is smaller.',
+    cure: 'Lift the limit of locked memory: --ulimit memlock=-1 for docker, LimitMEMLOCK=infinity in the [Service] section of containerd.service (systemctl daemon-reload, restart containerd), with the capability IPC_LOCK in the pod; or lower LMCACHE_MAX_LOCAL_CPU_SIZE below it',
+    commands: ['kubectl exec POD -- sh -c "ulimit -l"    # unlimited'],
+  },
 ];

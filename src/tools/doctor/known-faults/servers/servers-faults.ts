@@ -1,5 +1,6 @@
 import type { KnownFault } from '../known-fault.js';
 import { CHARTS } from './charts.js';
+import { KERNEL_LOG } from './kernel-log.js';
 import { KUBERNETES } from './kubernetes.js';
 import { POD_IMAGES } from './pod-images.js';
 import { POD_PLACES } from './pod-places.js';
@@ -18,4 +19,5 @@ export const SERVERS_FAULTS: readonly KnownFault[] = [
   ...POD_PLACES,
   ...POD_PROBES,
   ...POD_REFUSALS,
+  ...KERNEL_LOG,
 ];

@@ -78,4 +78,17 @@ export const STORES_REDIS: readonly KnownFault[] = [
     cure: 'Switch saving off (save "" and appendonly no), as blocks of a KV cache need none, or set vm.overcommit_memory=1 on the node and leave half of the memory free',
     disturbs: 'nothing',
   },
+  {
+    id: 'redis_full',
+    cause: 'offload_failed',
+    needles: ['OOM command not allowed when used memory'],
+    says: 'Redis is full (maxmemory) and makes no room: it refuses what engines write',
+    why: 'Without a policy of eviction Redis keeps all that it has and refuses writes at its limit. What is stored already is still found; new prompts are not.',
+    cure: 'Let old blocks make room: redis-cli config set maxmemory-policy allkeys-lru (--maxmemory-policy allkeys-lru as it starts), and a larger maxmemory below the memory of its pod',
+    commands: [
+      'redis-cli -h REDIS config get maxmemory*    # the limit, and the policy: noeviction refuses',
+      'redis-cli -h REDIS info memory | grep -E "used_memory_human|maxmemory_human"',
+    ],
+    disturbs: 'nothing',
+  },
 ];

@@ -65,4 +65,28 @@ export const GPUDIRECT_STORAGE: readonly KnownFault[] = [
       'kubectl exec POD -- /usr/local/cuda/gds/tools/gdscheck -p    # what is supported, and whether nvidia-fs is loaded',
     ],
   },
+  {
+    id: 'lmcache_gds_driver',
+    cause: 'offload_failed',
+    needles: ['cuFileDriverOpen failed (', 'cuFileHandleRegister failed (', 'cuFileBufRegister failed ('],
+    pattern: /(cuFile\w{4,30}) failed \(cuFile err=(50(?:0[1-7]|10|11|33))\b/,
+    says: 'LMCache cannot use GPUDirect Storage: its driver is not there or does not fit ($1, cuFile error $2)',
+    why: 'Codes 5001 to 5007, 5010 and 5033 are of the driver: nvidia-fs is not loaded on the node, is of another version, or the platform has none.',
+    cure: 'Load nvidia_fs on the node (modprobe nvidia_fs; GPU Operator: gds.enabled=true), or let LMCache write without it: use_gds: false in its configuration (LMCACHE_USE_GDS=False), before 0.4.5 use_cufile: false below extra_config',
+    commands: ['lsmod | grep nvidia_fs; /usr/local/cuda/gds/tools/gdscheck -p    # on the node'],
+  },
+  {
+    id: 'lmcache_gds_file',
+    cause: 'offload_failed',
+    needles: ['cuFileHandleRegister failed ('],
+    pattern: /cuFileHandleRegister failed \(cuFile err=(\d{4})\b/,
+    follows: ['lmcache_gds_driver', 'cufile_no_device_of_file', 'cufile_file_not_supported'],
+    says: "GPUDirect Storage does not take the files of LMCache's cache (cuFile error $1): nothing is stored",
+    why: 'cuFile takes files of ext4 and XFS on a local NVMe disk and of the parallel file systems that it knows, and asks udev for the disk below them: an overlay, a tmpfs and a plain network mount are refused, and so is a container without /run/udev. Its own cufile.log, in the working directory of the engine, names the reason.',
+    cure: 'Put gds_path on a mounted volume that gdscheck -p lists as Supported, with /run/udev of the host mounted read-only (docker: -v /run/udev:/run/udev:ro), or let LMCache write without it: use_gds: false in its configuration (LMCACHE_USE_GDS=False), before 0.4.5 use_cufile: false below extra_config',
+    commands: [
+      'kubectl exec POD -- sh -c "df -T GDS_PATH; ls /run/udev/data | head -n 3; tail -n 20 cufile.log"    # ext4 or xfs, and entries',
+      '/usr/local/cuda/gds/tools/gdscheck -p    # on the node',
+    ],
+  },
 ];

@@ -183,6 +183,7 @@ export const MOONCAKE_CLIENT: readonly KnownFault[] = [
     cause: 'transfer_path_broken',
     needles: [' is not active'],
     pattern: /rdma_transport\.cpp:\d{1,5}\] Device (\d{1,3}) is not active/,
+    isSign: true,
     says: 'the RDMA card with the number $1 of this engine is not active: Mooncake sends nothing over it',
     why: 'The engine registered its memory with the card, and its port went down since, or an event of the driver ended its context.',
     cure: 'Bring the port up again (ibstat: State: Active; cable, switch, driver), and restart this engine, or leave the card out: --disaggregation-ib-device, MOONCAKE_DEVICE or device_name with the others',

@@ -38,4 +38,13 @@ export const MOONCAKE_ENDS: readonly KnownFault[] = [
     cure: 'Run a later Mooncake (pip install -U mooncake-transfer-engine), of one release on master, clients and engines, and restart the process whose line it is',
     commands: [PREVIOUS, 'kubectl exec POD -- pip list | grep -i mooncake    # in all pods'],
   },
+  {
+    id: 'mooncake_name_unresolved',
+    cause: 'offload_failed',
+    needles: ['async_resolve failed'],
+    says: "the name of Mooncake's master or of a client does not resolve",
+    why: 'Each client looks up the host in its configuration as it connects. A short name of Kubernetes resolves within its own namespace alone.',
+    cure: 'Write an address that DNS knows into MOONCAKE_MASTER (master_server_address): SERVICE.NAMESPACE.svc.cluster.local:50051, or the IP; for clients MOONCAKE_LOCAL_HOSTNAME: the IP of the pod, and start clients after the master has its Service',
+    commands: ['kubectl exec POD -- sh -c "getent hosts NAME"    # the host of MOONCAKE_MASTER'],
+  },
 ];

@@ -105,7 +105,6 @@ export const CACHE_RULES: readonly LogRule[] = [
     'Check store state and network',
   ].map((needle) => cache(needle, () => "Ascend's KV pool is not reached")),
   cache('Check block availability and memory state', () => "Ascend's KV pool gives less than it lists"),
-  cache('OOM command not allowed when used memory', () => 'Redis has no room'),
   ...['NOAUTH Authentication required', 'WRONGPASS invalid username'].map((needle) =>
     cache(needle, () => 'Redis refuses the password'),
   ),

@@ -57,7 +57,7 @@ const LIBRARY: readonly FaultClass[] = [
   {
     signal: 'library_missing',
     pattern: new RegExp(
-      `(?:lib[\\w-]*(?:${LIBRARIES}|etcd|jsoncpp)[\\w.-]*so[\\d.]*: (?:cannot open|undefined symbol)|(?:${LIBRARIES})[\\w./-]*\\.so[\\d.]*: undefined symbol)`,
+      `(?:lib[\\w-]*(?:${LIBRARIES}|etcd|jsoncpp)[\\w.-]*so[\\d.]*: (?:cannot open|undefined symbol)|^lib(?:cufile\\w*|ascend\\w*|hccl\\w*|glog|gflags|efa)\\.so[\\d.]*: cannot open|(?:${LIBRARIES})[\\w./-]*\\.so[\\d.]*: undefined symbol)`,
     ),
   },
   // "undefined symbol: _ZN12nixlDescListI12nixlBlobDescEC1ERK10nixl_mem_tRKbRKi", whatever asks for it: a NIXL or UCX of another version is loaded.
@@ -110,8 +110,12 @@ export function missingLibraryOf(line: string): Fault | undefined {
 
 /** A sentence in one line, cut behind a word where it is long: half of a flag would be the name of none. */
 export function plain(sentence: string): string {
-  const line = sentence.replace(/\s+/g, ' ').trim();
+  const whole = sentence.replace(/\s+/g, ' ').trim();
+  if (whole.length <= MAX_SENTENCE_CHARS) return whole;
+  const line = whole.replace(/\/(?:[\w.+-]{1,80}\/){1,12}(?=(?:site|dist)-packages\/)/g, '…/');
   if (line.length <= MAX_SENTENCE_CHARS) return line;
   const end = line.lastIndexOf(' ', MAX_SENTENCE_CHARS);
+  // A part of the symbol says whose it is.
+  if (line.slice(0, end).endsWith('undefined symbol:')) return line.slice(0, MAX_SENTENCE_CHARS);
   return line.slice(0, end > 0 ? end : MAX_SENTENCE_CHARS);
 }

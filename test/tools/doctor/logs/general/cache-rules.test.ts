@@ -97,10 +97,6 @@ describe('a line of a cache behind an engine', () => {
       'Failed to put 2 keys out of 2. type=RuntimeError, error=x. Check network and yuanrong service.',
       "Ascend's KV pool is not reached",
     ],
-    [
-      "redis.exceptions.OutOfMemoryError: OOM command not allowed when used memory > 'maxmemory'.",
-      'Redis has no room',
-    ],
     ['redis.exceptions.AuthenticationError: NOAUTH Authentication required.', 'Redis refuses the password'],
     [
       '[2026-08-26 10:00:01,101] LMCache WARNING: Connection is None in contains, returning False (remote_backend.py:165)',

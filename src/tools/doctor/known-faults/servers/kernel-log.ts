@@ -1,0 +1,78 @@
+import type { KnownFault } from '../known-fault.js';
+
+/** What the kernel of a node says (dmesg) of the cards that move KV blocks and of the GPUs that keep them. */
+export const KERNEL_LOG: readonly KnownFault[] = [
+  {
+    id: 'kernel_rdma_unacknowledged',
+    cause: 'transfer_path_broken',
+    needles: ['error: transport retry counter exceeded (0x', 'error: RNR retry counter exceeded (0x'],
+    pattern: /(\S{1,40})\/\d{1,3}: QP \d{1,9} error: ([\w ]{1,40}) \(0x/,
+    says: 'the RDMA card $1 gives up connections whose other side does not answer ($2)',
+    why: 'The driver logs each queue pair that ends so. The peer ended or was restarted, its card is on a rail that this one does not reach, or the fabric drops packets.',
+    cure: 'Find the engine that has the connection (its log at that time names the peer), see whether the peer was restarted, and where it lives test the two cards: ib_write_bw -d $1 -x INDEX on both hosts, INDEX of RoCE v2 from show_gids',
+    commands: [
+      'kubectl get pods -o wide    # RESTARTS at that time',
+      'ibstat $1; show_gids $1    # on both hosts',
+    ],
+  },
+  {
+    id: 'kernel_rdma_memory',
+    cause: 'transfer_path_broken',
+    needles: [
+      'error: local protection error (0x',
+      'error: local access error (0x',
+      'error: remote access error (0x',
+    ],
+    pattern: /(\S{1,40})\/\d{1,3}: QP \d{1,9} error: ([\w ]{1,40}) \(0x/,
+    says: 'the RDMA card $1 refuses the memory of a transfer: its registration does not hold ($2)',
+    why: 'A transfer has the key of memory that is not, or no longer, registered: an engine was restarted under the same address, or released its memory (sleep mode, expandable segments).',
+    cure: 'Restart the engines of both sides, and run them without sleep mode or memory saver and with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False',
+    commands: ['kubectl get pods -o wide    # RESTARTS at that time'],
+  },
+  {
+    id: 'kernel_rdma_lengths',
+    cause: 'transfer_path_broken',
+    needles: ['error: local length error (0x', 'error: remote invalid request error (0x'],
+    pattern: /(\S{1,40})\/\d{1,3}: QP \d{1,9} error: ([\w ]{1,40}) \(0x/,
+    says: 'the two sides of RDMA transfers over $1 do not speak of the same sizes ($2)',
+    why: 'What arrives is longer than what the other side has ready for it, or asks for what it does not offer: the two engines have libraries of two versions, or one of them was restarted with other sizes and the other kept what it knew.',
+    cure: 'Install one version of the transfer library in the images of both engines (pip list | grep -iE "mooncake|nixl"), start both with the same sizes of blocks and of parallelism, and restart both together',
+    commands: ['kubectl exec POD -- pip list | grep -iE "mooncake|nixl|ucx"    # in both pods'],
+  },
+  {
+    id: 'kernel_gpu_off_bus',
+    cause: 'program_ended',
+    needles: ['NVRM: Xid (PCI:'],
+    pattern: /NVRM: Xid \(PCI:([0-9a-fA-F:.]{4,16})\): (79|154)\b/,
+    says: 'the node has lost its GPU at $1: it has fallen off the bus (Xid $2)',
+    why: 'The driver no longer reaches the GPU over PCI Express: heat, power, the slot or the GPU itself. Each program on it ends, and none can start there again before a reset.',
+    cure: 'Drain the node (kubectl drain NODE --ignore-daemonsets), restart it, and where the line comes again have the GPU at $1, its power and its slot checked',
+    commands: [
+      'nvidia-smi -q -i $1 | head -n 40    # on the node',
+      'dmesg -T | grep -iE "NVRM|pcieport|AER" | tail',
+    ],
+    disturbs: 'all_workers',
+  },
+  {
+    id: 'kernel_gpu_memory_errors',
+    cause: 'program_ended',
+    needles: ['NVRM: Xid (PCI:'],
+    pattern: /NVRM: Xid \(PCI:([0-9a-fA-F:.]{4,16})\): (48|63|64|94|95)\b/,
+    says: 'the memory of the GPU at $1 has errors that cannot be corrected (Xid $2)',
+    why: 'Xid 48, 94 and 95 are errors of two bits in GPU memory, 63 and 64 rows that are or cannot be taken out of use. The program that used the memory ends; with 64 and 95 the GPU is not to be used before a reset.',
+    cure: 'End what runs on that GPU and reset it (nvidia-smi --gpu-reset -i $1, or restart the node); where nvidia-smi -q -d ROW_REMAPPER says Remapping Failure Occurred: Yes, have the GPU replaced',
+    commands: ['nvidia-smi -q -i $1 -d ECC,ROW_REMAPPER    # on the node'],
+    disturbs: 'all_workers',
+  },
+  {
+    id: 'kernel_gpu_firmware',
+    cause: 'program_ended',
+    needles: ['NVRM: Xid (PCI:'],
+    pattern: /NVRM: Xid \(PCI:([0-9a-fA-F:.]{4,16})\): (119|120)\b/,
+    says: 'the firmware of the GPU at $1 does not answer its driver (Xid $2)',
+    why: 'The GPU System Processor timed out (119) or failed (120). Programs on the GPU hang until they are ended.',
+    cure: 'Restart the node, and install a later driver of its branch (nvidia-smi shows the one that is there); where it comes again, have the GPU at $1 checked',
+    commands: ['nvidia-smi --query-gpu=driver_version --format=csv', 'nvidia-bug-report.sh    # on the node'],
+    disturbs: 'all_workers',
+  },
+];

@@ -21,6 +21,8 @@ export interface KnownFaultDetails {
   readonly about: string;
   /** It holds where one of these marks stands a few lines above, or in the line itself. */
   readonly below?: readonly string[] | undefined;
+  /** The line has what another program said, which other rules may know better. */
+  readonly passesOn?: boolean | undefined;
 }
 
 /** A block size in a line; nothing is kept when `tokensPerBlock` is undefined. */
@@ -137,6 +139,10 @@ export interface LogFindings {
   addKnownFault(id: string, line: LogLine, details: KnownFaultDetails): void;
   /** A line that known faults of lines below it depend on: the head of a traceback, a place that it goes through. */
   addMark(mark: string, line: LogLine): void;
+  /** A line whose words a line a few below lacks. */
+  addWords(mark: string, line: LogLine): void;
+  /** The words of the last of these lines, a few lines above at most, and a space; empty without one. */
+  wordsAbove(marks: readonly string[] | undefined, line: LogLine): string;
   /** Whether a known fault has this line. */
   isKnown(line: LogLine): boolean;
   /** A line of a traceback, of a file that moves or keeps KV blocks or (`isOfCache` false) calls what does: what follows is read to its last line. */

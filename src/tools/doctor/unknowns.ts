@@ -4,6 +4,7 @@ import { fullCacheIn } from './full-cache.js';
 import { comparable, findsBlocks, MIN_DECISIONS, noneFound, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { guessedHitsOf, indexedBlocksOf } from './measurements/router-lookups.js';
+import { rareFaultIn } from './rare-faults.js';
 import { refusedRequestsIn } from './refused-requests.js';
 import { basisRank } from './sizes.js';
 import { unfoundPromptsIn } from './unfound-prompts.js';
@@ -146,6 +147,7 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
   const guessed = guessedHitsOf(evidence.metrics);
   const indexed = indexedBlocksOf(evidence.metrics);
   const unknowns: (Unknown | false | undefined)[] = [
+    rareFaultIn(measurements),
     unread !== undefined && unread,
     refused !== undefined && refused,
     fullCacheIn(measurements),

@@ -6,6 +6,7 @@ import type { Spread } from './logs/log-summary.js';
 import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { noFindingHeadline } from './no-finding.js';
+import { rareFaultIn } from './rare-faults.js';
 import { refusedRequestsIn } from './refused-requests.js';
 import { agreedText } from './sizes.js';
 import { findsTooLittle, unknownsIn } from './unknowns.js';
@@ -40,7 +41,11 @@ export function verdictOf(
           : 'Nothing to do; a weak sign of something else is listed below.',
     };
   }
-  const unread = unreadIn(measurements) ?? refusedRequestsIn(measurements) ?? fullCacheIn(measurements);
+  const unread =
+    rareFaultIn(measurements) ??
+    unreadIn(measurements) ??
+    refusedRequestsIn(measurements) ??
+    fullCacheIn(measurements);
   if (unread === undefined && meant !== undefined) return { verdict: 'unknown', ...reportOf(meant) };
   return {
     verdict: 'unknown',

@@ -9,7 +9,9 @@ export interface KnownFaultSign {
   /** The source of its pattern, which is compiled for the first line that has a needle, and its flags. */
   readonly pattern?: readonly [source: string, flags: string];
   readonly below?: readonly string[];
+  readonly above?: readonly string[];
   readonly healedBy?: readonly string[];
+  readonly passesOn?: boolean;
 }
 
 /** Of all rows, in their order. The build writes what this comes to in place of this file: `scripts/parts/known-fault-signs.mjs`. */
@@ -18,13 +20,15 @@ export const KNOWN_FAULT_SIGNS: readonly KnownFaultSign[] = await signsOfAll();
 async function signsOfAll(): Promise<readonly KnownFaultSign[]> {
   const parts = await Promise.all(KNOWN_FAULTS.map((load) => load()));
   return parts.flatMap((rows, part) =>
-    rows.map(({ id, needles, pattern, below, healedBy }) => ({
+    rows.map(({ id, needles, pattern, below, above, healedBy, passesOn }) => ({
       id,
       part,
       needles,
       ...(pattern === undefined ? {} : { pattern: [pattern.source, pattern.flags] as const }),
       ...(below === undefined ? {} : { below }),
+      ...(above === undefined ? {} : { above }),
       ...(healedBy === undefined ? {} : { healedBy }),
+      ...(passesOn === undefined ? {} : { passesOn }),
     })),
   );
 }

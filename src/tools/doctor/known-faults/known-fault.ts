@@ -15,8 +15,12 @@ export interface KnownFault {
   readonly pattern?: RegExp;
   /** Parts of lines above it, a traceback away at most: it is a fault of this row only where one of them is there. As rare as needles. */
   readonly below?: readonly string[];
+  /** Parts of the line, up to a few above, that has the words of this one, as `message:` of a condition: its text stands before that of the line for the pattern. */
+  readonly above?: readonly string[];
   /** Parts of later lines that show that it has passed: it is no fault where one of them comes after its last line. As rare as needles. */
   readonly healedBy?: readonly string[];
+  /** True where its line has what another program said: a rule that knows that sentence decides in place of this row. */
+  readonly passesOn?: boolean;
   /** How often it has to come to be a fault: waits and retries heal. Default 1. */
   readonly atLeast?: number;
   /** True where it may heal or be harmless: it is `possible` then, and not `likely`. */
@@ -38,7 +42,9 @@ export interface KnownFault {
   readonly disturbs?: Disturbance;
 }
 
-/** Fills `$1` … of a text. */
+/** Fills `$1` … of a text; brackets around one that the line lacks go with it. */
 export function filled(text: string, values: readonly string[]): string {
-  return text.replace(/\$([1-9])/g, (_place, digit: string) => values[Number(digit) - 1] ?? '');
+  return text
+    .replace(/\$([1-9])/g, (_place, digit: string) => values[Number(digit) - 1] ?? '')
+    .replaceAll(' ()', '');
 }

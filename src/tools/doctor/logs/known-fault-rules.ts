@@ -9,6 +9,9 @@ const ERROR_FIELDS = ['error', 'err', 'exception'] as const;
 const BEFORE_CHARS = 1_000;
 const FROM_CHARS = 2_500;
 
+/** What stands a few lines above others, and has the words that they lack. */
+const WORDS: readonly string[] = [...new Set(KNOWN_FAULT_SIGNS.flatMap(({ above = [] }) => above))];
+
 /** What stands above sentences of known faults that depend on it, or below those that pass. */
 const MARKS: readonly string[] = [
   ...new Set(KNOWN_FAULT_SIGNS.flatMap(({ below = [], healedBy = [] }) => [...below, ...healedBy])),
@@ -16,18 +19,23 @@ const MARKS: readonly string[] = [
 
 /** A rule for each sentence of a known fault, and before them one for each mark that some depend on. */
 export const KNOWN_FAULT_RULES: readonly LogRule[] = [
+  ...WORDS.map((mark) => ({ ...rule(mark, (line, found) => found.addWords(mark, line)), comesFirst: true })),
   ...MARKS.map((mark) => ({ ...rule(mark, (line, found) => found.addMark(mark, line)), comesFirst: true })),
   ...KNOWN_FAULT_SIGNS.flatMap((sign) =>
     sign.needles.map((needle) => ({ ...rule(needle, readAs(sign, needle)), comesFirst: true })),
   ),
 ];
 
-function readAs({ id, pattern, below }: KnownFaultSign, needle: string): LogRule['read'] {
+function readAs({ id, pattern, below, above, passesOn }: KnownFaultSign, needle: string): LogRule['read'] {
   let compiled: RegExp | undefined;
   return (line, found) => {
     if (pattern !== undefined) compiled ??= new RegExp(...pattern);
-    const match = compiled === undefined ? [] : compiled.exec(around(needle, messageOf(line)));
-    if (match !== null) found.addKnownFault(id, line, { values: match.slice(1), about: needle, below });
+    const match =
+      compiled === undefined
+        ? []
+        : compiled.exec(around(needle, `${found.wordsAbove(above, line)}${messageOf(line)}`));
+    if (match !== null)
+      found.addKnownFault(id, line, { values: match.slice(1), about: needle, below, passesOn });
   };
 }
 

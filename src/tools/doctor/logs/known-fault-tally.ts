@@ -1,4 +1,5 @@
 import type { KnownFaultDetails } from '../../../engines/diagnosis/log-findings.js';
+import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import { findKnownFaults } from '../known-faults/find-known-faults.js';
 import type { Origin } from '../sightings.js';
 import type { KnownFaultSighting } from './log-summary.js';
@@ -12,7 +13,10 @@ interface Count {
   readonly firstLine: number;
   readonly about: string;
   readonly values: readonly string[];
+  readonly passesOn: boolean;
   count: number;
+  /** Of lines that pass something on: those whose sentence another rule knows. */
+  understood: number;
   lastLine: number;
 }
 
@@ -21,6 +25,7 @@ export class KnownFaultTally {
   readonly #counts = new Map<string, Count>();
   readonly #marks = new Marks();
   #lastLine = 0;
+  #lastPassedOn = 0;
 
   /** Whether a known fault has this line: general rules add nothing to what it says. */
   has(lineNumber: number): boolean {
@@ -31,18 +36,50 @@ export class KnownFaultTally {
     this.#marks.add(mark, line);
   }
 
+  addWords(mark: string, line: LogLine): void {
+    this.#marks.addWords(mark, line);
+  }
+
+  wordsAbove(marks: readonly string[], line: OwnedLine): string {
+    return this.#marks.wordsAbove(marks, line);
+  }
+
   /** Whether one of these marks stands a few lines above; true without marks. */
   isBelow(marks: readonly string[] | undefined, line: OwnedLine): boolean {
     return marks === undefined || this.#marks.areAbove(marks, line);
   }
 
+  /** What a line passes on is known to another rule. */
+  understand(lineNumber: number): void {
+    if (lineNumber !== this.#lastPassedOn) return;
+    this.#lastPassedOn = 0;
+    for (const count of this.#counts.values())
+      if (count.passesOn && count.lastLine === lineNumber) count.understood += 1;
+  }
+
   add(id: string, lineNumber: number, details: KnownFaultDetails, originOf: () => Origin): void {
-    this.#lastLine = lineNumber;
+    const { passesOn = false } = details;
+    if (passesOn) {
+      if (this.has(lineNumber)) return;
+      this.#lastPassedOn = lineNumber;
+    } else {
+      this.#lastLine = lineNumber;
+      this.understand(lineNumber);
+    }
     let count = this.#counts.get(id);
     if (count === undefined) {
       const values = details.values.map((value = '') => excerptOf(value, '').slice(0, MAX_VALUE_CHARS));
       const { about } = details;
-      count = { first: originOf(), firstLine: lineNumber, about, values, count: 0, lastLine: 0 };
+      count = {
+        first: originOf(),
+        firstLine: lineNumber,
+        about,
+        values,
+        passesOn,
+        count: 0,
+        understood: 0,
+        lastLine: 0,
+      };
       this.#counts.set(id, count);
     }
     if (count.lastLine === lineNumber) return;
@@ -53,10 +90,13 @@ export class KnownFaultTally {
   /** Those that have not passed, in the order of their first lines, with their rows, whose texts nothing else loads. */
   async finish(): Promise<readonly KnownFaultSighting[]> {
     const rows = await findKnownFaults(this.#counts.keys());
-    return [...this.#counts].flatMap(([id, { count, first, firstLine, lastLine, values, about }]) => {
-      const fault = rows.get(id);
-      if (fault === undefined || this.#marks.areAfter(fault.healedBy ?? [], lastLine)) return [];
-      return [{ fault, count, first, firstLine, values, about }];
-    });
+    return [...this.#counts].flatMap(
+      ([id, { count, understood, first, firstLine, lastLine, values, about }]) => {
+        const fault = rows.get(id);
+        if (fault === undefined || understood === count) return [];
+        if (this.#marks.areAfter(fault.healedBy ?? [], lastLine)) return [];
+        return [{ fault, count: count - understood, first, firstLine, values, about }];
+      },
+    );
   }
 }

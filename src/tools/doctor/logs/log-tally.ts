@@ -107,6 +107,14 @@ export class LogTally implements LogFindings {
     this.#knownFaults.addMark(mark, line);
   }
 
+  addWords(mark: string, line: LogLine): void {
+    this.#knownFaults.addWords(mark, line);
+  }
+
+  wordsAbove(marks: readonly string[] | undefined, line: LogLine): string {
+    return marks === undefined ? '' : this.#knownFaults.wordsAbove(marks, line);
+  }
+
   isKnown({ lineNumber }: LogLine): boolean {
     return this.#knownFaults.has(lineNumber);
   }
@@ -114,6 +122,7 @@ export class LogTally implements LogFindings {
   addSignal(signal: Signal, line: LogLine, details: SignalDetails): void {
     this.found += 1;
     if (this.isKnown(line)) return;
+    this.#knownFaults.understand(line.lineNumber);
     if (signal === 'cache_memory_missing') this.#room.add(line, details);
     else this.#count(signal, line, details);
   }
@@ -257,6 +266,7 @@ export class LogTally implements LogFindings {
     this.#crashes.addError(line, sentence);
     // What a program only warns of does not end it, but for the warning that it has ended.
     if (isWarning(line.text) && !isEnd) return;
+    this.#knownFaults.understand(line.lineNumber);
     this.#failures
       .of(line.who)
       .addError(

@@ -6,6 +6,9 @@ import type { KnownFaultSighting, LogSummary } from '../logs/log-summary.js';
 /** Lines between two of one event: other threads and a traceback write in between. */
 const NEAR_LINES = 40;
 
+/** Up to so many lines a log is what somebody chose of one. */
+const MAX_EXCERPT_LINES = 60;
+
 /** Sentences of one known fault over all logs. */
 export interface KnownFaultSum {
   readonly fault: KnownFault;
@@ -21,6 +24,18 @@ export interface KnownFaultSum {
  * particular; of one cause where it is named.
  */
 export function knownFaultsOf(logs: readonly LogSummary[], cause?: CauseId): readonly KnownFaultSum[] {
+  return sumsOf(logs, cause).filter(({ fault: { atLeast = 1 }, count }) => count >= atLeast);
+}
+
+/** Of excerpts: known faults that came less often than it takes to be one. Whether they passed, a few lines do not show. */
+export function rareFaultsOf(logs: readonly LogSummary[]): readonly KnownFaultSum[] {
+  return sumsOf(logs.filter(({ lines }) => lines <= MAX_EXCERPT_LINES)).filter(
+    ({ fault: { atLeast = 1 }, count }) => count < atLeast,
+  );
+}
+
+/** In the order of `knownFaultsOf`, however often they came. */
+function sumsOf(logs: readonly LogSummary[], cause?: CauseId): readonly KnownFaultSum[] {
   const sums = new Map<string, KnownFaultSum & { readonly firstLine: number }>();
   for (const { knownFaults = [] } of logs) {
     for (const one of knownFaults.filter((seen) => !isSaidNear(seen, knownFaults))) {
@@ -30,15 +45,13 @@ export function knownFaultsOf(logs: readonly LogSummary[], cause?: CauseId): rea
       sums.set(id, sum === undefined ? one : { ...sum, count: sum.count + one.count });
     }
   }
-  return [...sums.values()]
-    .filter(({ fault: { atLeast = 1 }, count }) => count >= atLeast)
-    .sort(
-      (a, b) =>
-        Number(a.fault.isSign === true) - Number(b.fault.isSign === true) ||
-        a.firstLine - b.firstLine ||
-        b.about.length - a.about.length ||
-        patternLength(b) - patternLength(a),
-    );
+  return [...sums.values()].sort(
+    (a, b) =>
+      Number(a.fault.isSign === true) - Number(b.fault.isSign === true) ||
+      a.firstLine - b.firstLine ||
+      b.about.length - a.about.length ||
+      patternLength(b) - patternLength(a),
+  );
 }
 
 /** Whether a row that has its reason, or says it more exactly, is of a line near by; one that came too seldom to be named hides none. */

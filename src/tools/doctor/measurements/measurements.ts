@@ -23,7 +23,7 @@ import {
   usageWhileWaitingOf,
 } from './counters.js';
 import { type EndedHits, endedHitsOf } from './decision-course.js';
-import { type KnownFaultSum, knownFaultsOf } from './known-faults.js';
+import { type KnownFaultSum, knownFaultsOf, rareFaultsOf } from './known-faults.js';
 import { type DecisionSum, decisionsOf, type SignalSum, signalOf } from './log-sums.js';
 import type { Measure } from './measure.js';
 import { type Seen, seenIn } from './seen.js';
@@ -61,6 +61,8 @@ export interface Measurements extends CacheHits {
   signal(signal: Signal): SignalSum | undefined;
   /** Of all causes, or of one. */
   knownFaults(cause?: CauseId): readonly KnownFaultSum[];
+  /** Of excerpts: what came less often than it takes to be a fault. */
+  readonly rareFaults: readonly KnownFaultSum[];
   settings(name: SettingName): readonly SettingSighting[];
   /** Those that are not of a manifest: what programs, their logs and their engines' files say. */
   runtimeSettings(name: SettingName): readonly SettingSighting[];
@@ -97,6 +99,7 @@ export function readMeasurements(gathered: Evidence, memory: readonly MemoryArit
     failures: logs.flatMap(({ failures }) => failures ?? []),
     signal: (signal) => signalOf(logs, signal),
     knownFaults: (cause) => knownFaultsOf(logs, cause),
+    rareFaults: rareFaultsOf(logs),
     settings: (wanted) => settings.filter(({ name }) => name === wanted),
     runtimeSettings: (wanted) => settings.filter((one) => one.name === wanted && !isOfManifest(one)),
   };

@@ -167,6 +167,7 @@ export const AIBRIX: readonly KnownFault[] = [
     cause: 'transfers_fail',
     needles: ['http prefill request failed with status '],
     pattern: /http prefill request failed with status (\d{3})/,
+    passesOn: true,
     says: "AIBrix's gateway: a prefill engine answers $1, and requests fail",
     why: 'The gateway sends each prompt to a prefill pod first. 404 is a served name or a path that the pod does not have, 400 fields or a length that it refuses, 5xx the engine itself; the line has its words.',
     cure: 'Start prefill and decode engines with the same --served-model-name and --max-model-len and the connector of AIBRIX_KV_CONNECTOR_TYPE, and read the log of the prefill pod for 5xx',

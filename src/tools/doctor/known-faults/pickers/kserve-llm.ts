@@ -1,6 +1,6 @@
 import type { KnownFault } from '../known-fault.js';
 
-/** KServe's LLMInferenceService and events of Kubernetes about pods of engines and pickers. */
+/** KServe's LLMInferenceService, and groups of LWS. */
 export const KSERVE_LLM: readonly KnownFault[] = [
   {
     id: 'kserve_metric_flags',

@@ -220,6 +220,7 @@ export const KTHENA_STARTS: readonly KnownFault[] = [
     pattern: /sglang prefill error .{0,80}prefill request failed with status (\d{3})/,
     atLeast: 2,
     isSign: true,
+    passesOn: true,
     says: "kthena's router: prefill engines answer $1",
     why: 'Each request goes to a prefill pod and a decode pod of one group. The engine refused its half of it, or failed at it.',
     cure: "Read the log of the prefill pod of that time (kubectl logs POD --since=15m): 404 is a served model name, 400 a request that it does not take (too long, or a parameter), 500 its error; and set kvConnector.type of the ModelServer to the connector of the engines' --kv-transfer-config",

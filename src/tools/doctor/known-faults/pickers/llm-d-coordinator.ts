@@ -46,6 +46,7 @@ export const LLM_D_COORDINATOR: readonly KnownFault[] = [
     needles: ['upstream returned HTTP 5'],
     pattern: /step \\{0,3}"([\w-]{1,40})\\{0,3}" failed: .{0,80}upstream returned HTTP (5\d\d)/,
     atLeast: 2,
+    passesOn: true,
     says: "llm-d's coordinator: the step $1 fails, as its gateway or engines answer $2",
     why: 'The step sends the request through the gateway to pods of its role. 503 means that the picker has none of that role, other 5xx that the engine failed.',
     cure: 'Bring pods of that role to ready (label llm-d.ai/role), and read the log of the endpoint picker and of the pod at that time',

@@ -5,6 +5,7 @@ import { EPP_METRICS } from './epp-metrics.js';
 import { EPP_PROFILES } from './epp-profiles.js';
 import { EPP_SERVING } from './epp-serving.js';
 import { EPP_VALUES } from './epp-values.js';
+import { GATEWAY_CONDITIONS } from './gateway-conditions.js';
 import { GATEWAY_PICKERS } from './gateway-pickers.js';
 import { GATEWAY_REQUESTS } from './gateway-requests.js';
 import { GATEWAY_ROUTES } from './gateway-routes.js';
@@ -31,6 +32,7 @@ export const PICKERS_FAULTS: readonly KnownFault[] = [
   ...GATEWAY_REQUESTS,
   ...GATEWAY_PICKERS,
   ...GATEWAY_ROUTES,
+  ...GATEWAY_CONDITIONS,
   ...AIBRIX,
   ...KTHENA,
   ...KTHENA_STARTS,

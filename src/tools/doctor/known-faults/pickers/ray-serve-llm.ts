@@ -112,6 +112,7 @@ export const RAY_SERVE_LLM: readonly KnownFault[] = [
     cause: 'transfers_fail',
     needles: ['Prefill returned error: '],
     atLeast: 2,
+    passesOn: true,
     says: 'Ray Serve LLM: prefill replicas answer with an error, and requests end with it',
     why: 'Decode sends each prompt to prefill first and passes its error on: the line has the words of the prefill engine.',
     cure: 'Read the log of the prefill replica (ray logs, or serve/replica_*Prefill* below the session), and give prefill_config and decode_config one max_model_len',

@@ -155,6 +155,7 @@ export const PRODUCTION_STACK: readonly KnownFault[] = [
     needles: ['Prefill failed with status ', 'Decode failed with status '],
     pattern: /(Prefill|Decode) failed with status (\d{3}): (.{1,80})/,
     atLeast: 2,
+    passesOn: true,
     says: '$1 engines answer the router with $2: $3',
     why: 'The router sends a request to prefill with max_tokens 1, and then to decode. The text is the answer of that engine.',
     cure: "Correct what the answer names: with 404 the model's name on both roles, with 400 a parameter that this role does not take (and one --max-model-len on both), with 500 the error in the log of that engine at that time",
@@ -171,6 +172,7 @@ export const PRODUCTION_STACK: readonly KnownFault[] = [
     pattern:
       /HTTP error (?:in (prefiller|decoder)|during orchestrated request): (.{1,89}?(?= \(\w{1,40}\.py:|$)|.{90})/,
     atLeast: 2,
+    passesOn: true,
     says: "The production stack's router gets no answer of a prefill or decode engine: $2",
     why: 'The connection fails, or the engine answers with an error. Without both roles a request is not served.',
     cure: 'Look which role it is (kubectl get pods: Running and ready), read its log of that time, and check that --prefill-model-labels and --decode-model-labels name pods that answer on --k8s-port',
@@ -182,6 +184,7 @@ export const PRODUCTION_STACK: readonly KnownFault[] = [
     needles: ['(attempt 1/1): '],
     pattern: /Request (\S{1,80}) failed on (\S{1,120}) \(attempt 1\/1\): (.{1,60})/,
     atLeast: 3,
+    passesOn: true,
     says: 'Requests fail on $2 and are not sent to another engine',
     why: 'The router gives up after the first engine: --max-instance-failover-reroute-attempts is 0 by default.',
     cure: 'Set --max-instance-failover-reroute-attempts 2 on the router, and read the log of that engine for the time of these lines',

@@ -139,6 +139,7 @@ export const SMG_FAULTS: readonly KnownFault[] = [
     pattern:
       /(Decode|Prefill) server (?:returned error status (?:decode|prefill)_url=)?(https?:\/\/[^\s/:]{1,120}(?::\d{1,5})?)\S{0,60} (?:status=|returned error status: )(5\d\d)\b/,
     isSign: true,
+    passesOn: true,
     says: 'an engine that the router pairs answers with an error: $1 at $2, status $3',
     why: 'The router sends a request to both engines and passes the error of one on. A decode engine answers 500 where the KV blocks did not come from the prefill engine, and 503 where it has no room.',
     cure: 'Look at the log of that engine at that time: "transfer failed", "handshake failed" and "Scheduler hit an exception", and at that of the prefill engine of the same request',

@@ -7,8 +7,8 @@ import { guessedHitsOf, indexedBlocksOf } from './measurements/router-lookups.js
 import { rareFaultIn } from './rare-faults.js';
 import { refusedRequestsIn } from './refused-requests.js';
 import { basisRank } from './sizes.js';
+import { unexplainedErrorsIn } from './unexplained-errors.js';
 import { unfoundPromptsIn } from './unfound-prompts.js';
-import { unreadIn } from './unread.js';
 
 /** Something that was not seen. */
 export interface Unknown {
@@ -142,7 +142,7 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
   const few = routerHits.every(({ count }) => count < MIN_DECISIONS);
   const most = Math.max(0, ...routerHits.map(({ count }) => count));
   const router = routerWords(measurements);
-  const unread = unreadIn(measurements);
+  const unread = unexplainedErrorsIn(measurements);
   const refused = refusedRequestsIn(measurements);
   const guessed = guessedHitsOf(evidence.metrics);
   const indexed = indexedBlocksOf(evidence.metrics);

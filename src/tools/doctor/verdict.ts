@@ -9,8 +9,8 @@ import { noFindingHeadline } from './no-finding.js';
 import { rareFaultIn } from './rare-faults.js';
 import { refusedRequestsIn } from './refused-requests.js';
 import { agreedText } from './sizes.js';
+import { unexplainedErrorsIn } from './unexplained-errors.js';
 import { findsTooLittle, unknownsIn } from './unknowns.js';
-import { unreadIn } from './unread.js';
 
 /** The verdict with its headline and advice. */
 export function verdictOf(
@@ -43,7 +43,7 @@ export function verdictOf(
   }
   const unread =
     rareFaultIn(measurements) ??
-    unreadIn(measurements) ??
+    unexplainedErrorsIn(measurements) ??
     refusedRequestsIn(measurements) ??
     fullCacheIn(measurements);
   if (unread === undefined && meant !== undefined) return { verdict: 'unknown', ...reportOf(meant) };

@@ -1,6 +1,6 @@
 import { countOf } from '../../../core/text/lists.js';
 import { acceptableSettings } from '../fixes/refused-settings.js';
-import { refusedKeyIn } from '../logs/general/refused-keys.js';
+import { refusedKeyIn } from '../logs/general/parser-errors.js';
 import { wordsOfSglang } from '../logs/general/sglang-checks.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';

@@ -1,7 +1,7 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
 import { giveOwnHost, repairBefore, repairTransfers, setAdvised } from '../fixes/failed-transfers.js';
-import { advisedVariable } from '../logs/general/refusals.js';
+import { advisedVariable } from '../logs/general/refused-settings.js';
 import { ownHostOf, type TransferStep, transferStepOf } from '../logs/transfer-steps.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { quotedLine } from '../quoted-line.js';

@@ -14,7 +14,8 @@ import {
   storeOnAgain,
   usableDevice,
 } from './cache-stores.js';
-import { cacheOnAgain } from './lmcache-starts.js';
+import { peersReachEachOther, steadyServer } from './lmcache-servers.js';
+import { cacheOnAgain, hugePages } from './lmcache-starts.js';
 import { answerLookups, largerTransferBuffer } from './lmcache-waits.js';
 import {
   clientsReachEachOther,
@@ -37,15 +38,7 @@ import {
   speakTls,
   storeThatStays,
 } from './remote-store.js';
-import {
-  askStore,
-  hugePages,
-  laterVersion,
-  passwordOfStore,
-  peersReachEachOther,
-  readReason,
-  steadyServer,
-} from './unclear-caches.js';
+import { askStore, laterVersion, passwordOfStore } from './store-answers.js';
 
 /** The repair of one fault, given all faults that were seen. */
 type Repair = (fault: string, faults: readonly string[]) => ProposedFix;
@@ -110,4 +103,20 @@ export function repairCache(faults: readonly string[]): ProposedFix {
     if (fault !== undefined) return REPAIRS[kind](fault, faults);
   }
   return readReason(faults[0] ?? '');
+}
+
+/** Faults whose reason only the line itself has. */
+function readReason(fault: string): ProposedFix {
+  const [program = 'the cache'] = /^[A-Z]\w+/.exec(fault) ?? [];
+  return {
+    says: `Read the first error of ${program} and what stands right before it, on the engine and at the store: kubectl logs WORKER | grep -n -m20 -i ${program.toLowerCase()}. Until it is repaired the engine can run without the cache`,
+    why: 'The cache reports that blocks were not moved, and its first line has the reason: what follows repeats it for each block.',
+    disturbs: 'nothing',
+    files: [],
+    commands: [
+      `kubectl logs WORKER | grep -n -m20 -iE "error|fail|${program.toLowerCase()}"    # the first of them`,
+      'kubectl get pods -A | grep -iE "mooncake|lmcache|kvcache|redis|infinistore"    # AGE and RESTARTS of the store',
+    ],
+    verify: ['kubectl logs WORKER --since=10m | grep -ciE "error|failed"    # stands still'],
+  };
 }

@@ -1,5 +1,5 @@
 import type { ProposedFix } from '../diagnosis.js';
-import { type DemandedKey, lmcacheKeyIn } from '../logs/general/refusals.js';
+import { type DemandedKey, lmcacheKeyIn } from '../logs/general/refused-settings.js';
 import { argumentsOf, environmentOf } from './lines.js';
 import { lmcachePlaceFix } from './lmcache-places.js';
 import { settingFix } from './setting-fix.js';

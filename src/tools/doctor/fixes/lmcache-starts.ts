@@ -71,3 +71,15 @@ function byException(reason: string): string | undefined {
   }
   return undefined;
 }
+
+/** A pool of huge pages that the node does not have. */
+export function hugePages(): ProposedFix {
+  return {
+    says: 'Reserve huge pages on the node (vm.nr_hugepages, 512 of 2 MiB for each GB) and in the pod (hugepages-2Mi), or set local_cpu_use_hugepages to false (LMCACHE_LOCAL_CPU_USE_HUGEPAGES)',
+    why: 'LMCache takes its host memory out of pages that the kernel has set aside. Where there are too few, it gets none.',
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: ['grep -i hugepages /proc/meminfo    # on the node: HugePages_Free'],
+    verify: ['kubectl logs WORKER --since=10m | grep -c "huge pages"    # should be 0'],
+  };
+}

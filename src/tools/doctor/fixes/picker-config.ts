@@ -1,6 +1,6 @@
 import type { ProposedFix } from '../diagnosis.js';
 import { SHOW_PICKER_CONFIG, SHOW_SIDECAR } from '../known-faults/pickers/commands.js';
-import { type PickerRefusal, pickerRefusalIn } from '../logs/general/picker-refusals.js';
+import { type PickerRefusal, pickerRefusalIn } from '../logs/general/picker-config-errors.js';
 import { settingFix } from './setting-fix.js';
 
 const WHY =

@@ -1,6 +1,6 @@
 import type { ProposedFix } from '../diagnosis.js';
-import { advisedVariable } from '../logs/general/refusals.js';
-import { type RefusedKey, refusedKeyIn } from '../logs/general/refused-keys.js';
+import { type RefusedKey, refusedKeyIn } from '../logs/general/parser-errors.js';
+import { advisedVariable } from '../logs/general/refused-settings.js';
 import { wordsOfSglang } from '../logs/general/sglang-checks.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { ownAdviceIn } from '../own-advice.js';
@@ -11,8 +11,8 @@ import { listedValue } from './listed-value.js';
 import { lmcacheSettings } from './lmcache-settings.js';
 import { repairNamed } from './named-settings.js';
 import { offloadedSizes } from './offloaded-sizes.js';
+import { repairRefusedKey } from './parser-errors.js';
 import { pickerConfig } from './picker-config.js';
-import { repairRefusedKey } from './refused-keys.js';
 import type { Repair } from './repair.js';
 import { workersForRouter } from './routers.js';
 import { settingFix as fix } from './setting-fix.js';

@@ -1,9 +1,7 @@
 import { sizeBehind } from '../../../engines/diagnosis/log-fields.js';
 import { type LogRule, rule } from '../../../engines/diagnosis/log-rule.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
-
-/** Characters of an error that are kept to distinguish it from others. */
-const MAX_ERROR_CHARS = 120;
+import { errorValue } from './error-value.js';
 
 /**
  * Lines of AIBrix's gateway about the KV events that it reads from pods of vLLM
@@ -15,7 +13,8 @@ export const AIBRIX_RULES: readonly LogRule[] = [
     const name = /decode|unmarshal|invalid sequence/.test(error ?? '')
       ? 'events_unreadable'
       : 'events_unreachable';
-    const value = error?.replace(/^failed to process message: /, '').slice(0, MAX_ERROR_CHARS);
+    const value =
+      error === undefined ? undefined : errorValue(error.replace(/^failed to process message: /, ''));
     found.addSignal(name, line, { worker, value, about: 'Event consumption error' });
   }),
   failure('Failed to handle event from ', 'events_unreadable'),
@@ -47,10 +46,7 @@ function failure(needle: string, name: Signal): LogRule {
     if (!line.text.includes('zmq_client.go')) return;
     const rest = line.text.slice(line.text.indexOf(needle) + needle.length);
     const [worker] = rest.split(':', 1);
-    const value = rest
-      .slice((worker?.length ?? 0) + 1)
-      .trim()
-      .slice(0, MAX_ERROR_CHARS);
+    const value = errorValue(rest.slice((worker?.length ?? 0) + 1).trim());
     found.addSignal(name, line, { worker, value: value === '' ? undefined : value, about: needle.trim() });
   });
 }

@@ -124,7 +124,7 @@ export class LineReader {
   }
 
   #maybeError(marks: ErrorMarks, start: number, end: number): boolean {
-    return this.#tally.countsUnread && marks.isIn(start, end);
+    return this.#tally.countsUnexplained && marks.isIn(start, end);
   }
 
   #clean(raw: string): CleanLine {
@@ -158,7 +158,7 @@ export class LineReader {
 
   #addIfError(clean: CleanLine): void {
     if (isError(clean) && !isUsualOfStore(clean.text))
-      this.#tally.addUnread(new SeenLine(this.lines, clean, this.#ms, this.#isUnzoned));
+      this.#tally.addUnexplained(new SeenLine(this.lines, clean, this.#ms, this.#isUnzoned));
   }
 
   /** Reads a line with the rest of its sentence, which stands in lines of its own, and says whether rules made anything of it. */

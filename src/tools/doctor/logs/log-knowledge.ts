@@ -8,7 +8,7 @@ import { LMCACHE_RULES } from './general/lmcache-rules.js';
 import { NAME_RULES } from './general/name-rules.js';
 import { PROGRAM_END_RULES } from './general/program-ends.js';
 import { PUBLISHER_RULES } from './general/publisher-rules.js';
-import { REFUSED_REQUEST_RULES } from './general/refused-requests.js';
+import { REFUSED_REQUEST_RULES } from './general/refused-request-rules.js';
 import { ROOM_RULES } from './general/room-rules.js';
 import { TRANSFER_LIBRARY_RULES } from './general/transfer-library-rules.js';
 import { KNOWN_FAULT_RULES } from './known-fault-rules.js';

@@ -132,7 +132,7 @@ export interface EngineTally {
 }
 
 /** Lines at error level of which no rule made anything. */
-export interface UnreadErrors {
+export interface UnexplainedErrors {
   readonly count: number;
   /** True when there may be more: counting ended. */
   readonly isMore: boolean;
@@ -178,7 +178,7 @@ export interface LogSummary {
   /** Absent where there are none. */
   readonly knownFaults?: readonly KnownFaultSighting[];
   /** Absent where there are none. */
-  readonly unreadErrors?: UnreadErrors;
+  readonly unexplainedErrors?: UnexplainedErrors;
   readonly decisions: DecisionTally | undefined;
   readonly costs: CostTally | undefined;
   readonly engine: EngineTally | undefined;

@@ -30,7 +30,7 @@ import { RoomTally } from './room-tally.js';
 import { SightingTally } from './sighting-tally.js';
 import { SignalCount, signalTally } from './signal-count.js';
 import { lastLineOf } from './traceback-reader.js';
-import { UnreadLines } from './unread-lines.js';
+import { UnexplainedLines } from './unexplained-lines.js';
 
 const MAX_INDEXERS = 64;
 const MAX_WEIGHTS = 16;
@@ -44,7 +44,7 @@ export class LogTally implements LogFindings {
   routerMode = '';
   /** Signs, settings, sizes, decisions and readings that rules found so far: a line that adds none was not understood. */
   found = 0;
-  readonly #unread = new UnreadLines({
+  readonly #unexplained = new UnexplainedLines({
     tally: this,
     refuse: (line, value, text) => this.#count('settings_refused', line, { value, about: text.slice(0, 60) }),
     isKnown: (line, text) => this.#readAgain(line, text),
@@ -78,17 +78,17 @@ export class LogTally implements LogFindings {
   }
 
   /** Whether lines at error level that no rule understood are still counted. */
-  get countsUnread(): boolean {
-    return this.#unread.isCounting;
+  get countsUnexplained(): boolean {
+    return this.#unexplained.isCounting;
   }
 
   /** A line at error level of which no rule made anything. */
-  addUnread(line: LogLine): void {
+  addUnexplained(line: LogLine): void {
     if (isHarmlessError(line.text)) return;
     this.#crashes.addError(line, line.text);
     const ended = this.#lacksReason(line) ? lastLineOf(line.text) : undefined;
     if (ended !== undefined) this.addError(line, { sentence: ended, about: ended.slice(0, 60) });
-    this.#unread.add(line);
+    this.#unexplained.add(line);
   }
 
   /** Whether the exception of a traceback, whatever its name, is why the program ends or has ended. */
@@ -142,7 +142,7 @@ export class LogTally implements LogFindings {
       tally = new SignalCount(this.#originOf(line, about));
       this.#signals.set(signal, tally);
     }
-    tally.before ??= this.#unread.before(line);
+    tally.before ??= this.#unexplained.before(line);
     if (tally.lastLine === line.lineNumber) return;
     tally.lastLine = line.lineNumber;
     tally.count += count;
@@ -170,7 +170,7 @@ export class LogTally implements LogFindings {
 
   /** Whether the next line belongs to a traceback, whatever it is. */
   get isWithinTraceback(): boolean {
-    return this.#crashes.isOpen || this.#panics.isOpen || this.#unread.isOpen;
+    return this.#crashes.isOpen || this.#panics.isOpen || this.#unexplained.isOpen;
   }
 
   addPanic(line: LogLine): void {
@@ -181,7 +181,7 @@ export class LogTally implements LogFindings {
     if (this.#crashes.isOpen || this.#panics.isOpen) this.found += 1;
     this.#crashes.follow(line);
     this.#panics.follow(line);
-    this.#unread.follow(line);
+    this.#unexplained.follow(line);
   }
 
   takeBack(signal: Signal, line: LogLine, worker: string = this.#whoOf(line)): void {
@@ -299,7 +299,7 @@ export class LogTally implements LogFindings {
       | 'signals'
       | 'failures'
       | 'knownFaults'
-      | 'unreadErrors'
+      | 'unexplainedErrors'
       | 'decisions'
       | 'costs'
       | 'engine'
@@ -310,14 +310,14 @@ export class LogTally implements LogFindings {
     const originOf = (line: LogLine, about = ''): Origin => this.#originOf(line, about);
     this.#crashes.finish();
     this.#panics.finish();
-    const unreadErrors = this.#unread.finish();
+    const unexplainedErrors = this.#unexplained.finish();
     this.#room.finish();
     const failures = this.#failures.finish(lines);
     const knownFaults = await this.#knownFaults.finish();
     return {
       signals: new Map([...this.#signals].map(([signal, count]) => [signal, signalTally(signal, count)])),
       ...(failures.length === 0 ? {} : { failures }),
-      ...(unreadErrors === undefined ? {} : { unreadErrors }),
+      ...(unexplainedErrors === undefined ? {} : { unexplainedErrors }),
       ...(knownFaults.length === 0 ? {} : { knownFaults }),
       decisions: this.#decisions.finish(originOf),
       costs: this.#costs === undefined ? undefined : costTally(this.#costs, this.#weights),

@@ -3,9 +3,8 @@ import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../engines/diagnosis/log-rule.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
+import { errorValue } from './error-value.js';
 
-/** Characters of an error that are kept to distinguish it from others. */
-const MAX_ERROR_CHARS = 120;
 /** Packages whose lines name the file that wrote them. */
 const CALLERS =
   /^(?:kvevents|kvcache|kvblock|prefix|tokenization|tokenizer|preciseprefixcache|approximateprefix|scorer|scheduling|requestcontrol|handlers)\/[\w-]+\.go:\d+$/;
@@ -56,10 +55,7 @@ export const PICKER_RULES: readonly LogRule[] = [
     const { level, msg, error } = line.fields ?? {};
     if (level !== 'error' || typeof msg !== 'string' || OF_OTHER_EVENTS.test(msg)) return;
     if (typeof error === 'string' && /context canceled/.test(error)) return;
-    const value = `${msg}${errorOf(line) === undefined ? '' : `: ${errorOf(line)}`}`.slice(
-      0,
-      MAX_ERROR_CHARS,
-    );
+    const value = errorValue(`${msg}${errorOf(line) === undefined ? '' : `: ${errorOf(line)}`}`);
     found.addSignal('events_unreadable', line, { worker: podOf(line), value, about: msg });
   }),
   // The part of an index that Redis or Valkey holds.
@@ -106,7 +102,7 @@ export const PICKER_RULES: readonly LogRule[] = [
   // Of kv-cache-manager: "tokenizer initialization failed after 5 attempts: dial unix /tmp/tokenizer/…: no such file or directory".
   rule('tokenizer initialization failed', (line, found) => {
     const rest = line.text.slice(line.text.indexOf('tokenizer initialization failed'));
-    const value = `no tokenizer: ${rest}`.slice(0, MAX_ERROR_CHARS);
+    const value = errorValue(`no tokenizer: ${rest}`);
     found.addSignal('picker_scores_failed', line, { value, about: 'tokenizer initialization failed' });
   }),
   // The producers of what scorers need: tokens of the prompt, and what is cached of them.
@@ -209,7 +205,7 @@ function eventText({ text, fields }: LogLine): string {
 function errorOf({ text, fields }: LogLine): string | undefined {
   const error = fields?.['error'] ?? /"error":\s*"((?:[^"\\]|\\.){1,500})"/.exec(text)?.[1];
   // Keys differ from line to line, and say nothing.
-  return typeof error === 'string' ? error.replace(/\d{6,}/g, 'N').slice(0, MAX_ERROR_CHARS) : undefined;
+  return typeof error === 'string' ? errorValue(error.replace(/\d{6,}/g, 'N')) : undefined;
 }
 
 function podOf({ text, fields }: LogLine): string | undefined {

@@ -1,6 +1,6 @@
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import { LEVEL_WORD, oneOf } from './error-level.js';
-import { goesOnBelow } from './general/refused-keys.js';
+import { goesOnBelow } from './general/parser-errors.js';
 
 /** Lines between two parts of one message: empty ones, and those of other processes. */
 const MAX_GAP_LINES = 3;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { pickerConfig } from '../../../../src/tools/doctor/fixes/picker-config.js';
-import { pickerRefusalText } from '../../../../src/tools/doctor/logs/general/picker-refusals.js';
+import { pickerRefusalText } from '../../../../src/tools/doctor/logs/general/picker-config-errors.js';
 
 const CREATED =
   "failed to load the configuration - plugin instantiation failed: failed to create plugin 'a' (type: b-scorer): ";

@@ -4,15 +4,16 @@ import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { crashText } from '../crash-text.js';
 import { hasErrorWord, isWarning } from '../error-level.js';
 import { connectionFaultOf } from './connection-faults.js';
-import { demandIn } from './demands.js';
 import { type Fault, faultOf, plain } from './fault-classes.js';
 import { isErrorOfGlog } from './glog.js';
 import { shortMemory } from './gpu-memory.js';
-import { pairFaultOf, refusalOf } from './refusals.js';
-import { refusedClass } from './refused-keys.js';
-import { REFUSED_LINES } from './refused-lines.js';
+import { pairFaultOf } from './pair-differences.js';
+import { refusedClass } from './parser-errors.js';
+import { REFUSED_SETTING_RULES } from './refused-setting-rules.js';
+import { refusalOf } from './refused-settings.js';
 import { roomTakenIn } from './room-rules.js';
 import { pathFaultValue, readPathFault } from './seen-path-faults.js';
+import { demandIn } from './setting-demands.js';
 import { CHECK_FILES, lastLineOfCheck } from './sglang-checks.js';
 import { CONNECTOR_CALLS, CONNECTOR_FILES } from './source-files.js';
 import { assertedSetting } from './tensorrt-assertions.js';
@@ -256,7 +257,7 @@ export const GENERAL_RULES: readonly LogRule[] = [
       found.addSignal('control_plane_unreachable', line, { value, about: needle }),
     ),
   ),
-  ...REFUSED_LINES,
+  ...REFUSED_SETTING_RULES,
 ];
 
 function readException(line: LogLine, found: LogFindings, needle: string): void {

@@ -1,5 +1,5 @@
 import { type Fault, plain } from './fault-classes.js';
-import { demandsOfSettings, refusalOf } from './refusals.js';
+import { demandsOfSettings, refusalOf } from './refused-settings.js';
 import { roomFaultOf } from './room-faults.js';
 
 /** "Assertion failed: maxNumTokens.value() % tokensPerBlock == 0 (../tensorrt_llm/batch_manager/cacheTransBuffer.cpp:206)". */

@@ -3,7 +3,8 @@ import { placeOf, type Traceback } from '../traceback-reader.js';
 import { type Fault, faultOf, plain } from './fault-classes.js';
 import { askedAndFree } from './gpu-memory.js';
 import { otherReleaseSays } from './other-release.js';
-import { pairFaultOf, refusalOf } from './refusals.js';
+import { pairFaultOf } from './pair-differences.js';
+import { refusalOf } from './refused-settings.js';
 import { NO_HOST_MEMORY, NO_LMCACHE_MEMORY, ROOM } from './room-faults.js';
 import { refusedArguments } from './sglang-checks.js';
 

@@ -79,10 +79,10 @@ describe("an error of Mooncake's store", () => {
 
 describe("an error of Mooncake's store that is usual", () => {
   it('is not quoted as one that no rule knows', async () => {
-    const { unreadErrors } = await summaryOf(
+    const { unexplainedErrors } = await summaryOf(
       'E20260519 15:19:43.527545 23438 file_storage.cpp:384] BatchQuerySlices failed with error: INVALID_REPLICA\n',
     );
-    expect(unreadErrors).toBeUndefined();
+    expect(unexplainedErrors).toBeUndefined();
   });
 });
 

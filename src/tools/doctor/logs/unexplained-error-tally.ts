@@ -1,6 +1,6 @@
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { Origin } from '../sightings.js';
-import type { UnreadErrors } from './log-summary.js';
+import type { UnexplainedErrors } from './log-summary.js';
 
 /** Kinds of lines that are kept apart. */
 const MAX_KINDS = 64;
@@ -11,7 +11,7 @@ const MAX_SHAPE_CHARS = 160;
 const NEAR_LINES = 6;
 
 /** Counts the lines at error level of which no rule made anything. Bounded, whatever the log has. */
-export class UnreadErrorTally {
+export class UnexplainedErrorTally {
   readonly #kinds = new Map<string, { count: number; readonly origin: Origin }>();
   #count = 0;
   #first: Origin | undefined;
@@ -45,7 +45,7 @@ export class UnreadErrorTally {
     return lineNumber - last.line.lineNumber <= NEAR_LINES ? last.originOf() : undefined;
   }
 
-  finish(): UnreadErrors | undefined {
+  finish(): UnexplainedErrors | undefined {
     if (this.#first === undefined) return undefined;
     const most = [...this.#kinds.values()].reduce((best, kind) => (kind.count > best.count ? kind : best));
     return { count: this.#count, isMore: !this.isOpen, first: this.#first, most };

@@ -45,7 +45,7 @@ const CODES =
 const MAX_CHARS = 600;
 
 /** Whether a sentence demands something of settings that it names: what they must be, what they exclude, which values there are. */
-export function demandsSetting(sentence: string): boolean {
+function demandsSetting(sentence: string): boolean {
   const text = sentence.slice(0, MAX_CHARS).replace(CODES, 'code');
   return !NOT_SETTINGS.test(text) && PATTERNS.some((pattern) => pattern.test(text));
 }

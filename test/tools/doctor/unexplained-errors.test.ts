@@ -77,8 +77,8 @@ describe('errors that no rule knows', () => {
       { length: 7_000 },
       (_, at) => `ERROR 07-08 11:49:05 [o.py:1] odd${'x'.repeat(at % 90)} ${at}`,
     );
-    const { unreadErrors } = await summaryOf(lines.join('\n'));
-    expect(unreadErrors).toMatchObject({ count: 5_000, isMore: true });
+    const { unexplainedErrors } = await summaryOf(lines.join('\n'));
+    expect(unexplainedErrors).toMatchObject({ count: 5_000, isMore: true });
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../../../../src/tools/doctor/diagnose.js';
-import { demandIn } from '../../../../../src/tools/doctor/logs/general/demands.js';
+import { demandIn } from '../../../../../src/tools/doctor/logs/general/setting-demands.js';
 import { joined } from '../../support/evidence.js';
 import { summaryOf } from '../summaries.js';
 

@@ -1,8 +1,8 @@
 import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { plain } from './fault-classes.js';
-import { pickerRefusalText } from './picker-refusals.js';
-import { goesOnBelow, refusedPart } from './refused-keys.js';
+import { goesOnBelow, refusedPart } from './parser-errors.js';
+import { pickerRefusalText } from './picker-config-errors.js';
 
 /** Of the configuration of an endpoint picker, whose loader wraps each error in others. */
 const BY_PICKER = [
@@ -47,7 +47,7 @@ const OF_SIDECAR =
   /^(?:flags )?--[a-z]|^(?:invalid port range|start port|port range|failed to (?:read|unmarshal) sidecar configuration|failed to parse target URL|resolving --)/;
 
 /** Sentences of programs that do not start with the settings that they have. */
-export const REFUSED_LINES: readonly LogRule[] = [
+export const REFUSED_SETTING_RULES: readonly LogRule[] = [
   ...BY_PICKER.map((needle) =>
     rule(needle, (line, found) => {
       const sentence = behind(line, needle);

@@ -87,28 +87,3 @@ export function demandsOfSettings(sentence: string): boolean {
 export function advisedVariable(sentence: string): string | undefined {
   return VARIABLE.exec(sentence)?.[1]?.replace(/[.,:]$/, '');
 }
-
-const HERE = /\b(?:local|decode|consumer|decoder)\b/i;
-const THERE = /\b(?:remote|peer|prefill|producer|prefiller)\b/i;
-/** Sentences that rules of their own read. */
-const READ_ELSEWHERE =
-  /compatibility hash|(?:prefill|decode) server has|group count mismatch: local|divisible by (?:remote|local) (?:tensor|block)|two sides must run|mismatch (?:for layer|from) |layouts? (?:mismatch|differ)|peers disagree|page count mismatch|attention TP|attn TP/;
-const DIFFERENCE =
-  /\b(?:mismatch(?:ed)?|must match|do(?:es)? not match|not divisible by|must be a multiple|differs?|disagree|cannot be (?:smaller|larger) than|must (?:run|use|have) the same|requires? (?:equal|the same|matching))\b/i;
-/** What a pair of engines must share, by the words of an error, the particular before the general. */
-const FIELDS: readonly (readonly [field: string, pattern: RegExp])[] = [
-  ['block size', /\bblock[_ ](?:size|len(?:gth)?)\b/i],
-  ['page size', /\bpage[_ ](?:size|count)\b/i],
-  ['KV cache dtype', /\b(?:kv[_ ]?)?cache[_ ]dtype\b/i],
-  ['dtype', /\bdtypes?\b/i],
-  ['tensor parallel size', /\b(?:tensor[_ ]parallel(?:ism)?|tp[_ ]?size|attn[_ ]tp|attention TP|TP)\b/i],
-  ['KV cache layout', /\b(?:layouts?|regions?|layers?|groups?|kv heads?|num_blocks)\b/i],
-];
-
-/** The field in which an error says that a prefill and a decode engine differ. */
-export function pairFaultOf(sentence: string): Fault | undefined {
-  const isPair = (HERE.test(sentence) && THERE.test(sentence)) || sentence.startsWith('MoRIIO KV cache ');
-  if (!isPair || !DIFFERENCE.test(sentence) || READ_ELSEWHERE.test(sentence)) return undefined;
-  const field = FIELDS.find(([, pattern]) => pattern.test(sentence))?.[0];
-  return field === undefined ? undefined : { signal: 'transfer_refused', value: field };
-}

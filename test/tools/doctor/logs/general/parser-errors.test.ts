@@ -5,7 +5,7 @@ import {
   partsAround,
   refusedClass,
   refusedPart,
-} from '../../../../../src/tools/doctor/logs/general/refused-keys.js';
+} from '../../../../../src/tools/doctor/logs/general/parser-errors.js';
 import { joined } from '../../support/evidence.js';
 import { summaryOf } from '../summaries.js';
 

@@ -1,4 +1,4 @@
-import type { RefusedKey } from '../logs/general/refused-keys.js';
+import type { RefusedKey } from '../logs/general/parser-errors.js';
 
 const PLACES: Readonly<Record<RefusedKey['place'], string>> = {
   argument: 'in the arguments of the program (kubectl edit)',

@@ -1,12 +1,12 @@
 import { countOf } from '../../core/text/lists.js';
 import type { Origin } from './evidence.js';
-import type { UnreadErrors } from './logs/log-summary.js';
+import type { UnexplainedErrors } from './logs/log-summary.js';
 import type { Measurements } from './measurements/measurements.js';
 import { ownAdviceIn } from './own-advice.js';
 import { quotedLine } from './quoted-line.js';
 
 /** Lines at error level that no rule knows, of all logs. */
-export interface Unread {
+export interface UnexplainedErrorsReport {
   /** For the headline: how many, and the first. */
   readonly headline: string;
   /** The same with places, and the most frequent of them. */
@@ -16,8 +16,8 @@ export interface Unread {
 }
 
 /** Undefined where every line at error level was understood. */
-export function unreadIn({ evidence, seen }: Measurements): Unread | undefined {
-  const found = evidence.logs.flatMap(({ unreadErrors }) => unreadErrors ?? []);
+export function unexplainedErrorsIn({ evidence, seen }: Measurements): UnexplainedErrorsReport | undefined {
+  const found = evidence.logs.flatMap(({ unexplainedErrors }) => unexplainedErrors ?? []);
   const [first] = found;
   if (first === undefined) return undefined;
   const most = found.reduce((best, one) => (one.most.count > best.most.count ? one : best)).most;
@@ -39,7 +39,7 @@ export function unreadIn({ evidence, seen }: Measurements): Unread | undefined {
   };
 }
 
-function countText(found: readonly UnreadErrors[]): string {
+function countText(found: readonly UnexplainedErrors[]): string {
   const count = found.reduce((sum, one) => sum + one.count, 0);
   return `${countOf(count, 'line')}${found.some(({ isMore }) => isMore) ? ' and more' : ''}`;
 }

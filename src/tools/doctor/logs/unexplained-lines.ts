@@ -1,13 +1,13 @@
 import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { Origin } from '../sightings.js';
-import { demandIn } from './general/demands.js';
-import { refusedConfiguration } from './general/refusals.js';
-import { refusedClass, refusedPart } from './general/refused-keys.js';
+import { refusedClass, refusedPart } from './general/parser-errors.js';
+import { refusedConfiguration } from './general/refused-settings.js';
+import { demandIn } from './general/setting-demands.js';
 import { lastWords } from './last-words.js';
-import type { UnreadErrors } from './log-summary.js';
+import type { UnexplainedErrors } from './log-summary.js';
 import { messageOf, SpreadErrors } from './spread-errors.js';
-import { UnreadErrorTally } from './unread-errors.js';
+import { UnexplainedErrorTally } from './unexplained-error-tally.js';
 
 /** What is made of a line is for the tally of its log. */
 interface Target {
@@ -24,9 +24,9 @@ interface Target {
  * Lines at error level of which no rule makes anything, each with the lines below it in which its message goes on. Of a
  * whole message it is looked again whether it is the last of a program or a setting that is refused; all others are quoted.
  */
-export class UnreadLines {
+export class UnexplainedLines {
   readonly #target: Target;
-  readonly #errors = new UnreadErrorTally();
+  readonly #errors = new UnexplainedErrorTally();
   readonly #spread = new SpreadErrors({
     onError: (line, text) => this.#addWhole(line, text),
     onHeading: (line) => {
@@ -73,7 +73,7 @@ export class UnreadLines {
   }
 
   /** At the end of the log; undefined where every line at error level was understood. */
-  finish(): UnreadErrors | undefined {
+  finish(): UnexplainedErrors | undefined {
     this.#leaveToRules();
     this.#spread.finish();
     const heading = this.#heading;

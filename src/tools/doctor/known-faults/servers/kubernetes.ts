@@ -1,6 +1,6 @@
 import type { KnownFault } from '../known-fault.js';
 
-/** Whose the kinds of a group are that engines, routers and their operators ask for. */
+/** Which project defines the kinds of each API group that engines, routers and their operators ask for. */
 const OWNERS =
   'leaderworkerset.x-k8s.io: LWS; scheduling.x-k8s.io: the scheduler plugins; scheduler.grove.io: Grove; scheduling.volcano.sh: Volcano';
 

@@ -142,13 +142,13 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
   const few = routerHits.every(({ count }) => count < MIN_DECISIONS);
   const most = Math.max(0, ...routerHits.map(({ count }) => count));
   const router = routerWords(measurements);
-  const unread = unexplainedErrorsIn(measurements);
+  const unexplained = unexplainedErrorsIn(measurements);
   const refused = refusedRequestsIn(measurements);
   const guessed = guessedHitsOf(evidence.metrics);
   const indexed = indexedBlocksOf(evidence.metrics);
   const unknowns: (Unknown | false | undefined)[] = [
     rareFaultIn(measurements),
-    unread !== undefined && unread,
+    unexplained !== undefined && unexplained,
     refused !== undefined && refused,
     fullCacheIn(measurements),
     nothingToFind(measurements),

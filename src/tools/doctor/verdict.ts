@@ -41,15 +41,15 @@ export function verdictOf(
           : 'Nothing to do; a weak sign of something else is listed below.',
     };
   }
-  const unread =
+  const remark =
     rareFaultIn(measurements) ??
     unexplainedErrorsIn(measurements) ??
     refusedRequestsIn(measurements) ??
     fullCacheIn(measurements);
-  if (unread === undefined && meant !== undefined) return { verdict: 'unknown', ...reportOf(meant) };
+  if (remark === undefined && meant !== undefined) return { verdict: 'unknown', ...reportOf(meant) };
   return {
     verdict: 'unknown',
-    headline: unread?.headline ?? noFindingHeadline(measurements),
+    headline: remark?.headline ?? noFindingHeadline(measurements),
     advice: `${unknownsIn(measurements)[0]?.ask ?? 'Run the doctor again on logs and metrics of the frontend, while requests come'}.`,
   };
 }

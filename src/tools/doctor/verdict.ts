@@ -45,7 +45,7 @@ export function verdictOf(
     rareFaultIn(measurements) ??
     unexplainedErrorsIn(measurements) ??
     refusedRequestsIn(measurements) ??
-    fullCacheIn(measurements);
+    (meant === undefined ? fullCacheIn(measurements) : undefined);
   if (remark === undefined && meant !== undefined) return { verdict: 'unknown', ...reportOf(meant) };
   return {
     verdict: 'unknown',

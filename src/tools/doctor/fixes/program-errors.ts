@@ -5,10 +5,12 @@ import { lastReasonOf } from '../logs/last-words.js';
 import { ownAdviceIn } from '../own-advice.js';
 import { gpuMemoryRepair } from './gpu-memory-repair.js';
 import { listedValue } from './listed-value.js';
+import { repairNamed } from './named-settings.js';
 import { repairPackages } from './packages.js';
 import { panicRepair } from './panics.js';
 import { fittingSizes } from './parallel-sizes.js';
 import { buildForTorch } from './programs.js';
+import { repairRefusedWords } from './refused-words.js';
 import type { Repair } from './repair.js';
 import { knownValues } from './setting-words.js';
 import { correctedArguments, demandsOfSglang } from './sglang-arguments.js';
@@ -208,6 +210,11 @@ function repairSaid(sentence: string): Repair | undefined {
   return repairListed(sentence) ?? (asked === undefined ? undefined : repairAsked(asked));
 }
 
+/** Settings and parts that an exception refuses. */
+function repairRefused(sentence: string): Repair | undefined {
+  return repairNamed(sentence) ?? repairRefusedWords(sentence);
+}
+
 /** An assertion of Python that says what to do. */
 function repairAssertion(sentence: string): Repair | undefined {
   const asked = /^AssertionError: ./.test(sentence) ? ownAdviceIn(sentence) : undefined;
@@ -236,9 +243,17 @@ function particularRepair(
     engine === 'sglang' && (kind === undefined || kind === 'internal')
       ? repairArguments(sentence)
       : undefined;
-  if (kind === undefined) return repairBySentence(sentence) ?? corrected;
+  if (kind === undefined) return repairBySentence(sentence) ?? corrected ?? repairRefused(sentence);
   if (kind === 'internal')
-    return panicRepair(sentence) ?? repairListed(sentence) ?? repairAssertion(sentence) ?? corrected;
+    return (
+      panicRepair(sentence) ??
+      repairListed(sentence) ??
+      repairAssertion(sentence) ??
+      corrected ??
+      (/^(?:Assertion|Value|NotImplemented|Runtime)Error: \S/.test(sentence)
+        ? repairRefused(sentence)
+        : undefined)
+    );
   if (kind === 'model_unsupported') return repairSaid(sentence);
   if (kind === 'versions') return buildForTorch(sentence) ?? repairPackages(sentence);
   return kind === 'parallel_sizes' ? fittingSizes(sentence) : undefined;

@@ -42,6 +42,8 @@ const OF_TORCH = /undefined symbol: _ZNK?(?:3c10|2at|5torch|6caffe2)/;
 export function installLibrary(sentence: string): ProposedFix {
   const plugin = findNixlPlugin(sentence);
   if (plugin !== undefined) return plugin;
+  const command = askedCommand(sentence);
+  if (command !== undefined) return installAsked(command);
   const symbol = /undefined symbol: (\w{2,100})/.exec(sentence)?.[1];
   const shared = addSharedLibrary(sentence);
   if (shared !== undefined) return shared;
@@ -74,6 +76,26 @@ export function installLibrary(sentence: string): ProposedFix {
     verify: [
       `kubectl exec POD -- python3 -c "import ${library === 'mooncake' ? 'mooncake.engine' : (library ?? 'nixl')}"    # ends without an error`,
     ],
+  };
+}
+
+/** The command by which a sentence says to install what is missing; empty arguments are left to the rules for the library. */
+function askedCommand(sentence: string): string | undefined {
+  const command =
+    /\bpip3? install (?:['"][^'"]{2,80}['"]|[\w.[\]=<>!~,/-]{2,80}(?: [\w.[\]=<>!~,/-]{1,60}){0,4}?)(?=[.;,:)\s'"`]|$)/.exec(
+      sentence,
+    )?.[0];
+  return command?.replace(/[.,:;]$/, '');
+}
+
+function installAsked(command: string): ProposedFix {
+  return {
+    says: `Run ${command} in the image of the program that says so, and restart it (of what is compiled: as its documentation names the variables of the build)`,
+    why: 'The part is optional, and the package of the program does not bring it. The sentence has the name under which it is installed.',
+    disturbs: 'all_workers',
+    files: [],
+    commands: ['kubectl exec POD -- pip list    # whether it is there'],
+    verify: ['kubectl logs POD --since=5m | grep -c "pip install"    # should be 0'],
   };
 }
 

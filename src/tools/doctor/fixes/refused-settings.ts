@@ -13,6 +13,7 @@ import { repairNamed } from './named-settings.js';
 import { offloadedSizes } from './offloaded-sizes.js';
 import { repairRefusedKey } from './parser-errors.js';
 import { pickerConfig } from './picker-config.js';
+import { repairRefusedWords } from './refused-words.js';
 import type { Repair } from './repair.js';
 import { workersForRouter } from './routers.js';
 import { settingFix as fix } from './setting-fix.js';
@@ -252,6 +253,8 @@ function readableConfiguration(sentence: string): ProposedFix {
 function unnamed(sentence: string): ProposedFix {
   const asked = ownAdviceIn(sentence);
   if (asked !== undefined) return fix(`Do what the sentence asks for ("${asked}")`, WHY, []);
+  const words = repairRefusedWords(sentence);
+  if (words !== undefined) return settingOf(words);
   return fix(
     'Set what the sentence speaks of (kubectl edit); the flags of the program have its words in them: --help',
     WHY,

@@ -36,6 +36,8 @@ export class UnexplainedLines {
   });
   /** The last error above a traceback: where the log ends within that, nothing else says what happened. */
   #heading: { readonly line: LogLine; readonly found: number } | undefined;
+  /** The log has no line behind the next message. */
+  #isAtEnd = false;
   /** What was found until a part of a message was read; -1 for none. */
   #foundWithPart = -1;
 
@@ -75,6 +77,7 @@ export class UnexplainedLines {
   /** At the end of the log; undefined where every line at error level was understood. */
   finish(): UnexplainedErrors | undefined {
     this.#leaveToRules();
+    this.#isAtEnd = true;
     this.#spread.finish();
     const heading = this.#heading;
     if (heading?.found === this.#target.tally.found) this.#addWhole(heading.line, heading.line.text);
@@ -87,17 +90,24 @@ export class UnexplainedLines {
     this.#foundWithPart = -1;
   }
 
+  /** A program ends with this error. */
+  #addLast(line: LogLine, sentence: string, about: string): void {
+    this.#target.tally.addError(line, { sentence, about });
+    this.#target.tally.addEnd(line, about);
+  }
+
   #addWhole(line: LogLine, text: string): void {
     this.#heading = undefined;
     const last = lastWords(text);
     if (last !== undefined) {
-      this.#target.tally.addError(line, { sentence: last, about: 'Error: ' });
-      this.#target.tally.addEnd(line, 'Error: ');
+      this.#addLast(line, last, 'Error: ');
       return;
     }
     const value =
       refusedPart(text) ?? refusedConfiguration(text) ?? refusedClass(text) ?? demandOf(line, text);
     if (value !== undefined) this.#target.refuse(line, value, text);
+    else if (isFatal(line)) this.#addLast(line, messageOf(line, text), '');
+    else if (this.#isAtEnd && /^\s{0,8}Error: \S/.test(text)) this.#addLast(line, text.trim(), 'Error: ');
     else this.#errors.add(line, text, () => this.#target.originOf({ lineNumber: line.lineNumber, text }));
   }
 }
@@ -105,4 +115,13 @@ export class UnexplainedLines {
 /** What an error demands of settings. What a controller cannot reconcile it tries again. */
 function demandOf(line: LogLine, text: string): string | undefined {
   return line.fields?.['controller'] === undefined ? demandIn(messageOf(line, text)) : undefined;
+}
+
+/** "F0303 10:00:00.175809 1 main.go:87] …" of klog and glog, and a level of JSON, with which a program ends itself. A check of C++ may be thrown and caught (TVM, XGBoost). */
+function isFatal({ text, fields }: LogLine): boolean {
+  return fields === undefined
+    ? /^F\d{4}(?:\d{4})? \d\d:\d\d:\d\d.{1,60}\b[\w-]{1,60}\.(?:go|cpp|cc|h):\d{1,6}\] (?!Check failed: )/.test(
+        text,
+      )
+    : fields['level'] === 'fatal';
 }

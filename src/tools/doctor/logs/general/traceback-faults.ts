@@ -1,5 +1,6 @@
 import { SIGN_VALUES } from '../../../../engines/diagnosis/sign-values.js';
 import { placeOf, type Traceback } from '../traceback-reader.js';
+import { errorKindOf } from './error-kinds.js';
 import { type Fault, faultOf, plain } from './fault-classes.js';
 import { askedAndFree } from './gpu-memory.js';
 import { otherReleaseSays } from './other-release.js';
@@ -44,7 +45,8 @@ export function faultOfTraceback(traceback: Traceback): Fault | undefined {
     pagesOf(frames) ??
     unansweredPeer(traceback) ??
     unknownPeer(traceback) ??
-    otherRelease(traceback)
+    otherRelease(traceback) ??
+    refusedAtStart(traceback, words)
   );
 }
 
@@ -78,6 +80,28 @@ function refusedSetting(traceback: Traceback, words: string): Fault | undefined 
   const isOff = not !== undefined || value === 'False';
   return { signal: 'settings_refused', value: `${setting} must be ${isOff ? 'off' : 'set'} ${at}` };
 }
+
+/** Where parts are made, before anything is served. */
+const MAKES =
+  /^(?:__init__|__post_init__|_{0,2}(?:init|create|validate|parse|make|setup|build|verify|check|load|initialize|register|resolve)_?\w*|from_\w+|get_\w*(?:config|connector|spec|adapter|manager|backend)\w*)$/;
+/** What a part says of what it was given. */
+const REFUSES =
+  /\b(?:only supports?|supports? only|(?:is|are) only (?:supported|valid|implemented)|(?:not|n't) (?:yet |currently )*(?:supported?|compatible|implemented|valid|verified|allowed|enabled)|unsupported|incompatible|must|requires?|required|needs? to be|should (?:not )?(?:be|set)|too small for|at least one|cannot (?:both )?be|unknown|invalid|conflicting|duplicate|not set|exclusive|already registered|Only one|Multiple|missing (?:required )?keys?|assumption)\b/i;
+
+/** A part that moves or keeps KV blocks does not take what it is made with. Its own state is no setting. */
+function refusedAtStart({ frames, sentence = '' }: Traceback, words: string): Fault | undefined {
+  const isMade = MAKES.test(frames.findLast(({ isOfCache }) => isOfCache)?.place ?? '');
+  if (isMade && TO_INSTALL.test(words)) return { signal: 'library_missing', value: plain(words) };
+  const isRefusal = /^(?:Value|NotImplemented|Assertion|Runtime|MoRIIO)Error: ./.test(sentence);
+  if (!isRefusal || !isMade || !REFUSES.test(words) || IS_STATE.test(words)) return undefined;
+  return errorKindOf(words) === undefined ? { signal: 'settings_refused', value: plain(words) } : undefined;
+}
+/** What is not there at all: "RESPClient requires the C++ Redis extension. Build with: pip install -e .". */
+const TO_INSTALL =
+  /\bpip install \S|\b(?:extension|package|module|library|SDK)\b.{0,60}\b(?:is |are )?(?:not (?:installed|available|built|found)|unavailable)|\b[Pp]lease install \w/;
+/** Memory, connections and what other engines sent. */
+const IS_STATE =
+  /\b(?:memory|connect\w*|time[ds]? ?out|remote|peer|handshake|NoneType|null pointer|allocat\w+|cu(?:da|Mem)\w*|request|prefill|decode|tensors?|shape)\b/i;
 
 /** Two sizes of blocks of which one has to be a multiple of the other; the assertion has them in its source alone. */
 function unevenSizes({ frames, sentence = '' }: Traceback): Fault | undefined {

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { type Command, forEachChild, parse, type Word as ShellWord, type SyntaxNode } from 'unbash';
+import { handedCommand } from '../launches/handed-command.js';
 import { shellScript } from '../launches/shell-script.js';
 import { everyCommand } from '../shell/every-command.js';
 import { ShellVariables } from '../shell/shell-variables.js';
@@ -42,6 +43,12 @@ const TOOLS: readonly string[] = ['sed', 'gsed', 'perl', 'yq', 'jq', 'helm', 'ku
 /** What a script has in it that calls one of them. */
 const MAY_CALL = new RegExp(`\\b(?:${TOOLS.join('|')})\\b`);
 
+/** The text that `ssh HOST "sed …"` and its like hand to a shell. */
+function handedText(words: readonly CallWord[]): string | undefined {
+  const handed = handedCommand(words);
+  return handed !== undefined && 'script' in handed ? handed.script.text.slice(handed.from) : undefined;
+}
+
 /**
  * The commands of a script that change what others have written: also in functions, branches, substitutions and scripts that it hands on, for
  * each of them may run. Their variables stay unknown.
@@ -64,7 +71,7 @@ export function changingCalls(script: InnerText, depth = 0): readonly ScriptCall
       const feeding = fedBy.map((one) => words.of(one).map((word) => word.text));
       calls.push({ tool, words: given, fedBy: feeding, at: place.start });
     });
-    const text = shellScript(own)?.text;
+    const text = shellScript(own)?.text ?? handedText(own);
     const inner = text === undefined ? words.scriptIn(command) : textOf({ value: text, span: place });
     if (inner !== undefined) calls.push(...changingCalls(inner, depth + 1));
   }

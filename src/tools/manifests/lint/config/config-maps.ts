@@ -109,14 +109,19 @@ export class ConfigMaps {
 
   /**
    * The ConfigMap text that a container sees as the file at a path: the deepest mount that holds the path decides, and what is
-   * in it alone. `isMounted` says whether there is one: then no file of the image is meant.
+   * in it alone. `isMounted` says whether there is one: then no file of the image is meant. `key` is what it is called in a ConfigMap
+   * that is not here: one that is made of files (`kubectl create configmap --from-file`) has it by the file's name.
    */
   fileOf(
     volumes: readonly Volume[],
     mounts: readonly Mount[],
     asking: Asking,
     path: string,
-  ): { readonly text: InnerText | undefined; readonly isMounted: boolean } {
+  ): {
+    readonly text: InnerText | undefined;
+    readonly isMounted: boolean;
+    readonly key?: string | undefined;
+  } {
     const wanted = posix.normalize(path);
     const [mount] = mounts
       .filter(({ at }) => wanted === at || wanted.startsWith(`${at}/`))
@@ -124,20 +129,28 @@ export class ConfigMaps {
     if (mount === undefined) return { text: undefined, isMounted: false };
     const inside = [mount.subPath, wanted.slice(mount.at.length + 1)].filter((part) => part !== '').join('/');
     const volume = volumes.find(({ name }) => name === mount.volume);
-    const found = (volume?.configMaps ?? []).flatMap((one) => this.#keyOf(one, asking, inside));
-    return { text: found.at(-1), isMounted: true };
+    const maps = volume?.configMaps ?? [];
+    const found = maps.flatMap((one) => this.#keyOf(one, asking, inside));
+    const [only] = maps;
+    const isAbsent =
+      maps.length === 1 &&
+      only !== undefined &&
+      !this.#entries.has(only.name) &&
+      this.find(asking, only.name) === undefined;
+    return { text: found.at(-1), isMounted: true, key: isAbsent ? keyAt(only, inside) : undefined };
   }
 
   /** What one ConfigMap of a volume has at a path: with `items` those alone. */
-  #keyOf(
-    { name, items }: Volume['configMaps'][number],
-    asking: Asking,
-    inside: string,
-  ): readonly InnerText[] {
-    const key = items.length === 0 ? inside : items.find(({ path }) => path === inside)?.key;
-    const found = key === undefined ? undefined : this.find(asking, name)?.texts.get(key);
+  #keyOf(volume: Volume['configMaps'][number], asking: Asking, inside: string): readonly InnerText[] {
+    const key = keyAt(volume, inside);
+    const found = key === undefined ? undefined : this.find(asking, volume.name)?.texts.get(key);
     return found === undefined ? [] : [found];
   }
+}
+
+/** The key of a ConfigMap that stands at a path of its volume. */
+function keyAt({ items }: Volume['configMaps'][number], inside: string): string | undefined {
+  return items.length === 0 ? inside : items.find(({ path }) => path === inside)?.key;
 }
 
 function onlyOne(found: readonly ConfigMap[]): ConfigMap | undefined {

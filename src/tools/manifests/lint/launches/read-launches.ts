@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { ContainerSite, PodSite } from '../../pod-site.js';
 import type { ShellCommand } from '../shell/shell-command.js';
 import { readShellCommands } from '../shell/shell-commands.js';
@@ -11,6 +12,7 @@ import type { ContainerText } from './container-text.js';
 import { type DynamoVersion, dynamoVersionOf } from './dynamo-version.js';
 import { ENGINE_ARGUMENTS, ENGINE_FLAG } from './engine-flags.js';
 import { expand, wordOf } from './expand-variables.js';
+import { handedLaunches, scriptOfInput } from './handed-launches.js';
 import { entrypointOf } from './image-entrypoint.js';
 import type { Launch } from './launch.js';
 import { presetArgs, presetWords } from './preset-words.js';
@@ -139,8 +141,13 @@ function containerLaunches(
       value === undefined ? undefined : configMaps.fileOf(site.volumes, container.mounts, asking, value).text,
     fileAt: inFolder(container.workingDir?.value, (path) => {
       if (path.value === undefined) return treeFileAt(tree, file.file, false)(path);
-      const { text, isMounted } = configMaps.fileOf(site.volumes, container.mounts, asking, path.value);
-      return text ?? (isMounted ? tree.givenFor(path.value) : treeFileAt(tree, file.file, false)(path));
+      const { text, isMounted, key } = configMaps.fileOf(site.volumes, container.mounts, asking, path.value);
+      if (text !== undefined) return text;
+      if (!isMounted) return treeFileAt(tree, file.file, false)(path);
+      const given = tree.givenFor(path.value);
+      return (
+        given ?? (key === undefined ? undefined : tree.textAt(posix.join(posix.dirname(file.file), key)))
+      );
     }),
   };
   const texts = [...container.command, ...container.args];
@@ -221,9 +228,13 @@ function runsOf(
     const all = new Map([...surroundings.env, ...command.env]);
     const hasUnseenEnv = surroundings.hasUnseenEnv || command.hasUnseenEnv;
     const around = withWritten({ ...surroundings, env: all, hasUnseenEnv }, command);
-    const launches = commandLaunches(command.words, around, 'script', depth, (word) =>
-      textOf({ value: textOfWord(word), span: word.span }),
-    );
+    const read = scriptOfInput(command, around);
+    const launches =
+      read !== undefined && depth < MAX_SHELL_DEPTH
+        ? scriptLaunches(read.script, read.around, depth + 1)
+        : commandLaunches(command.words, around, 'script', depth, (word) =>
+            textOf({ value: textOfWord(word), span: word.span }),
+          );
     const { number, ended, branch } = command;
     // Of two branches one is taken, and which is not known: their programs never meet.
     const placed =
@@ -299,6 +310,12 @@ function commandLaunches(
       ? []
       : scriptLaunches(script, { ...surroundings, network }, depth + 1);
   }
+  const handed = handedLaunches(words, surroundings, {
+    command: (inner, there) => commandLaunches(inner, there, argsAre, depth, innerText),
+    script: (script, there) => (depth < MAX_SHELL_DEPTH ? scriptLaunches(script, there, depth + 1) : []),
+    innerText,
+  });
+  if (handed.length > 0) return handed;
   const file = scriptFile(words);
   const written = file === undefined ? undefined : surroundings.scriptAt?.(file.path);
   if (written !== undefined && depth < MAX_SHELL_DEPTH)

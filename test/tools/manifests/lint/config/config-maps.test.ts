@@ -257,6 +257,29 @@ describe('one name for several ConfigMaps', () => {
     expect(inspect(files).findings[0]?.related?.map(({ file }) => file)).toEqual(['x/engine/own.yaml']);
   });
 
+  it('that is not here means the file beside it which is called as its key', () => {
+    const worker = (items = ''): string =>
+      deployment(
+        'worker',
+        'command: [python3, -m, dynamo.trtllm, --model-path, m, --kv-block-size, "32", --extra-engine-args, /etc/engine/agg.yaml, --publish-kv-events]\nvolumeMounts: [{name: e, mountPath: /etc/engine}]',
+        `      volumes: [{name: e, configMap: {name: engine${items}}}]\n`,
+      );
+    const router = deployment('router', 'command: [python3, -m, dynamo.router, --router-block-size, "32"]');
+    const engine = 'kv_cache_config: {tokens_per_block: 64}\n';
+    const card = ['worker-card-differs x/a.yaml'];
+    const of = (files: Readonly<Record<string, string>>): readonly string[] =>
+      found(files)
+        .filter((one) => one.startsWith('worker-card-differs'))
+        .map((one) => one.replace(/:.*/, ''));
+    expect(of({ 'x/a.yaml': router + worker(), 'x/agg.yaml': engine })).toEqual(card);
+    const renamed = ', items: [{key: own.yaml, path: agg.yaml}]';
+    expect(of({ 'x/a.yaml': router + worker(renamed), 'x/own.yaml': engine })).toEqual(card);
+    expect(of({ 'x/a.yaml': router + worker(), 'y/agg.yaml': engine })).toEqual([]);
+    // One that is here and has no such key has none.
+    const map = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: engine}\ndata: {a: b}\n';
+    expect(of({ 'x/a.yaml': `${router}${worker()}${map}`, 'x/agg.yaml': engine })).toEqual([]);
+  });
+
   it('gives single variables as well', () => {
     const one = deployment(
       'router',

@@ -114,7 +114,7 @@ export function readFleets(
     }
     for (const [index, set] of sets.entries()) for (const launch of set) addOwn(`set ${index}`, launch);
   }
-  const installed = installedVersions(scripts);
+  const installed = installedVersions(scripts, material.tree);
   const started = scripts.map((script) => ({
     file: script.file,
     sets: readScriptSets(script, material, installed(script.file) ?? material.platformVersion),

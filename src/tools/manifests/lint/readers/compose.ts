@@ -5,12 +5,15 @@ import { placedText, YamlAccess } from '../../yaml-access.js';
 import { readEnvFile } from '../config/env-file.js';
 import { interpolate } from '../config/interpolate.js';
 import type { TreeFiles } from '../config/tree-files.js';
+import type { DynamoVersion } from '../launches/dynamo-version.js';
+import { builtVersion } from '../launches/installed-version.js';
 import type { Launch, PathSetting } from '../launches/launch.js';
 import { readContainer } from '../launches/read-launches.js';
 import { readShellCommands } from '../shell/shell-commands.js';
 import { UNKNOWN, type Word, wordOfText } from '../shell/words.js';
 import { type InnerText, locateScalar, scalarText, textOf } from '../text/scalar-text.js';
 import type { TextSource } from '../text/span.js';
+import { buildFile } from './compose-builds.js';
 import { type OpenFile, plainDocuments, wordOf, wordsAt } from './yaml-words.js';
 
 /** Services of one file; large ones have some dozens. */
@@ -160,6 +163,7 @@ class ComposeFile {
         ...this.#environment(access, access.get(service, 'environment')),
         ...(other?.environment ?? []),
       ]),
+      installed: this.#installed(access, service),
       service: name,
       isOnHostNetwork: access.text(service, 'network_mode')?.value === 'host',
       hasUnseenEnv: isPart || files.includes(undefined) || other?.hasUnseen === true,
@@ -236,6 +240,13 @@ class ComposeFile {
         ];
       }),
     );
+  }
+
+  /** The release of Dynamo in an image that is built beside the compose file. */
+  #installed(access: YamlAccess, service: YAMLMap): DynamoVersion | undefined {
+    const path = buildFile(access, service);
+    const text = path === undefined ? undefined : this.#fileBeside(path);
+    return text === undefined ? undefined : builtVersion(text.value);
   }
 
   #fileBeside(path: string): InnerText | undefined {

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { placesIn, type SourceFile } from '../source-file.js';
 import { withScriptChanges } from './changes/changed-findings.js';
+import { helmfileChanges, isHelmfile } from './changes/helmfile-layers.js';
 import { readScriptChanges } from './changes/script-changes.js';
 import type { GivenFile } from './config/tree-files.js';
 import { readApplied } from './facts/applied-objects.js';
@@ -37,6 +38,8 @@ export interface Readable {
   readonly given?: readonly GivenFile[];
   /** Files of the set that are known before the first is read: one may name another that comes later. */
   readonly beside?: readonly NamedText[];
+  /** Files of helmfile that are templates, and no manifests. */
+  readonly helmfiles?: readonly NamedText[];
   /** See `LintTextsOptions`. */
   readonly named?: ReadonlySet<string>;
 }
@@ -49,7 +52,7 @@ export interface Readable {
 export function inspectFiles(
   files: Iterable<SourceFile>,
   shellFiles: readonly NamedText[],
-  { given = [], beside = [], named }: Readable = {},
+  { given = [], beside = [], helmfiles = [], named }: Readable = {},
 ): Inspection {
   const material = new Material(given);
   for (const file of beside) material.tree.add(file);
@@ -88,7 +91,14 @@ export function inspectFiles(
   for (const facts of readPoolFacts(pools, sites, fleets, networks))
     for (const { check } of POOL_RULES) findings.push(...check(facts, fleets));
   const isPatch = ({ file }: Finding): boolean => material.kustomizations.isPatch(file);
-  const changes = readScriptChanges(scripts, material.tree);
+  const layering = [...helmfiles, ...beside.filter(({ file }) => isHelmfile(file))];
+  const changes = [
+    ...readScriptChanges(scripts, material.tree),
+    ...helmfileChanges(
+      layering.map(({ file, text }) => ({ file, text, placeOf: placesIn(text) })),
+      material.tree,
+    ),
+  ];
   const all = withScriptChanges(
     withoutRepeats(findings.map((one) => (isPatch(one) ? ofPatch(one) : one))),
     changes,

@@ -1,5 +1,6 @@
 import type { SourceFile } from '../source-file.js';
 import { readSourceParts } from '../source-parts.js';
+import { isHelmfile } from './changes/helmfile-layers.js';
 import type { GivenFile } from './config/tree-files.js';
 import type { Finding } from './findings/finding.js';
 import type { NamedText } from './fixes/apply-fixes.js';
@@ -38,6 +39,7 @@ export function inspectTexts(
     named,
     given: givenFiles,
     beside: of('manifest'),
+    helmfiles: of('unread').filter(({ file }) => isHelmfile(file)),
   });
   const findings = [
     ...inspection.findings,

@@ -67,6 +67,7 @@ describe('a value that a script changes before it is used', () => {
     [`if [ -n "$SMALL" ]; then sed -i 's/"64"/"16"/' "$(dirname "$0")/a.yaml"; fi`],
     [`cat a.yaml |\n  envsubst |\n  sed 's/"64"/"16"/' |\n  kubectl apply -f -`],
     [`NEW=\`sed 's/"64"/"16"/' a.yaml\`\necho "$NEW" | kubectl apply -f -`],
+    [`ssh gpu1 "cd /x && sed -i 's/\\"64\\"/16/' a.yaml"`],
     [`bash -c "cd /x && sed -i 's/\\"64\\"/16/' a.yaml"`],
     [`ssh node <<'EOF'\nsed -i 's/"64"/"16"/' a.yaml\nEOF`],
     [`cat > adapt.sh <<'EOF'\n#!/bin/bash\nsed -i 's/"64"/"16"/' a.yaml\nEOF\nchmod +x adapt.sh`],
@@ -159,5 +160,51 @@ describe('a value that a script changes before it is used', () => {
       'ms/more.yaml': 'decode: {replicas: 4}\n',
     };
     expect(beside(script, files)).toEqual([expect.stringMatching(/error|warning/)]);
+  });
+});
+
+describe('values that a helmfile puts over others', () => {
+  const helmfile = (values: string): string => `releases:
+- name: ms-x
+  chart: llm-d-modelservice/llm-d-modelservice
+  values:
+  - ms-x/values.yaml
+${values}
+- name: gaie-x
+  chart: inferencepool
+  values:
+  - gaie-x/values.yaml
+`;
+  const severities = (values: string, name = 'helmfile.yaml'): readonly string[] =>
+    inspect({
+      'ms-x/values.yaml': SERVICE.replace('=64', '=32'),
+      'ms-x/more.yaml': 'decode:\n  containers:\n  - name: vllm\n    args: [--block-size=64]\n',
+      'ms-x/small.yaml': 'decode:\n  replicas: 2\n',
+      'gaie-x/values.yaml': PICKER,
+      [name]: helmfile(values),
+    })
+      .findings.filter(({ ruleId }) => ruleId === 'block-size-mismatch')
+      .map(({ severity }) => severity);
+
+  it.each([
+    ['  - ms-x/more.yaml'],
+    ['  - ms-x/{{ .Environment.Name }}.yaml'],
+    ['  - decode:\n      containers:\n      - args: [--block-size=64]'],
+    ['  set:\n  - name: decode.containers[0].args[0]\n    value: --block-size=64'],
+  ])('make a note: %s', (values) => {
+    expect(severities(values)).toEqual(['note']);
+    expect(severities(values, 'helmfile.yaml.gotmpl')).toEqual(['note']);
+  });
+
+  it.each([
+    [''],
+    ['  - ms-x/small.yaml'],
+    ['  {{- if eq .Environment.Name "big" }}\n  - ms-x/more.yaml\n  {{- end }}'],
+    ['  - decode:\n      replicas: 2'],
+    ['  set:\n  - name: decode.replicas\n    value: 2'],
+    ['  needs:\n  - ms-x/more.yaml'],
+  ])('say nothing of what they do not change: %s', (values) => {
+    expect(severities(values)).toEqual(['error']);
+    expect(severities(values, 'helmfile.yaml.gotmpl')).toEqual(['error']);
   });
 });

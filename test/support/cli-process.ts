@@ -37,6 +37,8 @@ export class CliProcess {
   readonly log: WatchedText = new WatchedText();
   /** The exit code. */
   readonly ended: Promise<number>;
+  /** Whether the command has left signals to itself. */
+  hasTakenSignals = false;
   readonly #stop = new AbortController();
 
   constructor(argv: readonly string[], terminal: CliTerminal = {}) {
@@ -49,7 +51,9 @@ export class CliProcess {
       stdout: this.stdout,
       stderr: this.stderr,
       signal: this.#stop.signal,
-      takeOverSignals: () => undefined,
+      takeOverSignals: () => {
+        this.hasTakenSignals = true;
+      },
       version: '1.2.3',
       logDestination: { write: (line) => this.log.write(line) },
       readTextFile,

@@ -62,6 +62,8 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
     ? await import('../../../tools/manifests/lint/markdown/lint-markdown.js')
     : undefined;
   const named = new Set(operands);
+  // What follows leaves no turn to a listener for signals: they end the process by themselves. Files are replaced in one step.
+  context.takeOverSignals();
   const inspect = (of: readonly NamedText[]): ReturnType<typeof inspectTexts> => {
     try {
       return inspectTexts(of, { lintMarkdown: markdown?.lintMarkdown, given: paths, named });

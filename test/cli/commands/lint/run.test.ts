@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -48,6 +48,28 @@ describe('kv-accord lint', () => {
     const { stderr } = await lint(folder);
     expect(stderr).toContain('left out: 6 files of a kind that is not read and that names an engine');
     expect(stderr).not.toContain('g.yaml.template');
+  });
+
+  it('leaves signals to the process, as nothing else has a turn while it works', async () => {
+    const run = new CliProcess(['lint', folder]);
+    await run.ended;
+    expect(run.hasTakenSignals).toBe(true);
+  });
+
+  it('reads what is installed beside a script and above it, and shows nothing of it', async () => {
+    const fleet =
+      '#!/bin/bash\npython3 -m dynamo.frontend --router-mode kv &\npython3 -m dynamo.sglang --model m\n';
+    mkdirSync(join(folder, 'scripts'));
+    writeFileSync(join(folder, 'scripts', 'run.sh'), fleet);
+    const severities = async (): Promise<readonly string[]> => {
+      const { stdout } = await lint('--json', folder);
+      const { findings } = JSON.parse(stdout) as { findings: { rule_id: string; severity: string }[] };
+      return findings.filter(({ rule_id: id }) => id === 'kv-events-off').map(({ severity }) => severity);
+    };
+    expect(await severities()).toEqual(['error']);
+    // From 1.4 on leaving events out is documented.
+    writeFileSync(join(folder, 'requirements.txt'), 'ai-dynamo[sglang]==1.5.0\n');
+    expect(await severities()).toEqual(['warning']);
   });
 
   it('warns of a file that was named and is no YAML, and not of one that its folder has', async () => {

@@ -12,12 +12,13 @@ export interface NamedModel {
 /** What is known only at run time, or is filled in by a template. */
 const UNKNOWN_PART = new RegExp(`${UNKNOWN}|[$<>{}]`);
 
-/** The model whose tokenizer an engine uses, where it is named as on Hugging Face: `ORGANISATION/NAME`. */
+/** A name as on Hugging Face, or a folder that is called as one is: `/models/Qwen3-8B`. */
+const MODEL_NAME = /^[\w.-]+\/[\w.-]+$|^[\w./~-]*\/[A-Za-z][\w.-]*\d[\w.-]*\/?$/;
+
+/** The model whose tokenizer an engine uses, by its name on Hugging Face or the folder that it is in. */
 export function tokenizerOf(launch: Launch): NamedModel | undefined {
   const { value, span } = flagOf(launch, '--tokenizer') ?? modelOf(launch) ?? {};
-  return value !== undefined && span !== undefined && /^[\w.-]+\/[\w.-]+$/.test(value)
-    ? { value, span }
-    : undefined;
+  return value !== undefined && span !== undefined && MODEL_NAME.test(value) ? { value, span } : undefined;
 }
 
 /** The names under which an engine serves its model; undefined where one of them is not known. */
@@ -42,6 +43,27 @@ function modelOf(launch: Launch): { readonly value: string | undefined; readonly
   return named?.value === undefined || UNKNOWN_PART.test(named.value) ? undefined : named;
 }
 
+/** Families whose models have a tokenizer of their own. What somebody has made of one of them may be called anything. */
+const FAMILIES: readonly string[] = [
+  ...['qwen', 'llama', 'deepseek', 'gemma', 'phi', 'glm', 'kimi', 'granite', 'falcon', 'minimax', 'gpt'],
+  ...[
+    'mistral',
+    'mixtral',
+    'ministral',
+    'yi',
+    'exaone',
+    'internlm',
+    'baichuan',
+    'ernie',
+    'opt',
+    'smollm',
+    'hunyuan',
+  ],
+];
+
+/** Those of one maker, who gave several the same. */
+const SAME: Readonly<Record<string, string>> = { mixtral: 'mistral', ministral: 'mistral' };
+
 /**
  * Whether two models are of families with other tokenizers: by the word that a name begins with, and the number behind it. A name with
  * the word of the other anywhere in it (`DeepSeek-R1-Distill-Llama-8B`) may have its tokenizer.
@@ -56,7 +78,7 @@ export function areOtherFamilies(one: string, other: string): boolean {
 
 /** `qwen` and 3 of `Qwen/Qwen3-32B`, `llama` and 3 of `meta-llama/Meta-Llama-3.1-8B`. */
 function familyOf(name: string): { readonly word: string; readonly major: string | undefined } | undefined {
-  const base = (name.split('/').at(-1) ?? '').toLowerCase().replace(/^meta-/, '');
-  const [, word, major] = /^([a-z]{3,})[-_]?(\d{1,2})?(?![\d]*b\b)/.exec(base) ?? [];
-  return word === undefined ? undefined : { word, major };
+  const base = (name.replace(/\/+$/, '').split('/').at(-1) ?? '').toLowerCase().replace(/^meta-/, '');
+  const [, word, major] = /^([a-z]{2,})[-_]?(?:(\d{1,2})(?!\d|[\d.]*[bm]\b))?/.exec(base) ?? [];
+  return word === undefined || !FAMILIES.includes(word) ? undefined : { word: SAME[word] ?? word, major };
 }

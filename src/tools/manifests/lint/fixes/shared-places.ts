@@ -24,7 +24,9 @@ export class SharedPlaces {
   readonly #uses = new Map<string, Use[]>();
 
   constructor(fleets: readonly Fleet[]) {
-    for (const fleet of fleets) for (const launch of fleet.launches) this.#addLaunch(fleet, launch);
+    // A program that is alone in its fleet is compared with nothing there, and asks for no number.
+    for (const fleet of fleets)
+      if (fleet.launches.length > 1) for (const launch of fleet.launches) this.#addLaunch(fleet, launch);
   }
 
   /**

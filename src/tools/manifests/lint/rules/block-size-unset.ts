@@ -1,3 +1,4 @@
+import { addTo } from '../../../../core/data/group-by.js';
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
 import { FRONTEND_DEFAULT_TOKENS } from '../../../../engines/dynamo/default-sizes.js';
 import { TRTLLM_DEFAULT_TOKENS } from '../../../../engines/trtllm/default-sizes.js';
@@ -20,6 +21,9 @@ const rule: Rule = {
   explanation:
     'Frontend and workers split prompts into blocks independently of each other. With different sizes no block hash is ever the same: the router finds nothing, requests go by load alone, and there is no error; they all complete.',
 };
+
+/** Files of workers that one message names. */
+const MAX_GROUPS = 3;
 
 /** A KV router without a number, before workers with another default. */
 export const blockSizeUnset: LintRule = {
@@ -106,7 +110,7 @@ function unseenSizes(frontend: FrontendFacts, workers: readonly UnseenWorker[]):
   return [
     findingAt(rule, kvMode.span, {
       severity: ownNumber && (isTrtllm || decides === 'variable') ? 'warning' : 'note',
-      message: `${nameOf(launch)} routes by KV cache and has no block size; ${namesOf(concerned)} ${first.unseen.says}`,
+      message: `${nameOf(launch)} routes by KV cache and has no block size; ${unseenWords(concerned)}`,
       consequence: unseenConsequence(frontend, first),
       advice: unseenAdvice(first, decides),
       unseenFile: first.unseen.path,
@@ -116,6 +120,19 @@ function unseenSizes(frontend: FrontendFacts, workers: readonly UnseenWorker[]):
       })),
     }),
   ];
+}
+
+/** Workers with where each takes its size from: those of one file together. */
+function unseenWords(workers: readonly UnseenWorker[]): string {
+  const groups = new Map<string, UnseenWorker[]>();
+  for (const worker of workers) addTo(groups, worker.unseen.says, worker);
+  return [...groups]
+    .slice(0, MAX_GROUPS)
+    .map(([says, of]) => {
+      const names = namesOf(of);
+      return `${names} ${names.includes(', ') ? says.replace(/^takes its /, 'take their ') : says}`;
+    })
+    .join('; ');
 }
 
 function unseenConsequence({ launch, decides }: FrontendFacts, { card }: UnseenWorker): string {

@@ -48,7 +48,7 @@ function otherTokenizer(worker: Launch, { program, gateway }: Launch): readonly 
     findingAt(rule, own.span, {
       message: `${nameOf(worker)} serves ${own.value}, and ${program} makes tokens by ${tokenizerModel.value}`,
       consequence: tokenizerModel.isRendered === true ? RENDERED : OWN,
-      advice: `Set modelName of the picker's tokenizer to ${own.value}${tokenizerModel.isRendered === true ? ', and let the vLLM that renders its prompts serve that' : ''}; one picker is for one model.`,
+      advice: `Set modelName of the picker's tokenizer to ${/^[./~]/.test(own.value) ? `the model in ${own.value}` : own.value}${tokenizerModel.isRendered === true ? ', and let the vLLM that renders its prompts serve that' : ''}; one picker is for one model.`,
       related: [{ span: tokenizerModel.span, says: `modelName is ${tokenizerModel.value}` }],
     }),
   ];

@@ -48,7 +48,13 @@ const IS_OBJECT = /^[\s{]*["']?(?:apiVersion|kind)["']?\s*:/m;
 const IS_LIST = /^(?:[ \t]*(?:#.*|---.*)?\n)*-(?:[ \t]|$)/;
 
 /** How a text of JSON begins. */
-const JSON_START = /^\s*[[{"]/;
+const JSON_START = /^\s*(?:[[{"]|\/[/*])/;
+
+/** JSON with comments, as editors have their settings. */
+const COMMENTED_JSON = /^[ \t]*\/[/*]|["\]},[{\d][ \t]+\/[/*]/m;
+
+/** Results, one text of JSON a line. */
+const JSON_LINES = /^\s*\{.*\}[ \t]*\r?\n\s*\{/;
 
 /** A text that is beyond the bounds of what is parsed. */
 const IS_BEYOND = /^It (?:has too many|is nested too)/;
@@ -120,8 +126,12 @@ function severityOf(
   )
     return unreadable.severity;
   if (isNamed) return 'warning';
-  // The output of a test may be called JSON, and is text.
-  return isOfEngine && !(file.endsWith('.json') && !JSON_START.test(whole)) ? 'note' : undefined;
+  return isOfEngine && !(file.endsWith('.json') && isOtherJson(whole)) ? 'note' : undefined;
+}
+
+/** What is called JSON, and is read by programs that take more: the output of a test may be called so, and is text. */
+function isOtherJson(text: string): boolean {
+  return !JSON_START.test(text) || COMMENTED_JSON.test(text) || JSON_LINES.test(text);
 }
 
 /** Commands of a shell, as people keep them above a manifest. */

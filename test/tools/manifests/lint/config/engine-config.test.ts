@@ -110,6 +110,16 @@ describe('a worker whose size is in a place that is not seen', () => {
         return `${ruleId} ${severity}: ${message.replace(/^.*; /, '')}`;
       });
 
+  it('is named with its own file beside others', () => {
+    const worker = (phase: string): string =>
+      `python3 -m dynamo.trtllm --model-path m --disaggregation-mode ${phase} --extra-engine-args /x/${phase}.yaml &\n`;
+    const { findings } = inspect({ 'a.sh': python + worker('prefill') + worker('decode') });
+    const [one] = findings.filter(({ ruleId }) => ruleId === 'block-size-unset');
+    expect(one?.message).toMatch(
+      /takes its block size from \/x\/prefill.yaml .*; .* takes its block size from \/x\/decode.yaml /,
+    );
+  });
+
   it.each([
     [
       "TensorRT-LLM's file",

@@ -47,6 +47,36 @@ describe('a number that others read', () => {
     expect(fixes({ 'a.yaml': settings + graph('b', 64, shared) })).toEqual([[true, false]]);
   });
 
+  it('is asked for by no picker that is alone', () => {
+    const picker = `inferenceExtension:
+  image: {name: llm-d-inference-scheduler, tag: v0.7.0}
+  pluginsConfigFile: custom.yaml
+  pluginsCustomConfig:
+    custom.yaml: |
+      apiVersion: inference.networking.x-k8s.io/v1alpha1
+      kind: EndpointPickerConfig
+      plugins:
+      - type: precise-prefix-cache-scorer
+        parameters:
+          tokenProcessorConfig: {blockSize: 64}
+          kvEventsConfig: {topicFilter: "kv@", zmqEndpoint: "tcp://*:5557"}
+      schedulingProfiles:
+      - {name: default, plugins: [{pluginRef: precise-prefix-cache-scorer}]}
+`;
+    const service = `modelArtifacts: {name: Qwen/Qwen3-8B}
+decode:
+  create: true
+  containers:
+  - name: vllm
+    image: ghcr.io/llm-d/llm-d-cuda:v0.5.1
+    modelCommand: vllmServe
+    args: [--block-size=16]
+`;
+    const files = { 'gaie-x/values.yaml': picker, 'ms-x/values.yaml': service };
+    expect(fixes(files)).toEqual([[true, false]]);
+    expect(fixes({ ...files, 'ms-x/values_xpu.yaml': service })).toEqual([[true, false]]);
+  });
+
   it('is changed where all of them ask for the same', () => {
     expect(fixes({ 'a.yaml': settings + graph('a', 64, shared) + graph('b', 64, shared) })).toEqual([
       [true, false],

@@ -292,6 +292,8 @@ describe("the model of llm-d's picker", () => {
     ['Qwen/Qwen3-32B', 'meta-llama/Llama-3.2-3B-Instruct'],
     ['meta-llama/Llama-2-7b-chat-hf', 'meta-llama/Meta-Llama-3.1-8B-Instruct'],
     ['deepseek-ai/DeepSeek-V3', 'openai/gpt-oss-120b'],
+    ['Qwen/Qwen3-32B', '/models/Llama-3.1-8B-Instruct'],
+    ['Qwen/Qwen3-32B', '/data/hf/Qwen2.5-7B-Instruct/'],
   ])('is of another family: %s before %s', (tokenizer, model) => {
     expect(of(tokenizer, model)).toEqual(['picker-model-differs a.yaml:29 warning']);
     expect(of(tokenizer, model, 'latest')).toEqual(['picker-model-differs a.yaml:29 warning']);
@@ -306,6 +308,12 @@ describe("the model of llm-d's picker", () => {
     ['meta-llama/Llama-3.1-70B-Instruct', 'RedHatAI/Meta-Llama-3.3-70B-Instruct-FP8'],
     ['meta-llama/Llama-3.1-8B', 'deepseek-ai/DeepSeek-R1-Distill-Llama-8B'],
     ['Qwen/Qwen3-32B', '/models/llama'],
+    ['Qwen/Qwen3-32B', '/models/Qwen3-8B'],
+    ['Qwen/Qwen3-32B', 'acme/support-bot-7b'],
+    ['acme/support-bot-7b', 'Qwen/Qwen3-32B'],
+    ['Qwen/Qwen3-32B', '/models/model-7b'],
+    ['mistralai/Mixtral-8x7B-Instruct-v0.1', 'mistralai/Mistral-7B-Instruct-v0.3'],
+    ['facebook/opt-125m', 'facebook/opt-350m'],
     ['Qwen/Qwen3-32B', 'llama'],
     ['$MODEL', 'meta-llama/Llama-3.2-3B-Instruct'],
   ])('may be the same: %s before %s', (tokenizer, model) => {

@@ -44,6 +44,10 @@ describe('YAML that cannot be read', () => {
     const output = '=== Metrics ===\n{\n  "vllm_cost": 1\n';
     expect(found({ 'a.json': output })).toEqual([]);
     expect(found({ 'a.json': '{"run": "vllm serve", "a": [}' })).toEqual(['unreadable a.json:1 note']);
+    // Editors read comments, and results have one text a line.
+    expect(found({ 'devcontainer.json': '{\n  // with vllm\n  "image": "dynamo"\n}\n' })).toEqual([]);
+    expect(found({ 'a.json': '{\n  "a": ["dynamo"  // beside it\n  ],\n  "b": "vllm"\n}\n' })).toEqual([]);
+    expect(found({ 'a.json': '{"backend": "vllm"}\n{"backend": "vllm"}\n' })).toEqual([]);
   });
 
   it('speaks of kubectl only where the document is an object', () => {

@@ -4,6 +4,7 @@ import type { SecurityOptions } from '../../edge/security/load-security.js';
 import { createPlaintextSecurity, type Security } from '../../edge/security/security.js';
 import { createSelfSigned } from '../../edge/security/self-signed.js';
 
+/** What is served to gateways: TLS with the files that are named, with a certificate made here, or plaintext. */
 export interface PickerSecuritySettings extends Pick<SecurityOptions, 'tlsCert'> {
   /** `--secure-serving`. */
   readonly secureServing: 'true' | 'false';

@@ -122,6 +122,7 @@ export interface StringSetting extends Described {
   readonly maxLength?: number;
 }
 
+/** What a command says of one of its settings; help, environment variables, completion and `docs/commands.md` follow from it. */
 export type Setting =
   | DurationSetting
   | SizeSetting

@@ -93,6 +93,7 @@ export interface FactFields {
   'transfer.side_channels': readonly SideChannel[];
 }
 
+/** The fields of a report that a fact can state, `tokens_per_block` apart: that has a kind of its own. */
 export type FactField = keyof FactFields;
 
 /** One source states one field. */
@@ -124,6 +125,7 @@ export interface BlockSizeFact {
   readonly evidence: FactEvidence;
 }
 
+/** What one source says, with its evidence. */
 export type Fact = FieldFact | BlockSizeFact;
 
 /** Makes a field fact; the type of `value` follows from `field`. */

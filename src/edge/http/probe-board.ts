@@ -4,6 +4,7 @@ import { type HttpAnswer, textAnswer } from './answer.js';
 
 /** The probes that a platform asks. */
 export const PROBES = ['livez', 'readyz', 'startupz'] as const;
+/** A probe by the last part of its path: `/livez`, `/readyz`, `/startupz`. */
 export type Probe = (typeof PROBES)[number];
 
 /** One thing that must be right for a probe to pass. */

@@ -9,6 +9,7 @@ export type Tone = 'good' | 'warn' | 'bad' | 'plain';
 /** A cell of a table. */
 export type Cell = string | { readonly text: string; readonly tone: Tone };
 
+/** A table of the status page. */
 export interface StatusTable {
   readonly title: string;
   /** One sentence about all rows, such as counts by state. */

@@ -52,6 +52,7 @@ export interface ListWatchModules {
   readonly random: Random;
 }
 
+/** Who follows a set of objects. */
 export interface ListWatchListener<T> {
   /** The full set as it is now: after the first complete list, at every change, and when a problem is over. */
   onSet(objects: readonly T[]): void;

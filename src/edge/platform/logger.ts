@@ -26,10 +26,12 @@ export interface Logger {
 
 /** The level names of `--log-level`, from the loudest to the quietest. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+/** A level by its name. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** The forms of `--log-format`. */
 export const LOG_FORMATS = ['auto', 'pretty', 'json'] as const;
+/** A form of lines by its name. */
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
 export interface LoggerOptions {

@@ -112,4 +112,5 @@ export const SIGNALS = [
   'started',
 ] as const;
 
+/** A sign by its name. */
 export type Signal = (typeof SIGNALS)[number];

@@ -9,6 +9,7 @@ export interface MetricSample {
   readonly valueText: string;
 }
 
+/** What was read of a page of metrics. */
 export interface MetricFamilies {
   /** Samples by exact metric name, in the order of the text. A name without samples is not in it. */
   readonly samples: ReadonlyMap<string, readonly MetricSample[]>;

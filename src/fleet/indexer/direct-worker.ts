@@ -34,6 +34,7 @@ export interface EngineReaderModules {
   readonly onPublisherRestart: (rank: number) => void;
 }
 
+/** Makes the reader of an engine's KV events. It is passed in: `fleet` imports nothing of `worker`. */
 export type CreateEngineReader = (modules: EngineReaderModules) => EngineReader;
 
 export interface DirectWorkerOptions {

@@ -11,8 +11,11 @@ export const EVENT_RESULTS = ['applied', 'other_width', 'dissenting', 'no_room']
 /** How a broken stream of events came back: where it was left, or with a snapshot. */
 export const GAP_OUTCOMES = ['resumed', 'snapshot'] as const;
 
+/** A kind of KV event, as a label. */
 export type EventType = (typeof EVENT_TYPES)[number];
+/** What became of a KV event, as a label. */
 export type EventResult = (typeof EVENT_RESULTS)[number];
+/** How a gap was closed, as a label. */
 export type GapOutcome = (typeof GAP_OUTCOMES)[number];
 
 /**

@@ -12,7 +12,9 @@ import { DESTINATION, ENDPOINT_NAMESPACE } from './names.js';
 
 /** The direction and part that a message answers. */
 export type HeadersCase = 'requestHeaders' | 'responseHeaders';
+/** The same for a piece of a body. */
 export type BodyCase = 'requestBody' | 'responseBody';
+/** The same for trailers. */
 export type TrailersCase = 'requestTrailers' | 'responseTrailers';
 
 /** What a request's headers become. */

@@ -3,10 +3,12 @@ import type { SeenFault } from './failed-answer.js';
 
 /** Closed list of who gave an answer; also labels. */
 export const SERVED_BY = ['first', 'fallback', 'other', 'unknown'] as const;
+/** Who gave an answer, as a label. */
 export type ServedBy = (typeof SERVED_BY)[number];
 
 /** Closed list of what would have become of a request that was only watched; also labels. */
 export const SHADOW_RESULTS = ['same', 'other', 'unknown', 'would_refuse'] as const;
+/** What would have become of a request, as a label. */
 export type ShadowResult = (typeof SHADOW_RESULTS)[number];
 
 /**

@@ -10,6 +10,7 @@ import type { Caller } from './headers.js';
 /** The status, used in logs alone, of a request whose client left before there was one. */
 const CLIENT_CLOSED_REQUEST = 499;
 
+/** Who waits for what a client does. */
 export interface ClientListener {
   /** It left, or has all of the answer. */
   onClosed(): void;

@@ -14,6 +14,7 @@ export interface MetricSnapshot {
   }[];
 }
 
+/** All metrics of one process at one time, as plain data. */
 export type MetricsSnapshot = readonly MetricSnapshot[];
 
 /** Which process a metric is of, where it is of one and not summed. */

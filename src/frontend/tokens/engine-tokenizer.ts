@@ -36,6 +36,7 @@ export interface EngineTokenizerOptions {
   readonly maxRememberedBytes: number;
 }
 
+/** The bounds that hold unless settings name others. */
 export const DEFAULT_ENGINE_TOKENIZER_OPTIONS: EngineTokenizerOptions = {
   timeoutMs: 2_000,
   maxConcurrent: 1_024,

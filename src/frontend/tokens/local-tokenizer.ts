@@ -25,6 +25,7 @@ export interface LocalTokenizerOptions {
   readonly maxHeapMb: number;
 }
 
+/** The bounds that hold unless settings name others. */
 export const DEFAULT_LOCAL_TOKENIZER_OPTIONS: LocalTokenizerOptions = {
   timeoutMs: 2_000,
   maxWaiting: 256,

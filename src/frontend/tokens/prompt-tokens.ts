@@ -43,6 +43,7 @@ export const NO_TOKENS_REASONS = [
   /** The worker that was asked took too long, or too many were being asked. */
   'timeout',
 ] as const;
+/** One of these reasons. */
 export type NoTokensReason = (typeof NO_TOKENS_REASONS)[number];
 
 /** A prompt's tokens, or why there are none. */

@@ -10,6 +10,7 @@ export type StreamState =
   | { readonly type: 'waiting'; readonly problem: string; readonly againAtMs: number }
   | { readonly type: 'refused'; readonly problem: string };
 
+/** Who reads a stream of the view. */
 export interface StreamEvents {
   /** A new stream begins: what came before no longer counts. */
   onStart(): void;

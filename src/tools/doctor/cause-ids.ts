@@ -84,6 +84,7 @@ export const CAUSES = [
   'no_shared_prefixes',
 ] as const;
 
+/** A cause by its id, as `--json` has it. */
 export type CauseId = (typeof CAUSES)[number];
 
 /** What has to be restarted for a fix, from the least. */

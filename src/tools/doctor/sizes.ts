@@ -93,6 +93,7 @@ export function agreedText({ numbers }: AgreedSize): string {
     : `a block size of ${last} tokens`;
 }
 
+/** How well a number is known: the higher, the nearer to what the engine does. */
 export function basisRank(basis: SizeBasis): number {
   return BASES.indexOf(basis);
 }

@@ -27,6 +27,7 @@ export interface FileWatchModules {
   readonly readFile?: (path: string, maxBytes: number) => Promise<Buffer>;
 }
 
+/** Who follows the content of a file. */
 export interface FileWatchListener {
   /** The content, immediately and at every change; also when it can be read again after an error. */
   onContent(content: Buffer): void;

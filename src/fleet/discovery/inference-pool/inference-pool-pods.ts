@@ -19,6 +19,7 @@ export interface PoolPodsOptions {
   readonly expected?: ExpectedCount;
 }
 
+/** Who follows the pods of a pool. */
 export interface PoolPodsListener {
   onList(endpoints: readonly Endpoint[], expected?: ExpectedWorkers): void;
   onError(error: Error): void;

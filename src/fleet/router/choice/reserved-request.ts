@@ -54,6 +54,7 @@ export interface Found {
   readonly elsewhere: number;
 }
 
+/** A decision whose request counts for its worker until it ends. */
 export class Reserved implements Reservation {
   readonly decided: Decided;
   readonly flight: Flight | undefined;

@@ -19,6 +19,7 @@ export interface ResultCounts {
   readonly otherPrompts: number;
 }
 
+/** The counts before the first result. */
 export const NO_RESULTS: ResultCounts = {
   requests: 0,
   predictedTokens: 0,

@@ -5,6 +5,7 @@ import type { ActiveRoute } from '../active-route.js';
 /** One step of the time that leases are counted in. */
 const TICK_MS = 1_000;
 
+/** Bounds of what clients reserve over gRPC. */
 export interface ReservationLimits {
   /** Default 100,000: more than all engines of a large fleet run at a time. */
   readonly maxReservations?: number;

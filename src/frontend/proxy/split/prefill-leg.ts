@@ -27,6 +27,7 @@ export interface Prefilled {
   readonly usage: Usage | undefined;
 }
 
+/** Who waits for the worker that computes a prompt. */
 export interface PrefillListener {
   onPrefilled(answer: Prefilled): void;
   /** `held` is what it answered, where that is no fault of its own. */

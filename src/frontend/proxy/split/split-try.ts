@@ -44,6 +44,7 @@ export interface SplitModules {
   readonly headersFor: (decision: Decision, baseUrl: string) => string[];
 }
 
+/** Who waits for one try at two workers. */
 export interface SplitListener {
   /** The worker that goes on can be asked, with `body`. */
   onReady(): void;

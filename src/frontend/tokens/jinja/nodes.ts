@@ -1,6 +1,7 @@
 /** The syntax tree of a template. */
 import type { Value } from './values.js';
 
+/** The arguments of a call: by place, by name, and those that `*` and `**` spread. */
 export interface CallNode {
   readonly positional: readonly Expression[];
   readonly named: readonly (readonly [string, Expression])[];
@@ -8,6 +9,7 @@ export interface CallNode {
   readonly doubleStar?: Expression | undefined;
 }
 
+/** What has a value, by the names of Jinja's own nodes (`jinja2/nodes.py`). */
 export type Expression =
   | { readonly type: 'Const'; readonly value: Value }
   | { readonly type: 'Name'; readonly name: string }
@@ -53,11 +55,13 @@ export type Target =
   | { readonly type: 'Tuple'; readonly items: readonly Target[] }
   | { readonly type: 'Field'; readonly name: string; readonly attribute: string };
 
+/** A parameter of a macro. */
 export interface Parameter {
   readonly name: string;
   readonly byDefault?: Expression | undefined;
 }
 
+/** What a template does in its order, by the names of Jinja's own nodes. */
 export type Statement =
   | { readonly type: 'Text'; readonly text: string }
   | { readonly type: 'Output'; readonly value: Expression }

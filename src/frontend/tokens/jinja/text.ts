@@ -3,9 +3,11 @@ import { inexact } from './errors.js';
 
 /** `str.isspace`, the same as `\s` in Python's regular expressions; JavaScript's `\s` and `trim` take U+FEFF too and not U+0085. */
 const SPACES = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
+/** A character that Python takes for whitespace, as part of a regular expression. */
 export const SPACE: string = `[${SPACES}]`;
 const LEADING = new RegExp(`^${SPACE}+`);
 const SPACE_CHARACTER = new RegExp(SPACE);
+/** Runs of whitespace, as `str.split()` divides at them. */
 export const SPACE_RUN: RegExp = new RegExp(`${SPACE}+`, 'g');
 /** Where `str.splitlines` ends a line. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these end lines in Python.
@@ -20,6 +22,7 @@ export function checkLength(chars: number): void {
   if (chars > MAX_CHARS) inexact('a text of that length');
 }
 
+/** `str.isspace` of one character. */
 export function isSpace(character: string): boolean {
   return SPACE_CHARACTER.test(character);
 }
@@ -29,6 +32,7 @@ export function characters(text: string): readonly string[] | string {
   return SURROGATE.test(text) ? Array.from(text) : text;
 }
 
+/** `len` of a text. */
 export function lengthOf(text: string): number {
   return characters(text).length;
 }

@@ -31,6 +31,7 @@ export class PyFloat {
   }
 }
 
+/** A tuple, which is equal to no list and prints with parentheses. */
 export class PyTuple {
   readonly items: readonly Value[];
 

@@ -11,6 +11,7 @@ export function isOfUcx(library: TransferLibrary | undefined): boolean {
   return library === 'UCX' || library === 'NIXL';
 }
 
+/** Whether a library is Mooncake in any of its parts. */
 export function isOfMooncake(library: TransferLibrary | undefined): boolean {
   return library?.startsWith('Mooncake') === true;
 }

@@ -1,6 +1,7 @@
 import type { ProposedFix } from '../diagnosis.js';
 import { argumentsOf } from './lines.js';
 
+/** Shows which processes hold memory of a GPU. */
 export const WHO_HAS_IT = 'nvidia-smi --query-compute-apps=pid,used_memory --format=csv    # who has it';
 
 /** A way to room; cures that leave it out restart one worker at a time. */
@@ -9,9 +10,11 @@ export type Way = Pick<ProposedFix, 'says' | 'why'> & {
   readonly isSafe?: boolean;
 };
 
+/** Why graphs find no room where the cache takes more. */
 export const AFTER_CACHE =
   'Graphs are captured when the cache has its part. More of the GPU for the cache makes it worse. Without graphs an engine starts, and decodes slower.';
 
+/** Ranks whose GPUs have unlike free memory. */
 export function emptyRank(): Way {
   return {
     says: 'Move other processes off the GPUs of all ranks (nvidia-smi on each host; an engine that has not ended yet counts), then start SGLang again; only with unlike GPUs on purpose SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK=0',
@@ -21,6 +24,7 @@ export function emptyRank(): Way {
   };
 }
 
+/** Graphs that find no memory beside the cache. */
 export function smallerGraphsOfSglang(): Way {
   return {
     says: 'Start SGLang with a smaller --mem-fraction-static (0.05 less at a time), or with a smaller --cuda-graph-max-bs; without graphs: --disable-cuda-graph',
@@ -29,6 +33,7 @@ export function smallerGraphsOfSglang(): Way {
   };
 }
 
+/** A pool of mamba states that is full. */
 export function moreMambaSlots(): Way {
   return {
     says: 'Start the engine with a larger --max-mamba-cache-size (3 times --max-running-requests, 4 times and 4 more with speculative decoding) or --mamba-full-memory-ratio, or with fewer --max-running-requests',
@@ -36,6 +41,7 @@ export function moreMambaSlots(): Way {
   };
 }
 
+/** A table of requests that is full. */
 export function fewerRequests(): Way {
   return {
     says: 'Start SGLang with fewer --max-running-requests, or update it: it should not admit more requests than it has rows for',
@@ -44,6 +50,7 @@ export function fewerRequests(): Way {
   };
 }
 
+/** One request that needs more than the whole cache. */
 export function shorterRequests(): Way {
   return {
     says: 'Start SGLang with a larger --mem-fraction-static, or with a --context-length that the cache holds (max_total_num_tokens in its log), and a smaller default of max_new_tokens',
@@ -52,6 +59,7 @@ export function shorterRequests(): Way {
   };
 }
 
+/** A pool of layers with a window that is full. */
 export function largerWindowPool(): Way {
   return {
     says: 'Start SGLang with a larger --swa-full-tokens-ratio, which gives layers with a window more of the cache, or with fewer --max-running-requests; with --enable-hierarchical-cache a later version',
@@ -60,6 +68,7 @@ export function largerWindowPool(): Way {
   };
 }
 
+/** Blocks that count as evictable and were not freed. */
 export function freeableRoom(): Way {
   return {
     says: 'Update SGLang: its cache has the room, and could not free it. Until then start it without what holds blocks: no --hicache-storage-backend and --hicache-write-policy write_through, or without --enable-hierarchical-cache',
@@ -71,6 +80,7 @@ export function freeableRoom(): Way {
   };
 }
 
+/** More requests admitted than the cache holds. */
 export function smallerBatches(): Way {
   return {
     says: 'Start SGLang with a larger --mem-fraction-static, or have it admit less at a time: fewer --max-running-requests, a --schedule-conservativeness above 1 (1.3), a smaller --chunked-prefill-size',

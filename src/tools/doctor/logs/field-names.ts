@@ -21,6 +21,7 @@ const ROLES: ReadonlyMap<string, FieldRole> = new Map<string, FieldRole>([
   ['@timestamp', 'parser'],
 ]);
 
+/** Characters of the longest name of a field; a record with a longer one is left to a parser. */
 export const MAX_NAME_CHARS = 200;
 /** Names that are kept; a log with more of them has other things for names. */
 const MAX_NAMES = 4_096;

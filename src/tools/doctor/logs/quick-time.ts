@@ -6,8 +6,10 @@ export interface TimeGaps {
 
 /** Years that a log can be of; what is outside is no time. */
 export const FIRST_YEAR = 2015;
+/** See `FIRST_YEAR`. */
 export const LAST_YEAR = 2099;
 
+/** Milliseconds of a day. */
 export const DAY_MS = 86_400_000;
 
 const SPACE = 32;

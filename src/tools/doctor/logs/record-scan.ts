@@ -83,10 +83,12 @@ export function placeOfName(text: string): number {
   return name?.record === record ? name.place : NONE;
 }
 
+/** The name of the field at a place of the record that was scanned last. */
 export function nameAt(at: number): string {
   return fieldNames[at] as string;
 }
 
+/** The value at a place, as it is written, without quotation marks. */
 export function valueAt(at: number): string {
   return scanned.json.slice(valueStarts[at], valueEnds[at]);
 }

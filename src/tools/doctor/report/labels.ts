@@ -18,6 +18,7 @@ export const CONFIDENCES: Readonly<Record<Confidence, string>> = {
   possible: 'possible, one sign of it was seen',
 };
 
+/** What a fix restarts, in words. */
 export const DISTURBANCES: Readonly<Record<Disturbance, string>> = {
   nothing: 'restarts nothing',
   frontend: 'restarts the frontend',
@@ -25,6 +26,7 @@ export const DISTURBANCES: Readonly<Record<Disturbance, string>> = {
   all_workers: 'restarts all workers',
 };
 
+/** How a block size is known, in words. */
 export const BASES: Readonly<Record<SizeBasis, string>> = {
   default: 'default, not set',
   configured: 'configured',
@@ -33,12 +35,14 @@ export const BASES: Readonly<Record<SizeBasis, string>> = {
   observed: 'seen in events',
 };
 
+/** What became of a source, in words. */
 export const STATUSES: Readonly<Record<SourceOutcome['status'], string>> = {
   read: 'read',
   partly_read: 'partly read',
   not_read: 'not read',
 };
 
+/** Signs of logs, in words. */
 export const SIGNAL_LABELS: Readonly<Record<Signal, string>> = {
   parent_block_not_found: 'parent block not found',
   block_to_remove_not_found: 'block to remove not found',

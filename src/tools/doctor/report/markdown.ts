@@ -36,6 +36,7 @@ function longestRun(text: string): number {
   return Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length));
 }
 
+/** A list with a line for each item. */
 export function bulletList(items: readonly string[]): string {
   return items.map((item) => `- ${item}`).join('\n');
 }

@@ -99,11 +99,13 @@ function withDetail(source: SourceOutcome): string {
   return `${sourceName(source)} (${sourceDetail(source)})`;
 }
 
+/** A source by its name on one line, without secrets; by its kind where it has none. */
 export function sourceName({ kind, name }: SourceOutcome): string {
   const text = onOneLine(masked(name));
   return text === '-' || text === '' ? kind : text;
 }
 
+/** What a source says of itself, on one line and without secrets. */
 export function sourceDetail({ detail }: SourceOutcome): string {
   return onOneLine(masked(detail));
 }

@@ -4,6 +4,7 @@ import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import type { Frames, Sockets } from '../sockets/zmq-sockets.js';
 import { readSequence, sequenceFrame } from './sequence-watch.js';
 
+/** Bounds of one replay. */
 export interface ReplayLimits {
   /** Milliseconds for the whole replay. Default 30,000: 10,000 batches take about a second, and vLLM looks at its replay socket every 100 ms. */
   readonly totalTimeoutMs?: number;
@@ -32,6 +33,7 @@ export type ReplayFailure =
   | 'replay_bad_reply'
   | 'replay_unreachable';
 
+/** Why a replay gave nothing, or not all. */
 export class ReplayError extends Error {
   readonly failure: ReplayFailure;
 

@@ -33,6 +33,7 @@ export interface CanaryTrial {
  */
 export type CanaryFault = 'source' | 'tokens' | 'cached_less';
 
+/** What a canary showed; `fault` is what is wrong with the engine. */
 export interface CanaryVerdict {
   readonly result: CanaryResult;
   readonly fault: CanaryFault | undefined;

@@ -19,6 +19,7 @@ interface LastAnswer {
 /** The last answers by source. */
 export type SourceMemory = ReadonlyMap<string, LastAnswer>;
 
+/** Before the first round. */
 export const EMPTY_MEMORY: SourceMemory = new Map();
 
 /** What is known after a round, in the order of its sources. */

@@ -51,6 +51,7 @@ export const CACHE_FAULT_KINDS = [
   'moves_nothing',
 ] as const;
 
+/** A kind of fault of a cache behind an engine. */
 export type CacheFaultKind = (typeof CACHE_FAULT_KINDS)[number];
 
 /**

@@ -8,6 +8,7 @@ export function isErrorOfGlog(text: string): boolean {
   return level === 'E' || level === 'F';
 }
 
+/** Whether a line of glog is a warning. */
 export function isWarningOfGlog(text: string): boolean {
   return LINE.exec(text)?.[1] === 'W';
 }

@@ -46,6 +46,7 @@ export function blockRuler(rows: readonly SizeRow[]): Html {
   ]);
 }
 
+/** A curve: one value for each span of time. */
 export interface Buckets {
   readonly startMs: number | undefined;
   readonly bucketMs: number;

@@ -66,6 +66,7 @@ export function isSelected(pool: PoolSite, site: PodSite): boolean {
   return hasLabels(site, pool.labels);
 }
 
+/** Whether a pod has all of these labels. */
 export function hasLabels(site: PodSite, labels: ReadonlyMap<string, string>): boolean {
   return [...labels].every(([key, value]) => site.labels.get(key) === value);
 }

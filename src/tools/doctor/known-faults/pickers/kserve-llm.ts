@@ -106,6 +106,17 @@ export const KSERVE_LLM: readonly KnownFault[] = [
     disturbs: 'nothing',
   },
   {
+    id: 'kserve_no_runtime',
+    cause: 'settings_refused',
+    needles: ['no runtime found to support predictor with model type'],
+    pattern: /with model type: \{\s{0,2}([\w.-]{1,60})/,
+    says: 'KServe has no serving runtime for the model format $1 of an InferenceService',
+    why: 'No ServingRuntime of its namespace and no ClusterServingRuntime lists that format under supportedModelFormats with autoSelect: true.',
+    cure: 'Install the runtimes of the release (kubectl apply --server-side -f https://github.com/kserve/kserve/releases/download/vVERSION/kserve-cluster-resources.yaml), set modelFormat.name to one that they have (huggingface for LLMs), or name the runtime: spec.predictor.model.runtime',
+    commands: ['kubectl get clusterservingruntimes,servingruntimes -A'],
+    disturbs: 'nothing',
+  },
+  {
     id: 'lws_group_recreated',
     cause: 'program_ended',
     needles: ['RecreateGroupOnPodRestart'],

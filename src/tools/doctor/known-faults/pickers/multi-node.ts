@@ -57,4 +57,42 @@ export const MULTI_NODE: readonly KnownFault[] = [
     cure: 'Give ray start --address the pod or the headless Service of the head with its --port (6379), not an Ingress; where it is that, see that the head runs, and open the port between the nodes (nc -zv HEAD 6379)',
     commands: ['ray status --address HEAD:6379    # on the head; then from the other node'],
   },
+  {
+    id: 'ray_cannot_schedule',
+    cause: 'program_ended',
+    needles: [
+      'The following resource request cannot be scheduled right now',
+      's to be scheduled. This may be due to waiting for the cluster to auto-scale',
+      'No available node types can fulfill resource request',
+    ],
+    pattern:
+      /(?:cannot be scheduled right now: |required for each replica: |fulfill resource request(?:s)? )(\[?\{[^}]{1,200}\}\]?)/,
+    isSign: true,
+    says: 'the Ray cluster has no node with what a replica or actor asks for: $1',
+    why: 'No node has it at all (GPUs that ray start or the pod were not given, an accelerator_type that no node has), other actors hold it, or the autoscaler has no group of workers for it.',
+    cure: 'Give the cluster nodes that have $1: workers with nvidia.com/gpu in their limits and as many replicas (maxReplicas of the workerGroupSpecs of a RayCluster), or ask for less (ray_actor_options, tensor_parallel_size, accelerator_type of the LLMConfig)',
+    commands: [
+      'ray status    # Total Usage and Total Demands',
+      'kubectl get pods -l ray.io/node-type=worker',
+    ],
+    disturbs: 'nothing',
+  },
+  {
+    id: 'ray_version_differs',
+    cause: 'settings_refused',
+    needles: ['Version mismatch: The cluster was started with'],
+    says: 'a node or client of Ray has another version of Ray or Python than its cluster',
+    why: 'Ray compares both as a process joins, down to the patch version of Python.',
+    cure: 'Run the head, all workers and the client from one image (rayVersion of the RayCluster that of the image), or install the Ray and Python that the message names for the cluster',
+    commands: ['ray --version; python3 --version    # on the head and on the node'],
+  },
+  {
+    id: 'ray_node_memory',
+    cause: 'program_ended',
+    needles: ['due to the node running low on memory'],
+    says: 'Ray ended a worker, because its node or pod has nearly no memory left (of the host, not of the GPU)',
+    why: 'Its monitor ends the newest task once memory in use is above 95 % of the limit of the container: weights that are loaded, swap space, CPU caches and the object store count.',
+    cure: 'Raise the memory limit of the pod (or the memory of the node) above weights and CPU caches, or lower these (--swap-space, host caches, --object-store-memory); RAY_memory_usage_threshold=0.99 moves the limit, RAY_memory_monitor_refresh_ms=0 switches the monitor off',
+    commands: ['kubectl top pod; ray memory --stats-only'],
+  },
 ];

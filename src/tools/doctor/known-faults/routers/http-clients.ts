@@ -49,4 +49,33 @@ export const HTTP_CLIENTS: readonly KnownFault[] = [
     cure: 'Add the log of the engine at $2 to this command: the last traceback before that time is the reason',
     disturbs: 'nothing',
   },
+  {
+    id: 'proxy_engine_closes',
+    cause: 'role_missing',
+    needles: [
+      'ServerDisconnectedError: Server disconnected',
+      'RemoteProtocolError: Server disconnected without sending a response',
+    ],
+    atLeast: 2,
+    isSign: true,
+    says: 'an engine closes the connection of a proxy or router before it answers',
+    why: 'The engine ended or was restarted at that time, or closed a connection that the proxy kept: vLLM and SGLang do so after 5 s without a request.',
+    cure: 'See that no engine restarted then (kubectl get pods: RESTARTS; its log with --previous); where none did, start the engines with VLLM_HTTP_TIMEOUT_KEEP_ALIVE=3700 (SGLANG_TIMEOUT_KEEP_ALIVE=3700), longer than the proxy keeps connections',
+    commands: ['kubectl get pods -o wide    # RESTARTS of the engines'],
+  },
+  {
+    id: 'proxy_answer_broken_off',
+    cause: 'role_missing',
+    needles: [
+      'ClientPayloadError: Response payload is not completed',
+      'peer closed connection without sending complete message body',
+    ],
+    atLeast: 2,
+    isSign: true,
+    follows: ['proxy_engine_closes'],
+    says: 'an engine breaks off an answer that a proxy or router is passing on',
+    why: 'Its process ended in the middle (an error of CUDA, memory, a restart by Kubernetes), or something between them cut the connection.',
+    cure: 'Read the log of that engine at this time (kubectl logs POD --previous): the last traceback is the reason; where it goes on serving, raise the idle and request timeouts of what stands between the two',
+    commands: ['kubectl get pods -o wide    # RESTARTS of the engines'],
+  },
 ];

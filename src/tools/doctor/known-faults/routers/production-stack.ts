@@ -101,8 +101,14 @@ export const PRODUCTION_STACK: readonly KnownFault[] = [
   {
     id: 'production_stack_no_model',
     cause: 'model_not_added',
-    needles: ['No backend available for model ', 'is temporarily unavailable. Please try again later'],
-    pattern: /(?:No backend available for model |Model ')([^\s']{1,120})/,
+    needles: [
+      'No backend available for model ',
+      'is temporarily unavailable. Please try again later',
+      'not found or vLLM engine is sleeping',
+      'not found. Available models can be listed at /v1/models',
+    ],
+    pattern:
+      /(?:No backend available for model '?|Model '?(?=\S{1,120} (?:not found|is temporarily)))([^\s']{1,120})/,
     says: "The production stack's router has no engine that serves $1",
     why: 'Requests are matched with the names that engines list under /v1/models. The engine is not ready yet, sleeps, or serves another name.',
     cure: 'Start an engine with --served-model-name $1, or send the name that /v1/models of the router lists; with static discovery correct --static-models',
@@ -277,6 +283,24 @@ export const PRODUCTION_STACK: readonly KnownFault[] = [
     why: 'With --k8s-service-discovery-type service-name it looks for the pods of the selector of each Service that --k8s-label-selector takes.',
     cure: 'Correct the selector of the Service $1 to the labels of the engines, or narrow --k8s-label-selector so that it takes Services of engines alone',
     commands: ['kubectl get svc $1 -n $2 -o wide; kubectl get pods -n $2 --show-labels'],
+    disturbs: 'frontend',
+  },
+  {
+    id: 'production_stack_session_key',
+    cause: 'settings_refused',
+    needles: ['SessionRouter must be initialized with a session_key'],
+    says: "The production stack's router does not start: --routing-logic session needs --session-key",
+    why: 'It sends requests with one value of that header to one engine.',
+    cure: 'Add --session-key x-user-id (the header that your clients send) to the router (routerSpec.sessionKey of the Helm chart)',
+    disturbs: 'frontend',
+  },
+  {
+    id: 'production_stack_checks_without_types',
+    cause: 'settings_refused',
+    needles: ['each model has to define a static_model_type'],
+    says: "The production stack's router checks no backend: --static-model-types is missing or too short",
+    why: 'With --static-backend-health-checks each backend needs a model and a type, in three lists of one length.',
+    cure: 'Give --static-model-types as many types (chat, completion, embeddings, rerank, score) as --static-backends has URLs',
     disturbs: 'frontend',
   },
 ];

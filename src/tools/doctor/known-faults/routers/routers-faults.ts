@@ -1,4 +1,5 @@
 import type { KnownFault } from '../known-fault.js';
+import { ANSWERS } from './answers.js';
 import { ENVOY } from './envoy.js';
 import { GO_PROXIES } from './go-proxies.js';
 import { HTTP_CLIENTS } from './http-clients.js';
@@ -20,4 +21,5 @@ export const ROUTERS_FAULTS: readonly KnownFault[] = [
   ...GO_PROXIES,
   ...ENVOY,
   ...NGINX,
+  ...ANSWERS,
 ];

@@ -24,7 +24,7 @@ export const SMG_REQUESTS: readonly KnownFault[] = [
     pattern:
       /(?:worker_url=|request to )(https?:\/\/[^\s/:]{1,120}(?::\d{1,5})?)\S{0,80}.{0,120}?error sending request for url/,
     isSign: true,
-    follows: ['smg_workers_not_healthy'],
+    follows: ['too_many_open_files', 'smg_workers_not_healthy'],
     says: 'the router cannot send to the engine $1: no connection, or none that lasts until the answer',
     why: 'Nothing listens at that address any more, a firewall lies between, or the engine takes longer than --request-timeout-secs. The router tries another engine where it has one; without that the client gets the error.',
     cure: 'See whether the engine at $1 serves (its log, kubectl get pods: RESTARTS) and start it again where it has ended; where it lives, give it in --worker-urls an address that the router reaches (--host 0.0.0.0 on the engine), and raise --request-timeout-secs above the longest answer',

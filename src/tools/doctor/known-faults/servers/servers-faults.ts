@@ -1,5 +1,6 @@
 import type { KnownFault } from '../known-fault.js';
 import { CHARTS } from './charts.js';
+import { INSTALLS } from './installs.js';
 import { KERNEL_LOG } from './kernel-log.js';
 import { KUBERNETES } from './kubernetes.js';
 import { POD_IMAGES } from './pod-images.js';
@@ -14,6 +15,7 @@ export const SERVERS_FAULTS: readonly KnownFault[] = [
   ...STORES_REDIS,
   ...STORES_SERVERS,
   ...CHARTS,
+  ...INSTALLS,
   ...KUBERNETES,
   ...POD_IMAGES,
   ...POD_PLACES,

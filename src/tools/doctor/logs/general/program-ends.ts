@@ -12,6 +12,8 @@ const ENDS = [
   'AsyncLLMEngine has failed, terminating server',
   'ot fatal signal from worker process',
   'EngineDeadError',
+  // What an engine answers then, as routers repeat it.
+  'EngineCore encountered an issue',
   // Dynamo's monitor of vLLM, of TensorRT-LLM: "vLLM AsyncLLM health check failed: EngineCore encountered an issue. …".
   'AsyncLLM health check failed: ',
   'WorkerProc failed to start',

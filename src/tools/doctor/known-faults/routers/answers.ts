@@ -1,0 +1,101 @@
+import type { KnownFault } from '../known-fault.js';
+
+/** What gateways and endpoint pickers answer clients: the bodies that `curl` shows, and lines that have them. */
+export const ANSWERS: readonly KnownFault[] = [
+  {
+    id: 'gateway_fault_filter_abort',
+    cause: 'settings_refused',
+    needles: ['fault filter abort', 'fault_filter_abort'],
+    says: 'the gateway has a route without a valid backend: requests end with "fault filter abort"',
+    why: "GKE's gateway, and others that translate into Envoy, answer so for a rule whose InferencePool or Service does not exist, is of another namespace without a ReferenceGrant, or has no picker yet.",
+    cure: 'Correct backendRefs of the HTTPRoute to an InferencePool that exists in its namespace (group inference.networking.k8s.io), or add a ReferenceGrant in the namespace of the pool; until ResolvedRefs is True',
+    commands: ['kubectl get inferencepool -A; kubectl describe httproute ROUTE | tail -20'],
+    disturbs: 'nothing',
+  },
+  {
+    id: 'gateway_body_too_large',
+    cause: 'settings_refused',
+    needles: ['< HTTP/1.1 413 ', '< HTTP/2 413', 'request_payload_too_large', '413 Payload Too Large'],
+    isSign: true,
+    says: 'a gateway refuses requests for their size (413)',
+    why: 'What reads bodies before they are sent on (an endpoint picker, a plugin) holds them whole in memory. Envoy lets 1 MiB pass, Envoy Gateway 32 KiB unless bufferLimit says otherwise; long prompts and images are larger.',
+    cure: 'Raise the limit of the gateway: Envoy Gateway and AIBrix connection: {bufferLimit: 50Mi} in a ClientTrafficPolicy (AIBrix with AIBRIX_GRPC_MAX_MESSAGE_SIZE_BYTES of the gateway plugin as large), kgateway perConnectionBufferLimitBytes in a ListenerPolicy, nginx client_max_body_size',
+    commands: ['kubectl get clienttrafficpolicy -A -o yaml | grep -B2 -A3 bufferLimit'],
+    disturbs: 'frontend',
+  },
+  {
+    id: 'epp_body_without_model',
+    cause: 'settings_refused',
+    needles: [
+      'model not found in request body',
+      'prompt not found in request',
+      'messages not found in request',
+      'must have messages or prompt in',
+    ],
+    pattern: /((?:model|prompt|messages) not found in request|must have messages or prompt)/,
+    isSign: true,
+    says: 'the endpoint picker refuses a request: $1 (400)',
+    why: 'It takes each POST of its route for a completion with model and prompt, or messages. Other APIs (uploads, pooling, another path) have other bodies.',
+    cure: 'Send model and messages (or prompt) in the JSON body, and have the HTTPRoute send paths of other APIs to a Service of the engines in place of the InferencePool',
+    disturbs: 'nothing',
+  },
+  {
+    id: 'too_many_open_files',
+    cause: 'role_missing',
+    needles: ['Too many open files', 'too many open files'],
+    // What a program tries to raise, it only warns of.
+    pattern: /^(?!.{0,300}(?:ulimit|RLIMIT|increas))/,
+    follows: ['dynamo_open_files_exhausted'],
+    says: 'a program cannot open more connections or files (too many open files)',
+    why: 'Each request that is open needs one or two descriptors. The limit of the process (ulimit -n, 1024 in many shells and services) is reached.',
+    cure: 'Start the program with a larger limit: ulimit -n 65536 before its command, LimitNOFILE=65536 of systemd, docker run --ulimit nofile=65536:65536; and send fewer requests at a time until then',
+    commands: ['grep "open files" /proc/PID/limits; ls /proc/PID/fd | wc -l'],
+    disturbs: 'frontend',
+  },
+  {
+    id: 'smg_queue_full',
+    cause: 'role_missing',
+    needles: [
+      'Request queue is full, returning 429',
+      'No tokens available and queuing is disabled, returning 429',
+    ],
+    isSign: true,
+    says: 'the router turns requests away with 429: as many as it lets through are open',
+    why: '--max-concurrent-requests bounds what is open at a time, --queue-size (100) what waits behind it; --rate-limit-tokens-per-second refills.',
+    cure: 'Raise --max-concurrent-requests of the router to what its engines run together (their --max-running-requests, summed), and --queue-size and --queue-timeout-secs for bursts; or add engines',
+    commands: ['curl -s http://ROUTER:29000/metrics | grep -i rate_limit'],
+    disturbs: 'frontend',
+  },
+  {
+    id: 'smg_circuit_open',
+    cause: 'role_missing',
+    needles: [
+      'Circuit breaker state transition: closed -> open',
+      'Circuit breaker state transition: half_open -> open',
+    ],
+    healedBy: ['Circuit breaker state transition: half_open -> closed'],
+    isSign: true,
+    says: 'the router has stopped sending to an engine after failures in a row (its circuit breaker is open)',
+    why: '--cb-failure-threshold (10) answers in a row with 5xx, or connections that fail, take an engine out for --cb-timeout-duration-secs (60). Under a load that makes engines answer late this takes out all of them, and clients get 503.',
+    cure: 'Repair what the requests before failed of (status and error of those lines); where engines are only busy, raise --cb-failure-threshold and --request-timeout-secs, bound the load with --max-concurrent-requests, or start the router with --disable-circuit-breaker',
+    commands: ['curl -s http://ROUTER:29000/metrics | grep -E "cb_|circuit"'],
+    disturbs: 'frontend',
+  },
+  {
+    id: 'aibrix_patch_of_other_name',
+    cause: 'settings_refused',
+    needles: [
+      'original_dst_load_balancer: No downstream connection or no original_dst',
+      'original_destination_cluster',
+    ],
+    pattern:
+      /No downstream connection or no original_dst|no_healthy_upstream.{0,600}original_destination_cluster|original_destination_cluster.{0,600}no_healthy_upstream/,
+    says: "AIBrix: requests with routing-strategy reach Envoy's original_destination_cluster without a pod (503): the gateway plugin is not called on that route",
+    why: 'The plugin writes the pod into the header target-pod. The EnvoyPatchPolicy of charts before 0.6 calls it under the name of a release aibrix: with another release name or fullnameOverride nobody sets the header.',
+    cure: 'Install the chart of AIBrix 0.6 or later, or under the release name aibrix (helm install aibrix …, no fullnameOverride)',
+    commands: [
+      'kubectl get envoypatchpolicy,envoyextensionpolicy -A; kubectl get envoypatchpolicy -A -o yaml | grep envoyextensionpolicy/',
+    ],
+    disturbs: 'frontend',
+  },
+];

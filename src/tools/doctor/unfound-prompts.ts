@@ -6,6 +6,9 @@ const BUSY_READINGS = 3;
 /** Of fewer prompt tokens the first requests are most, and those are never found. */
 const ENOUGH_TOKENS = 20_000;
 
+/** Tokens of a block from which on prompts that begin alike may still have no whole one in common. */
+const LARGE_BLOCK = 128;
+
 /** Engines that found nothing of what they were asked, which prompts without a common beginning make as well as a fault. */
 export interface UnfoundPrompts {
   readonly headline: string;
@@ -17,17 +20,22 @@ export interface UnfoundPrompts {
 
 /** Undefined where engines found something, computed too little to tell, or where a router was seen, whose findings say more. */
 export function unfoundPromptsIn(measurements: Measurements): UnfoundPrompts | undefined {
-  const { engineHits, routerHits, short, evidence } = measurements;
+  const { engineHits, routerHits, short, evidence, sizes } = measurements;
   if (engineHits === undefined || engineReuses(measurements) !== undefined || routerHits.length > 0) return;
   const isBusy =
     engineHits.promptTokens > 0
       ? engineHits.promptTokens >= ENOUGH_TOKENS
       : evidence.logs.some(({ engine }) => (engine?.runningRequests?.count ?? 0) >= BUSY_READINGS);
   if (!isBusy || short !== undefined) return;
+  const size = Math.max(
+    0,
+    ...sizes.rows.filter(({ side }) => side === 'worker').map((row) => row.tokensPerBlock),
+  );
+  const whole =
+    size >= LARGE_BLOCK ? ` or in less than the ${size} tokens of a block, as this engine sized it` : '';
   return {
-    headline:
-      'Nothing wrong was seen: engines found nearly nothing in their caches, as happens where prompts begin differently',
+    headline: `Nothing wrong was seen: engines found nearly nothing in their caches, as happens where prompts begin differently${whole}`,
     says: `Whether there was anything to find: ${engineHits.origin.place} reports no hits, and prompts that have no whole block in common make that too.`,
-    ask: 'Where prompts begin alike, send an engine two equal prompts that are longer than a block, one after the other and nothing beside them, and run this command again: the second has to be found',
+    ask: `Where prompts begin alike, send an engine two equal prompts that are longer than a block${size >= LARGE_BLOCK ? ` (${size} tokens)` : ''}, one after the other and nothing beside them, and run this command again: the second has to be found`,
   };
 }

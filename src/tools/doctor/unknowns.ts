@@ -9,6 +9,7 @@ import { refusedRequestsIn } from './refused-requests.js';
 import { basisRank } from './sizes.js';
 import { unexplainedErrorsIn } from './unexplained-errors.js';
 import { unfoundPromptsIn } from './unfound-prompts.js';
+import { turnsWaitedFor } from './waiting-turns.js';
 
 /** Something that was not seen. */
 export interface Unknown {
@@ -151,6 +152,7 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
     unexplained !== undefined && unexplained,
     refused !== undefined && refused,
     fullCacheIn(measurements),
+    turnsWaitedFor(measurements),
     nothingToFind(measurements),
     unfoundPromptsIn(measurements),
     findsTooLittle(measurements) && {

@@ -1,3 +1,4 @@
+import { engineOfWord } from '../../../engines/catalogue/engines.js';
 import { argumentsOf, environmentOf } from './lines.js';
 import { listedValue } from './listed-value.js';
 import type { Repair } from './repair.js';
@@ -59,8 +60,8 @@ const WITHIN = /\b(kv_connector_extra_config|extra_config)\b/;
 const SIZE_OF_BLOCKS = /(?:^|[.-])(?:block[_-]size|page[_-]size|tokens_per_block)$/;
 
 /** What is to be done about the setting that a sentence names; undefined where it names none, or says nothing definite of it. */
-export function repairNamed(sentence: string): Repair | undefined {
-  const named = ofSentence(sentence);
+export function repairNamed(sentence: string, engine?: string): Repair | undefined {
+  const named = asArguments(ofSentence(sentence), engine);
   const within = WITHIN.exec(sentence)?.[1];
   if (named === undefined || within === undefined) return named;
   // A key of an object is no flag of its own.
@@ -70,6 +71,21 @@ export function repairNamed(sentence: string): Repair | undefined {
       .replace(/ \(or --[\w-]+\)/g, '')
       .replace('(kubectl edit)', `in ${within} (kubectl edit)`),
   };
+}
+
+/** Keys of the JSON in `--kv-transfer-config`. */
+const OF_TRANSFER =
+  /^kv_(?:role|connector|rank|parallel_size|ip|port|buffer_(?:size|device)|connector_(?:module_path|extra_config)|load_failure_policy)$/;
+
+/** Keys of Python as the arguments of the engine that was seen; names that are no argument of it stay alone. */
+function asArguments(named: Repair | undefined, engine: string | undefined): Repair | undefined {
+  const known = engineOfWord(engine)?.launch?.arguments;
+  if (named === undefined || known === undefined) return named;
+  const says = named.says.replace(/\b(\w+) \(or (--[\w-]+)\)/g, (_all, key: string, flag: string) => {
+    if (known.has(key)) return flag;
+    return engine === 'vllm' && OF_TRANSFER.test(key) ? `"${key}" in --kv-transfer-config` : key;
+  });
+  return { ...named, says };
 }
 
 function ofSentence(sentence: string): Repair | undefined {

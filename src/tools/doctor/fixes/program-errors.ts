@@ -3,6 +3,7 @@ import type { ProposedFix } from '../diagnosis.js';
 import type { ErrorKind } from '../logs/general/error-kinds.js';
 import { lastReasonOf } from '../logs/last-words.js';
 import { ownAdviceIn } from '../own-advice.js';
+import { freePort } from './free-port.js';
 import { gpuMemoryRepair } from './gpu-memory-repair.js';
 import { listedValue } from './listed-value.js';
 import { repairNamed } from './named-settings.js';
@@ -255,6 +256,7 @@ function particularRepair(
         : undefined)
     );
   if (kind === 'model_unsupported') return repairSaid(sentence);
+  if (kind === 'port_in_use') return freePort(sentence);
   if (kind === 'versions') return buildForTorch(sentence) ?? repairPackages(sentence);
   return kind === 'parallel_sizes' ? fittingSizes(sentence) : undefined;
 }

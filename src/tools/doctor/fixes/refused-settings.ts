@@ -5,6 +5,7 @@ import { wordsOfSglang } from '../logs/general/sglang-checks.js';
 import type { Measurements } from '../measurements/measurements.js';
 import { ownAdviceIn } from '../own-advice.js';
 import { assertedSettings } from './asserted-settings.js';
+import { noteOfArgument } from './gone-arguments.js';
 import { jsonObject } from './json-settings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
 import { listedValue } from './listed-value.js';
@@ -59,20 +60,21 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (json !== undefined) return fix(...json);
   const refused = refusedKeyIn(sentence);
   if (refused !== undefined) return fix(repairRefusedKey(refused), WHY_KEY, keyCommands(refused));
+  const word = measurements.seen.engines.length === 1 ? measurements.seen.engines[0]?.word : undefined;
   const pages = fittingPages(measurements, sentence);
   if (pages !== undefined) return pages;
-  if (/unrecognized arguments/.test(sentence)) return withoutUnknown(sentence);
+  if (/unrecognized arguments/.test(sentence)) return withoutUnknown(sentence, word);
   if (OF_PICKER.test(sentence)) return pickerConfig(sentence);
   const named = ofNamedFlags(sentence);
   if (named !== undefined) return named;
-  const word = measurements.seen.engines.length === 1 ? measurements.seen.engines[0]?.word : undefined;
   const wanted = demandedSettings(sentence, word);
   const features = wanted.some(({ isNamed }) => isNamed) ? [] : refusedFeatures(sentence, word);
   if (features.length > 0) return withoutFeatures(features, word);
   const values = knownValues(sentence);
   if (values !== undefined && wanted.every(({ isValued }) => !isValued))
     return settingOf(listedValue(...values, settingOfValue(sentence)));
-  const ofName = wanted.length === 1 && wanted[0]?.isValued === true ? undefined : repairNamed(sentence);
+  const ofName =
+    wanted.length === 1 && wanted[0]?.isValued === true ? undefined : repairNamed(sentence, word);
   if (ofName !== undefined) return settingOf(ofName);
   const corrected = word === 'sglang' && !sentence.includes('--') ? correctedArguments(sentence) : undefined;
   if (corrected !== undefined && wanted.every(({ isValued }) => !isValued)) return fix(...corrected);
@@ -232,12 +234,18 @@ function fittingPages({ settings }: Measurements, sentence: string): ProposedFix
   );
 }
 
-function withoutUnknown(sentence: string): ProposedFix {
-  const named = [...new Set(sentence.match(/--[a-z][\w-]{2,60}/g) ?? [])].slice(0, 3).join(', ');
+/** Arguments that the program does not have, each with what is known of it. */
+function withoutUnknown(sentence: string, engine: string | undefined): ProposedFix {
+  const flags = [...new Set(sentence.match(/--[a-z][\w-]{2,60}/g) ?? [])].slice(0, 3);
+  const named = flags.map((flag) => {
+    const note = noteOfArgument(flag, engine);
+    return note === undefined ? flag : `${flag} (${note})`;
+  });
+  const isKnown = named.every((text) => text.includes(' ('));
   return fix(
-    `Start the program without ${named || 'the argument that it does not know (kubectl edit)'}, or run a version that has it`,
+    `Start the program without ${named.join(' and ') || 'the argument that it does not know'} (kubectl edit)${isKnown && named.length > 0 ? '' : ', or run a version that has it'}`,
     WHY,
-    named === '' ? [] : [argumentsOf('the program', named, 'as the sentence asks')],
+    flags.length === 0 ? [] : [argumentsOf('the program', `without ${flags.join(', ')}`)],
   );
 }
 

@@ -44,6 +44,21 @@ describe('what repairs a program that ended', () => {
     expect(fix.why).toContain(why);
   });
 
+  it.each([
+    [
+      "[Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use",
+      'Free port 8000',
+    ],
+    ["zmq.error.ZMQError: Address already in use (addr='tcp://*:5557')", 'Free port 5557'],
+    [
+      'torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE',
+      'MASTER_PORT',
+    ],
+    ['OSError: [Errno 98] Address already in use', 'a port of its own'],
+  ])('frees the port that is in use: %s', (sentence, says) => {
+    expect(repairFor('port_in_use', sentence).says).toContain(says);
+  });
+
   it('builds an extension against the PyTorch that is there, where its symbol is of another', () => {
     const file = '/usr/local/lib/python3.12/dist-packages/flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so';
     const { says } = repairFor(

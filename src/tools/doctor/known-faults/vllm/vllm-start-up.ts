@@ -130,4 +130,25 @@ export const VLLM_START_UP: readonly KnownFault[] = [
     why: 'The compressed KV cache of MLA has a layout of its own.',
     cure: 'Start the engines of both roles with --kv-cache-dtype fp8, or nvfp4_ds_mla with a sparse MLA backend',
   },
+  {
+    id: 'vllm_ranks_stand_still',
+    cause: 'program_ended',
+    needles: ['No available shared memory broadcast block found in', 'No available block found in '],
+    healedBy: [
+      'Application startup complete',
+      'init engine (profile, create kv cache',
+      'RPC call to ',
+      'WorkerProc hit an exception',
+      'died unexpectedly',
+      'EngineDeadError',
+    ],
+    atLeast: 4,
+    isSign: true,
+    says: 'A rank of vLLM has taken no message of its engine for minutes: the others wait for it',
+    why: 'The first of such lines are normal while a kernel is compiled or weights are loaded. Where they go on to the end, a rank hangs: in an all-reduce over GPUs that do not reach each other, behind a rank that has ended, or on a faulty GPU.',
+    cure: 'Run py-spy dump --pid PID on each VllmWorker process: where all but one stand in an all-reduce, start vLLM with --disable-custom-all-reduce and NCCL_P2P_DISABLE=1 for a trial; where one compiles or loads, wait for it; where one is gone, its last lines have the reason',
+    commands: [
+      'kubectl exec POD -- sh -c "ps aux | grep -i vllm; nvidia-smi"    # each rank is there, and which GPU is at 100 %',
+    ],
+  },
 ];

@@ -11,6 +11,7 @@ import { refusedRequestsIn } from './refused-requests.js';
 import { agreedText } from './sizes.js';
 import { unexplainedErrorsIn } from './unexplained-errors.js';
 import { findsTooLittle, unknownsIn } from './unknowns.js';
+import { turnsWaitedFor } from './waiting-turns.js';
 
 /** The verdict with its headline and advice. */
 export function verdictOf(
@@ -45,7 +46,7 @@ export function verdictOf(
     rareFaultIn(measurements) ??
     unexplainedErrorsIn(measurements) ??
     refusedRequestsIn(measurements) ??
-    (meant === undefined ? fullCacheIn(measurements) : undefined);
+    (meant === undefined ? (fullCacheIn(measurements) ?? turnsWaitedFor(measurements)) : undefined);
   if (remark === undefined && meant !== undefined) return { verdict: 'unknown', ...reportOf(meant) };
   return {
     verdict: 'unknown',

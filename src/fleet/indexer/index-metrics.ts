@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Histogram, type Registry } from 'prom-client';
+import { ScrapedMetrics } from '../../edge/platform/metrics/scraped-metrics.js';
 import { countRefusals, type StreamRefusals } from '../../edge/platform/streams/stream-refusals.js';
 import type { GroupIndex } from './group-index.js';
 import { EVENT_RESULTS, EVENT_TYPES, GAP_OUTCOMES, type IndexTally } from './index-tally.js';
@@ -41,73 +42,52 @@ export class IndexMetrics {
 
   constructor(registry: Registry, modules: IndexMetricsModules) {
     const { indexes, tallies, refusals } = modules;
-    const registers = [registry];
+    const metrics = new ScrapedMetrics(registry);
     this.#lag = new Histogram({
       name: 'kv_accord_kv_event_lag_seconds',
       help: 'From the publishing of a KV event by its engine to its place in the index.',
       buckets: LAG_BUCKETS_SECONDS,
-      registers,
+      registers: [registry],
     });
-    new Gauge({
-      name: 'kv_accord_index_blocks',
-      help: 'Different blocks in the index of a group.',
-      labelNames: ['group'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [group, index] of indexes) this.set({ group }, index.blocks);
-      },
+    metrics.gauge('kv_accord_index_blocks', 'Different blocks in the index of a group.', ['group'], (add) => {
+      for (const [group, index] of indexes) add({ group }, index.blocks);
     });
-    new Gauge({
-      name: 'kv_accord_index_memory_bytes',
-      help: 'Memory of the index of a group.',
-      labelNames: ['group'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [group, index] of indexes) this.set({ group }, index.memoryBytes);
-      },
+    metrics.gauge('kv_accord_index_memory_bytes', 'Memory of the index of a group.', ['group'], (add) => {
+      for (const [group, index] of indexes) add({ group }, index.memoryBytes);
     });
-    new Gauge({
-      name: 'kv_accord_kv_subscriptions',
-      help: 'Workers whose KV events are followed, by where that stands.',
-      labelNames: ['group', 'state'],
-      registers,
-      collect() {
-        this.reset();
+    metrics.gauge(
+      'kv_accord_kv_subscriptions',
+      'Workers whose KV events are followed, by where that stands.',
+      ['group', 'state'],
+      (add) => {
         for (const [group, index] of indexes) {
-          for (const state of FOLLOWER_STATES) this.set({ group, state }, 0);
-          for (const state of index.followerStates) this.inc({ group, state });
+          for (const state of FOLLOWER_STATES) add({ group, state }, 0);
+          for (const state of index.followerStates) add({ group, state }, 1);
         }
       },
-    });
-    new Counter({
-      name: 'kv_accord_kv_events_total',
-      help: 'KV events that came from workers, by what became of them.',
-      labelNames: ['group', 'type', 'result'],
-      registers,
-      collect() {
-        this.reset();
+    );
+    metrics.counter(
+      'kv_accord_kv_events_total',
+      'KV events that came from workers, by what became of them.',
+      ['group', 'type', 'result'],
+      (add) => {
         for (const [group, tally] of tallies) {
           for (const type of EVENT_TYPES) {
-            for (const result of EVENT_RESULTS)
-              this.inc({ group, type, result }, tally.eventsOf(type, result));
+            for (const result of EVENT_RESULTS) add({ group, type, result }, tally.eventsOf(type, result));
           }
         }
       },
-    });
-    new Counter({
-      name: 'kv_accord_kv_gaps_total',
-      help: 'Streams of KV events that broke and came back, by how.',
-      labelNames: ['group', 'outcome'],
-      registers,
-      collect() {
-        this.reset();
+    );
+    metrics.counter(
+      'kv_accord_kv_gaps_total',
+      'Streams of KV events that broke and came back, by how.',
+      ['group', 'outcome'],
+      (add) => {
         for (const [group, tally] of tallies) {
-          for (const outcome of GAP_OUTCOMES) this.inc({ group, outcome }, tally.gapsOf(outcome));
+          for (const outcome of GAP_OUTCOMES) add({ group, outcome }, tally.gapsOf(outcome));
         }
       },
-    });
+    );
     countRefusals(registry, 'kv_events', refusals);
   }
 

@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { FleetView, MemberView } from '../../core/agreement/snapshot.js';
 import type { EjectionChange } from '../../core/health/ejections.js';
 import { type FaultKind, faultMessage } from '../../core/health/worker-fault.js';
@@ -6,6 +6,7 @@ import { countOf } from '../../core/text/lists.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { FleetHistory } from '../../core/view/fleet-history.js';
 import type { Logger } from '../../edge/platform/logger.js';
+import { ScrapedMetrics } from '../../edge/platform/metrics/scraped-metrics.js';
 import { boundedWorkerLabels, WORKER_LABEL_NAMES, type WorkerLabels } from './worker-labels.js';
 
 export interface EjectionReportsModules {
@@ -48,29 +49,25 @@ export class EjectionReports {
 
   constructor(modules: EjectionReportsModules) {
     this.#modules = modules;
-    const registers = [modules.registry];
+    const metrics = new ScrapedMetrics(modules.registry);
     const series = (): readonly Series[] => this.#series();
-    new Counter({
-      name: 'kv_accord_router_worker_ejections_total',
-      help: 'Times that this worker was ejected because its requests failed, by what was seen last.',
-      labelNames: [...WORKER_LABEL_NAMES, 'seen'],
-      registers,
-      collect() {
-        this.reset();
+    metrics.counter(
+      'kv_accord_router_worker_ejections_total',
+      'Times that this worker was ejected because its requests failed, by what was seen last.',
+      [...WORKER_LABEL_NAMES, 'seen'],
+      (add) => {
         for (const { labels, counted } of series())
-          for (const [seen, times] of counted.times) this.inc({ ...labels, seen }, times);
+          for (const [seen, times] of counted.times) add({ ...labels, seen }, times);
       },
-    });
-    new Gauge({
-      name: 'kv_accord_router_worker_ejected',
-      help: '1 while this worker is ejected: it gets no requests but a try from time to time.',
-      labelNames: WORKER_LABEL_NAMES,
-      registers,
-      collect() {
-        this.reset();
-        for (const { labels, counted } of series()) this.inc(labels, counted.isEjected ? 1 : 0);
+    );
+    metrics.gauge(
+      'kv_accord_router_worker_ejected',
+      '1 while this worker is ejected: it gets no requests but a try from time to time.',
+      WORKER_LABEL_NAMES,
+      (add) => {
+        for (const { labels, counted } of series()) add(labels, counted.isEjected ? 1 : 0);
       },
-    });
+    );
   }
 
   /** A worker is ejected, or gets requests again. */

@@ -1,6 +1,7 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import { LeanHistogram } from '../../edge/platform/metrics/histogram.js';
+import { ScrapedMetrics } from '../../edge/platform/metrics/scraped-metrics.js';
 import type { RankLoad } from './choice/worker-selector.js';
 import { registerPairMetrics } from './pairs/pair-metrics.js';
 import { LOST_REASONS } from './results/lost-hits.js';
@@ -51,7 +52,6 @@ export class RouterMetrics {
   readonly #decisionTime: LeanHistogram;
 
   constructor(registry: Registry, { groups, expired }: RouterMetricsModules) {
-    const registers = [registry];
     this.#ratio = new LeanHistogram(registry, {
       name: 'kv_accord_router_cached_block_ratio',
       help: 'Part of the blocks of a prompt that were cached, as its engine reports, or as predicted where it does not.',
@@ -63,140 +63,19 @@ export class RouterMetrics {
       help: 'Time that the choice of a worker took, the hashing of the prompt included.',
       buckets: DECISION_BUCKETS_SECONDS,
     });
-    new Counter({
-      name: 'kv_accord_router_decisions_total',
-      help: 'Choices of a worker, by what was known of the caches.',
-      labelNames: ['group', 'mode'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [group, { tally }] of groups)
-          for (const mode of DECISION_MODES) this.inc({ group, mode }, tally.decisionsOf(mode));
-      },
-    });
-    new Counter({
-      name: 'kv_accord_router_predicted_cached_tokens_total',
-      help: 'Prompt tokens that were expected to be cached, of requests whose engine reported how many were.',
-      labelNames: ['group'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [group, { tally }] of groups) this.inc({ group }, tally.predictedCachedTokens);
-      },
-    });
-    new Counter({
-      name: 'kv_accord_router_actual_cached_tokens_total',
-      help: 'Prompt tokens that were cached, of the same requests, as their engines report.',
-      labelNames: ['group'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [group, { tally }] of groups) this.inc({ group }, tally.actualCachedTokens);
-      },
-    });
+    const metrics = new ScrapedMetrics(registry);
+    registerDecisions(metrics, groups);
     registerResultMetrics(registry, groups);
     registerPairMetrics(registry, groups);
     registerTrafficMetrics(registry, groups);
-    new Counter({
-      name: 'kv_accord_router_best_cached_tokens_total',
-      help: 'Prompt tokens that the best of all workers held, of requests that were computed.',
-      labelNames: ['group'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [group, { tally }] of groups) this.inc({ group }, tally.hits.bestTokens);
-      },
-    });
-    new Counter({
-      name: 'kv_accord_router_chosen_cached_tokens_total',
-      help: 'Prompt tokens that the chosen worker held, of the same requests.',
-      labelNames: ['group'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [group, { tally }] of groups) this.inc({ group }, tally.hits.chosenTokens);
-      },
-    });
-    new Counter({
-      name: 'kv_accord_router_lost_cached_tokens_total',
-      help: 'Cached prompt tokens that were not used, by the reason.',
-      labelNames: ['group', 'reason'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [group, { tally }] of groups)
-          for (const reason of LOST_REASONS) this.inc({ group, reason }, tally.hits.lostBy(reason).tokens);
-      },
-    });
-    new Counter({
-      name: 'kv_accord_router_lost_hits_total',
-      help: 'Requests that did not use all that was cached for them, by the reason.',
-      labelNames: ['group', 'reason'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [group, { tally }] of groups)
-          for (const reason of LOST_REASONS) this.inc({ group, reason }, tally.hits.lostBy(reason).requests);
-      },
-    });
-    const gauge = (name: string, help: string, read: (measured: MeasuredGroup) => number): void => {
-      new Gauge({
-        name: `kv_accord_router_${name}`,
-        help,
-        labelNames: ['group'],
-        registers,
-        collect() {
-          this.reset();
-          for (const [group, measured] of groups) this.set({ group }, read(measured));
-        },
-      });
-    };
-    const sum = (read: (load: RankLoad) => number) => (measured: MeasuredGroup) =>
-      measured.loads().reduce((total, load) => total + read(load), 0);
-    gauge(
-      'active_blocks',
-      'KV blocks of requests on their way.',
-      sum(({ activeBlocks }) => activeBlocks),
+    registerLosses(metrics, groups);
+    registerLoads(metrics, groups);
+    metrics.counter(
+      'kv_accord_router_reservations_expired_total',
+      'Reservations that were released because nothing was heard of them.',
+      [],
+      (add) => add({}, expired()),
     );
-    gauge(
-      'active_requests',
-      'Requests on their way.',
-      sum(({ activeRequests }) => activeRequests),
-    );
-    gauge(
-      'prefilling_tokens',
-      'Prompt tokens that are being computed.',
-      sum(({ prefillingTokens }) => prefillingTokens),
-    );
-    gauge(
-      'in_flight_blocks',
-      'KV blocks of prompts on their way that are expected where they go.',
-      ({ inFlightBlocks }) => inFlightBlocks,
-    );
-    gauge(
-      'candidates_left_out',
-      'Ranks that are not considered because there are too many.',
-      ({ candidatesLeftOut }) => candidatesLeftOut,
-    );
-    new Counter({
-      name: 'kv_accord_router_untracked_blocks_total',
-      help: 'Prompt blocks that counted as active by their number alone, because too many were active to know each.',
-      labelNames: ['group'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [group, { untrackedBlocks }] of groups) this.inc({ group }, untrackedBlocks);
-      },
-    });
-    new Counter({
-      name: 'kv_accord_router_reservations_expired_total',
-      help: 'Reservations that were released because nothing was heard of them.',
-      registers,
-      collect() {
-        this.reset();
-        this.inc(expired());
-      },
-    });
   }
 
   observeDecision(durationMs: number): void {
@@ -211,4 +90,109 @@ export class RouterMetrics {
   remove(group: string): void {
     this.#ratio.remove(group);
   }
+}
+
+type Groups = RouterMetricsModules['groups'];
+
+/** What was decided, and what came of it. */
+function registerDecisions(metrics: ScrapedMetrics, groups: Groups): void {
+  metrics.counter(
+    'kv_accord_router_decisions_total',
+    'Choices of a worker, by what was known of the caches.',
+    ['group', 'mode'],
+    (add) => {
+      for (const [group, { tally }] of groups)
+        for (const mode of DECISION_MODES) add({ group, mode }, tally.decisionsOf(mode));
+    },
+  );
+  const counter = counterByGroup(metrics, groups);
+  counter(
+    'predicted_cached_tokens_total',
+    'Prompt tokens that were expected to be cached, of requests whose engine reported how many were.',
+    ({ tally }) => tally.predictedCachedTokens,
+  );
+  counter(
+    'actual_cached_tokens_total',
+    'Prompt tokens that were cached, of the same requests, as their engines report.',
+    ({ tally }) => tally.actualCachedTokens,
+  );
+  counter(
+    'best_cached_tokens_total',
+    'Prompt tokens that the best of all workers held, of requests that were computed.',
+    ({ tally }) => tally.hits.bestTokens,
+  );
+  counter(
+    'chosen_cached_tokens_total',
+    'Prompt tokens that the chosen worker held, of the same requests.',
+    ({ tally }) => tally.hits.chosenTokens,
+  );
+  counter(
+    'untracked_blocks_total',
+    'Prompt blocks that counted as active by their number alone, because too many were active to know each.',
+    ({ untrackedBlocks }) => untrackedBlocks,
+  );
+}
+
+/** What was cached and not used. */
+function registerLosses(metrics: ScrapedMetrics, groups: Groups): void {
+  metrics.counter(
+    'kv_accord_router_lost_cached_tokens_total',
+    'Cached prompt tokens that were not used, by the reason.',
+    ['group', 'reason'],
+    (add) => {
+      for (const [group, { tally }] of groups)
+        for (const reason of LOST_REASONS) add({ group, reason }, tally.hits.lostBy(reason).tokens);
+    },
+  );
+  metrics.counter(
+    'kv_accord_router_lost_hits_total',
+    'Requests that did not use all that was cached for them, by the reason.',
+    ['group', 'reason'],
+    (add) => {
+      for (const [group, { tally }] of groups)
+        for (const reason of LOST_REASONS) add({ group, reason }, tally.hits.lostBy(reason).requests);
+    },
+  );
+}
+
+/** What is on its way. */
+function registerLoads(metrics: ScrapedMetrics, groups: Groups): void {
+  const gauge = (name: string, help: string, read: (measured: MeasuredGroup) => number): void =>
+    metrics.gauge(`kv_accord_router_${name}`, help, ['group'], (add) => {
+      for (const [group, measured] of groups) add({ group }, read(measured));
+    });
+  const sum = (read: (load: RankLoad) => number) => (measured: MeasuredGroup) =>
+    measured.loads().reduce((total, load) => total + read(load), 0);
+  gauge(
+    'active_blocks',
+    'KV blocks of requests on their way.',
+    sum(({ activeBlocks }) => activeBlocks),
+  );
+  gauge(
+    'active_requests',
+    'Requests on their way.',
+    sum(({ activeRequests }) => activeRequests),
+  );
+  gauge(
+    'prefilling_tokens',
+    'Prompt tokens that are being computed.',
+    sum(({ prefillingTokens }) => prefillingTokens),
+  );
+  gauge(
+    'in_flight_blocks',
+    'KV blocks of prompts on their way that are expected where they go.',
+    ({ inFlightBlocks }) => inFlightBlocks,
+  );
+  gauge(
+    'candidates_left_out',
+    'Ranks that are not considered because there are too many.',
+    ({ candidatesLeftOut }) => candidatesLeftOut,
+  );
+}
+
+function counterByGroup(metrics: ScrapedMetrics, groups: Groups) {
+  return (name: string, help: string, read: (measured: MeasuredGroup) => number): void =>
+    metrics.counter(`kv_accord_router_${name}`, help, ['group'], (add) => {
+      for (const [group, measured] of groups) add({ group }, read(measured));
+    });
 }

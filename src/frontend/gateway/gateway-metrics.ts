@@ -1,5 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { LeanHistogram } from '../../edge/platform/metrics/histogram.js';
+import { ScrapedMetrics } from '../../edge/platform/metrics/scraped-metrics.js';
 import type { ProxyOutcome } from '../proxy/proxied-request.js';
 import { NO_TOKENS_REASONS, type NoTokensReason } from '../tokens/prompt-tokens.js';
 
@@ -55,19 +56,17 @@ export class GatewayMetrics {
     const registers = [registry];
     const collect = (): void => this.#prune();
     const requests = this.#requests;
-    new Counter({
-      name: 'kv_accord_frontend_requests_total',
-      help: 'Requests by the status that was answered; 499 is a client that left before.',
-      labelNames: ['group', 'path', 'status'],
-      registers,
-      collect() {
+    new ScrapedMetrics(registry).counter(
+      'kv_accord_frontend_requests_total',
+      'Requests by the status that was answered; 499 is a client that left before.',
+      ['group', 'path', 'status'],
+      (add) => {
         collect();
-        this.reset();
         for (const [group, paths] of requests)
           for (const [path, statuses] of paths)
-            for (const [status, count] of statuses) this.inc({ group, path, status }, count);
+            for (const [status, count] of statuses) add({ group, path, status }, count);
       },
-    });
+    );
     this.#durations = new LeanHistogram(registry, {
       name: 'kv_accord_frontend_request_duration_seconds',
       help: 'From the headers of a request to the end of its answer.',

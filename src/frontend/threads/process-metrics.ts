@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { ScrapedMetrics } from '../../edge/platform/metrics/scraped-metrics.js';
 import {
   cpuSeconds,
   loopActiveSeconds,
@@ -14,42 +15,31 @@ import { THREAD_LABEL } from './metrics-snapshot.js';
  */
 export function registerProcessMetrics(registry: Registry, thread: number): void {
   const labels = { [THREAD_LABEL]: String(thread) };
-  const about = { labelNames: [THREAD_LABEL], registers: [registry] };
-  new Counter({
-    ...about,
-    name: 'kv_accord_frontend_thread_cpu_seconds_total',
-    help: 'CPU time of a process that serves HTTP, user and system.',
-    collect() {
-      this.reset();
-      this.inc(labels, cpuSeconds());
-    },
-  });
-  new Counter({
-    ...about,
-    name: 'kv_accord_frontend_thread_event_loop_active_seconds_total',
-    help: 'Time in which the event loop of a process that serves HTTP had something to do.',
-    collect() {
-      this.reset();
-      this.inc(labels, loopActiveSeconds());
-    },
-  });
-  new Counter({
-    ...about,
-    name: 'kv_accord_frontend_thread_log_lines_dropped_total',
-    help: 'Lines of the log of a process that serves HTTP that were lost, as kv_accord_log_lines_dropped_total.',
-    collect() {
-      this.reset();
-      this.inc(labels, droppedLogLines());
-    },
-  });
-  new Gauge({
-    ...about,
-    name: 'kv_accord_frontend_thread_resident_memory_bytes',
-    help: 'Resident memory of a process that serves HTTP.',
-    collect() {
-      this.set(labels, residentBytes());
-    },
-  });
+  const metrics = new ScrapedMetrics(registry);
+  metrics.counter(
+    'kv_accord_frontend_thread_cpu_seconds_total',
+    'CPU time of a process that serves HTTP, user and system.',
+    [THREAD_LABEL],
+    (add) => add(labels, cpuSeconds()),
+  );
+  metrics.counter(
+    'kv_accord_frontend_thread_event_loop_active_seconds_total',
+    'Time in which the event loop of a process that serves HTTP had something to do.',
+    [THREAD_LABEL],
+    (add) => add(labels, loopActiveSeconds()),
+  );
+  metrics.counter(
+    'kv_accord_frontend_thread_log_lines_dropped_total',
+    'Lines of the log of a process that serves HTTP that were lost, as kv_accord_log_lines_dropped_total.',
+    [THREAD_LABEL],
+    (add) => add(labels, droppedLogLines()),
+  );
+  metrics.gauge(
+    'kv_accord_frontend_thread_resident_memory_bytes',
+    'Resident memory of a process that serves HTTP.',
+    [THREAD_LABEL],
+    (add) => add(labels, residentBytes()),
+  );
 }
 
 /** Metrics of the first process about all of them. */

@@ -1,6 +1,7 @@
-import { Counter, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { type NamedWorker, workerName } from '../../../core/text/worker-name.js';
 import type { Logger } from '../logger.js';
+import { ScrapedMetrics } from '../metrics/scraped-metrics.js';
 
 /**
  * Why the stream of a peer was ended for what came on it:
@@ -69,14 +70,12 @@ export function countRefusals(
   stream: 'kv_events' | 'capabilities',
   refusals: StreamRefusals,
 ): void {
-  new Counter({
-    name: `kv_accord_${stream}_streams_refused_total`,
-    help: 'Streams of workers that were ended for what came on them, by cause.',
-    labelNames: ['cause'],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const cause of CAUSES) this.inc({ cause }, refusals.countOf(cause));
+  new ScrapedMetrics(registry).counter(
+    `kv_accord_${stream}_streams_refused_total`,
+    'Streams of workers that were ended for what came on them, by cause.',
+    ['cause'],
+    (add) => {
+      for (const cause of CAUSES) add({ cause }, refusals.countOf(cause));
     },
-  });
+  );
 }

@@ -1,4 +1,5 @@
-import { Counter, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { ScrapedMetrics } from '../../../edge/platform/metrics/scraped-metrics.js';
 import type { RouterTally } from '../router-tally.js';
 import { UNSPLIT_REASONS } from '../routing.js';
 import type { PairTally } from './pair-tally.js';
@@ -37,31 +38,21 @@ export function registerPairMetrics(
   registry: Registry,
   groups: ReadonlyMap<string, { readonly tally: RouterTally }>,
 ): void {
-  const registers = [registry];
-  new Counter({
-    name: 'kv_accord_pd_requests_total',
-    help: 'Requests of models with prefill and decode workers: split between two, or why one computes all.',
-    labelNames: ['group', 'how'],
-    registers,
-    collect() {
-      this.reset();
+  const metrics = new ScrapedMetrics(registry);
+  metrics.counter(
+    'kv_accord_pd_requests_total',
+    'Requests of models with prefill and decode workers: split between two, or why one computes all.',
+    ['group', 'how'],
+    (add) => {
       for (const [group, { tally }] of groups) {
         if (tally.pairs.isIdle) continue;
-        this.inc({ group, how: 'split' }, tally.pairs.split);
-        for (const how of UNSPLIT_REASONS) this.inc({ group, how }, tally.pairs.unsplitFor(how));
+        add({ group, how: 'split' }, tally.pairs.split);
+        for (const how of UNSPLIT_REASONS) add({ group, how }, tally.pairs.unsplitFor(how));
       }
     },
-  });
+  );
   for (const [name, help, read] of COUNTERS)
-    new Counter({
-      name,
-      help,
-      labelNames: ['group'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [group, { tally }] of groups)
-          if (!tally.pairs.isIdle) this.inc({ group }, read(tally.pairs));
-      },
+    metrics.counter(name, help, ['group'], (add) => {
+      for (const [group, { tally }] of groups) if (!tally.pairs.isIdle) add({ group }, read(tally.pairs));
     });
 }

@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { ScrapedMetrics } from '../../../edge/platform/metrics/scraped-metrics.js';
 import { boundedWorkerLabels, WORKER_LABEL_NAMES, type WorkerLabels } from '../worker-labels.js';
 import { type ResultBooks, sumCounts } from './result-books.js';
 import type { ResultCounts } from './result-window.js';
@@ -22,17 +23,10 @@ interface WorkerSums {
  * series of a worker end with it.
  */
 export function registerResultMetrics(registry: Registry, groups: ReadonlyMap<string, BookedGroup>): void {
-  const labelNames = WORKER_LABEL_NAMES;
+  const metrics = new ScrapedMetrics(registry);
   const counter = (name: string, help: string, read: (total: ResultCounts) => number): void => {
-    new Counter({
-      name,
-      help,
-      labelNames,
-      registers: [registry],
-      collect() {
-        this.reset();
-        for (const { labels, sums } of sumsOf(groups)) this.inc(labels, read(sums.total));
-      },
+    metrics.counter(name, help, WORKER_LABEL_NAMES, (add) => {
+      for (const { labels, sums } of sumsOf(groups)) add(labels, read(sums.total));
     });
   };
   counter(
@@ -60,16 +54,14 @@ export function registerResultMetrics(registry: Registry, groups: ReadonlyMap<st
     'Requests whose cached tokens, as the engine reported, contradict the cache view of this worker.',
     ({ contradictions }) => contradictions,
   );
-  new Gauge({
-    name: 'kv_accord_router_worker_doubted',
-    help: '1 while the results of this worker contradict its cache view.',
-    labelNames,
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const { labels, sums } of sumsOf(groups)) this.inc(labels, sums.isDoubted ? 1 : 0);
+  metrics.gauge(
+    'kv_accord_router_worker_doubted',
+    '1 while the results of this worker contradict its cache view.',
+    WORKER_LABEL_NAMES,
+    (add) => {
+      for (const { labels, sums } of sumsOf(groups)) add(labels, sums.isDoubted ? 1 : 0);
     },
-  });
+  );
 }
 
 /** The sums of each worker. */

@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { ScrapedMetrics } from '../../../edge/platform/metrics/scraped-metrics.js';
 import type { RankLoad } from '../choice/worker-selector.js';
 import { boundedWorkerLabels, WORKER_LABEL_NAMES } from '../worker-labels.js';
 import type { GroupTraffic, WorkerTraffic } from './worker-traffic.js';
@@ -17,20 +18,13 @@ export function registerTrafficMetrics(
   registry: Registry,
   groups: ReadonlyMap<string, MeasuredTraffic>,
 ): void {
-  const registers = [registry];
+  const metrics = new ScrapedMetrics(registry);
   const counter = (name: string, help: string, read: (traffic: WorkerTraffic) => number): void => {
-    new Counter({
-      name: `kv_accord_router_worker_${name}`,
-      help,
-      labelNames: WORKER_LABEL_NAMES,
-      registers,
-      collect() {
-        this.reset();
-        const labelsOf = boundedWorkerLabels();
-        for (const [group, { traffic, workerIdOf }] of groups)
-          for (const [target, worker] of traffic.workers)
-            this.inc(labelsOf(group, workerIdOf(target), target), read(worker));
-      },
+    metrics.counter(`kv_accord_router_worker_${name}`, help, WORKER_LABEL_NAMES, (add) => {
+      const labelsOf = boundedWorkerLabels();
+      for (const [group, { traffic, workerIdOf }] of groups)
+        for (const [target, worker] of traffic.workers)
+          add(labelsOf(group, workerIdOf(target), target), read(worker));
     });
   };
   counter(
@@ -58,35 +52,26 @@ export function registerTrafficMetrics(
     'Tokens that this worker generated, as its engine reported them.',
     ({ outputTokens }) => outputTokens,
   );
-  new Counter({
-    name: 'kv_accord_router_worker_failed_requests_total',
-    help: 'Requests that this worker failed, by what was seen.',
-    labelNames: [...WORKER_LABEL_NAMES, 'seen'],
-    registers,
-    collect() {
-      this.reset();
+  metrics.counter(
+    'kv_accord_router_worker_failed_requests_total',
+    'Requests that this worker failed, by what was seen.',
+    [...WORKER_LABEL_NAMES, 'seen'],
+    (add) => {
       const labelsOf = boundedWorkerLabels();
       for (const [group, { traffic, workerIdOf }] of groups)
         for (const [target, { failures }] of traffic.workers)
           for (const [seen, times] of failures)
-            this.inc({ ...labelsOf(group, workerIdOf(target), target), seen }, times);
+            add({ ...labelsOf(group, workerIdOf(target), target), seen }, times);
     },
-  });
+  );
   const gauge = (name: string, help: string, read: (load: RankLoad) => number): void => {
-    new Gauge({
-      name: `kv_accord_router_worker_${name}`,
-      help,
-      labelNames: WORKER_LABEL_NAMES,
-      registers,
-      collect() {
-        this.reset();
-        const labelsOf = boundedWorkerLabels();
-        for (const [group, measured] of groups)
-          for (const load of measured.loads()) {
-            const { workerId, target } = load.candidate;
-            this.inc(labelsOf(group, workerId, target), read(load));
-          }
-      },
+    metrics.gauge(`kv_accord_router_worker_${name}`, help, WORKER_LABEL_NAMES, (add) => {
+      const labelsOf = boundedWorkerLabels();
+      for (const [group, measured] of groups)
+        for (const load of measured.loads()) {
+          const { workerId, target } = load.candidate;
+          add(labelsOf(group, workerId, target), read(load));
+        }
     });
   };
   gauge('active_requests', 'Requests on their way to this worker.', ({ activeRequests }) => activeRequests);

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { ScrapedMetrics } from '../../../edge/platform/metrics/scraped-metrics.js';
 import { Canary_State, Completeness_State, EngineState } from '../../../gen/kvaccord/v1/capabilities.js';
 import type { Canary } from '../canary/canary.js';
 import type { KvEventsController } from '../kv-events/kv-events-controller.js';
@@ -140,14 +141,12 @@ function registerCanaryMetrics(registry: Registry, canary: Canary): void {
         this.set({ state: name }, Number(value === state));
     },
   });
-  new Counter({
-    name: 'kv_accord_canary_requests_total',
-    help: 'Prompts of the canary that the engine was sent.',
-    labelNames: ['path'],
-    registers,
-    collect() {
-      this.reset();
-      for (const [path, count] of canary.requests) this.inc({ path }, count);
+  new ScrapedMetrics(registry).counter(
+    'kv_accord_canary_requests_total',
+    'Prompts of the canary that the engine was sent.',
+    ['path'],
+    (add) => {
+      for (const [path, count] of canary.requests) add({ path }, count);
     },
-  });
+  );
 }

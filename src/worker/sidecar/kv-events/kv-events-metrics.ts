@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Histogram, type Registry } from 'prom-client';
+import { ScrapedMetrics } from '../../../edge/platform/metrics/scraped-metrics.js';
 import { LAG_BUCKETS_MS, type StreamCounts } from '../../kv-events/readers/stream-counts.js';
 import type { KvEventsController } from './kv-events-controller.js';
 
@@ -22,39 +23,30 @@ import type { KvEventsController } from './kv-events-controller.js';
  * from the ranks that are read now.
  */
 export function registerEventMetrics(registry: Registry, controller: KvEventsController): void {
-  const registers = [registry];
+  const metrics = new ScrapedMetrics(registry);
   const counter = (
     name: string,
     help: string,
     label: string | undefined,
     read: (counts: StreamCounts) => Readonly<Record<string, number>>,
   ): void => {
-    new Counter({
-      name: `kv_accord_${name}`,
-      help,
-      labelNames: label === undefined ? [] : [label],
-      registers,
-      collect() {
-        this.reset();
-        const totals = controller.reader === undefined ? {} : read(controller.reader.streamCounts);
-        for (const [value, total] of Object.entries(totals)) {
-          this.inc(label === undefined ? {} : { [label]: value }, total);
-        }
-      },
+    metrics.counter(`kv_accord_${name}`, help, label === undefined ? [] : [label], (add) => {
+      const totals = controller.reader === undefined ? {} : read(controller.reader.streamCounts);
+      for (const [value, total] of Object.entries(totals)) {
+        add(label === undefined ? {} : { [label]: value }, total);
+      }
     });
   };
-  new Counter({
-    name: 'kv_accord_kv_events_total',
-    help: 'KV events of the engine, by what they say and what came of them.',
-    labelNames: ['type', 'result'],
-    registers,
-    collect() {
-      this.reset();
+  metrics.counter(
+    'kv_accord_kv_events_total',
+    'KV events of the engine, by what they say and what came of them.',
+    ['type', 'result'],
+    (add) => {
       for (const { type, result, total } of controller.reader?.counts.entries() ?? []) {
-        this.inc({ type, result }, total);
+        add({ type, result }, total);
       }
     },
-  });
+  );
   counter(
     'kv_gaps_total',
     'Gaps in a stream of KV events, by how they ended.',
@@ -79,38 +71,32 @@ export function registerEventMetrics(registry: Registry, controller: KvEventsCon
     all: counts.disconnects,
   }));
   new LagHistogram(registry, () => controller.reader?.streamCounts);
-  new Gauge({
-    name: 'kv_accord_kv_picture',
-    help: 'Always 1; the label says how much is known of what the rank holds.',
-    labelNames: ['rank', 'picture'],
-    registers,
-    collect() {
-      this.reset();
-      for (const { rank, picture } of controller.relay.ranks) this.set({ rank, picture }, 1);
+  metrics.gauge(
+    'kv_accord_kv_picture',
+    'Always 1; the label says how much is known of what the rank holds.',
+    ['rank', 'picture'],
+    (add) => {
+      for (const { rank, picture } of controller.relay.ranks) add({ rank, picture }, 1);
     },
-  });
-  new Gauge({
-    name: 'kv_accord_kv_awaits_first_batch',
-    help: 'Whether the cache view is not exact only because the engine has published nothing since it is followed.',
-    labelNames: ['rank'],
-    registers,
-    collect() {
-      this.reset();
+  );
+  metrics.gauge(
+    'kv_accord_kv_awaits_first_batch',
+    'Whether the cache view is not exact only because the engine has published nothing since it is followed.',
+    ['rank'],
+    (add) => {
       for (const { rank, awaitsFirstBatch } of controller.relay.ranks) {
-        this.set({ rank }, awaitsFirstBatch === true ? 1 : 0);
+        add({ rank }, awaitsFirstBatch === true ? 1 : 0);
       }
     },
-  });
-  new Gauge({
-    name: 'kv_accord_kv_blocks',
-    help: 'Blocks that the rank is known to hold, in all tiers.',
-    labelNames: ['rank'],
-    registers,
-    collect() {
-      this.reset();
-      for (const { rank, blockCount } of controller.relay.ranks) this.set({ rank }, blockCount);
+  );
+  metrics.gauge(
+    'kv_accord_kv_blocks',
+    'Blocks that the rank is known to hold, in all tiers.',
+    ['rank'],
+    (add) => {
+      for (const { rank, blockCount } of controller.relay.ranks) add({ rank }, blockCount);
     },
-  });
+  );
 }
 
 const LAG_NAME = 'kv_accord_kv_event_lag_seconds';

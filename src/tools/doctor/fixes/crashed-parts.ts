@@ -237,8 +237,32 @@ export function partOf({ path, place, sentence }: Crash): CrashedPart {
 const UNEQUAL =
   /could not be broadcast together|len of local .{0,40}not equal to the len of remote|dst_num_blocks\[|len\((?:local|remote|src)\w*\) == len\((?:local|remote|dst)\w*\)/;
 
+/** A key that a connector reads out of what another program sent it; names of requests and of engines are none. */
+const LACKS = /^KeyError: '([a-z]+(?:_[a-z]+)*)'$/;
+/** Parts whose two sides send each other what they are: connectors, and SGLang's transfer. */
+const SPEAKS =
+  /kv_connector|kv_transfer|_connector\.py|srt\/disaggregation\/|vllm_ascend\/|lmcache\/integration/;
+
+/** What the other side sends has not what this one reads. */
+function oneRelease(key: string, { path }: Crash): ProposedFix {
+  const program = path.startsWith('sglang/') ? 'SGLang' : 'the engine';
+  return {
+    says: `Run one image of ${program} in both roles, and the proxy or router of the same release between them: what one of them sends to another has no "${key}"`,
+    why: `The connector reads "${key}" out of the metadata of the other engine, or out of what the proxy passes on from it, and it is not there: the sender is of another version, was started without the connector, or a proxy keeps only a part of kv_transfer_params.`,
+    disturbs: 'all_workers',
+    files: [],
+    commands: [
+      'kubectl get pods -o jsonpath=\'{range .items[*]}{.metadata.name} {.spec.containers[*].image}{"\\n"}{end}\'    # one image in both roles',
+      'kubectl exec POD -- pip list | grep -iE "vllm|sglang|lmcache|mooncake|nixl"    # in both pods',
+    ],
+    verify: ['kubectl logs POD --since=10m | grep -c "KeyError"    # should be 0'],
+  };
+}
+
 /** A later version, and what to leave out until it is there. */
 export function repairPart(measurements: Measurements, crash: Crash): ProposedFix {
+  const lacked = LACKS.exec(crash.sentence)?.[1];
+  if (lacked !== undefined && SPEAKS.test(crash.path)) return oneRelease(lacked, crash);
   const part = partOf(crash);
   const wayOut = part.wayOut(measurements, crash);
   const isUnequal = UNEQUAL.test(crash.sentence);

@@ -268,4 +268,29 @@ export const LMCACHE_VERSIONS: readonly KnownFault[] = [
     cure: 'Start vLLM itself (vllm serve, 0.8.5 or later) with --kv-transfer-config \'{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both"}\', and pip install lmcache in place of lmcache_vllm',
     commands: ['kubectl exec POD -- pip list | grep -iE "lmcache|^vllm "'],
   },
+  {
+    id: 'lmcache_no_kernels',
+    cause: 'library_missing',
+    needles: ['no kernel image is available for execution on the device'],
+    below: ['lmc_ops.multi_layer', 'lmc_ops.single_layer', 'lmc_ops.load_and_reshape', 'lmc_ops.encode_'],
+    says: 'LMCache was built without kernels for this GPU: the engine ends at its first store or load',
+    why: 'The wheel of LMCache has kernels of its own (lmcache.c_ops) for some generations of GPUs. The engine itself works on this one; PyTorch and vLLM are built for more of them.',
+    cure: 'Build LMCache in the image for this GPU: TORCH_CUDA_ARCH_LIST=CC pip install --force-reinstall --no-deps --no-build-isolation --no-binary lmcache lmcache (needs nvcc; CC is 12.0 on RTX 50 and RTX PRO Blackwell, 12.1 on GB10, 10.0 on B200), or install a later wheel that has it; until then start the engine without LMCache in --kv-transfer-config',
+    commands: [
+      'kubectl exec POD -- nvidia-smi --query-gpu=name,compute_cap --format=csv    # CC',
+      'kubectl exec POD -- sh -c "cuobjdump --list-elf $(python3 -c \'import lmcache.c_ops as c; print(c.__file__)\') | grep -oE sm_[0-9]+ | sort -u"    # what the wheel has',
+    ],
+  },
+  {
+    id: 'lmcache_illegal_access',
+    cause: 'connector_crashed',
+    needles: ['CUDA error: an illegal memory access was encountered'],
+    below: ['lmc_ops.multi_layer', 'lmc_ops.single_layer', 'lmc_ops.load_and_reshape'],
+    says: "LMCache's copy between GPU and host goes to an address that is not there, and the engine ends (illegal memory access)",
+    why: 'The kernel of LMCache reads the KV cache as this vLLM is thought to lay it out, with the block numbers of the request. A vLLM of another release lays it out otherwise, a wheel for another CUDA or PyTorch passes other pointers, and a request that was preempted while its blocks were stored has others.',
+    cure: 'Install the LMCache that was released for this vLLM and built for its PyTorch and CUDA (the table of versions in its documentation; image lmcache/vllm-openai of that version); until it runs through, start the engine without LMCache in --kv-transfer-config',
+    commands: [
+      "kubectl exec POD -- sh -c \"pip list | grep -iE 'lmcache|vllm|^torch '; python3 -c 'import torch; print(torch.version.cuda)'\"",
+    ],
+  },
 ];

@@ -4,7 +4,7 @@ import { isErrorOfGlog, isWarningOfGlog } from './glog.js';
 import { unresolvedStoreOf } from './name-rules.js';
 import { pathFaultValue } from './seen-path-faults.js';
 import { STORE_FILES } from './source-files.js';
-import { isUnregistered, storeFaultOf, storeWarningOf } from './store-faults.js';
+import { isUnregistered, storeCodeFaultOf, storeFaultOf, storeWarningOf } from './store-faults.js';
 
 /** What a line of one cache is a sign of; undefined where nothing is wrong. */
 type FaultOf = (text: string) => string | undefined;
@@ -33,6 +33,8 @@ export const CACHE_RULES: readonly LogRule[] = [
   cache('] client has been closed, please re', (text) =>
     text.includes('[coro_rpc_client') ? storeFaultOf(text) : undefined,
   ),
+  // LMCache: "batch_get_into failed for key vllm@model@1@0@9bc7f366 (code=-800)".
+  cache('batch_get_into failed for key', storeCodeFaultOf),
   cache('Initialize mooncake failed', () => 'Mooncake is not reached'),
   cache('Launch mooncake store server timeout', () => 'Mooncake is not reached'),
   // "[2025-05-15 15:48:41.233] [infini] [error] [libinfinistore.cpp:910] Please register memory first".

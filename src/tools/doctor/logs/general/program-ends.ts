@@ -29,6 +29,7 @@ const ENDS = [
   'terminate called after throwing',
   'Segmentation fault',
   'Segfault encountered',
+  'terminated unexpectedly with signal',
   // Ascend: "EZ9999: … there is an exception of aivec error, core id is 9, error code = 0".
   'there is an exception of ai',
   'panic: runtime error',
@@ -92,6 +93,7 @@ const ERRORS = [
   'exited with code -9',
   'exited with code 137',
   'exit code 137',
+  'terminated unexpectedly with signal',
   'Watchdog timeout',
   'cannot open shared object file',
 ] as const;

@@ -110,3 +110,23 @@ export function storeFaultOf(text: string): string | undefined {
 export function storeWarningOf(text: string): string | undefined {
   return /(?:Offloading|Promotion) task expired for key/.test(text) ? storeFaultOf(text) : undefined;
 }
+
+/** The same by number, as programs in Python have them: `enum class ErrorCode` of `mooncake-store/include/types.h`, 0.3.2 to 0.3.12. */
+const CODES: Readonly<Record<string, string>> = {
+  '-200': 'Mooncake has no room',
+  '-707': 'Mooncake gives less than it lists',
+  '-712': 'Mooncake gives less than it lists',
+  '-800': CLIENTS_DO_NOT_MOVE,
+  '-801': 'Mooncake gives blocks that are not those that were stored',
+  '-900': 'Mooncake is not reached',
+  '-901': 'Mooncake answers too late',
+  '-1010': 'Mooncake has no leading master',
+  '-1101': 'Mooncake cannot use its folder on disk',
+  '-1102': 'Mooncake cannot use its folder on disk',
+  '-1103': 'Mooncake cannot use its folder on disk',
+};
+
+/** The fault that a code of the store names in a line such as "batch_get_into failed for key … (code=-800)"; undefined for other codes. */
+export function storeCodeFaultOf(text: string): string | undefined {
+  return CODES[/\bcode=(-\d{3,4})\b/.exec(text)?.[1] ?? ''];
+}

@@ -10,7 +10,6 @@ import { repairNamed } from './named-settings.js';
 import { repairPackages } from './packages.js';
 import { panicRepair } from './panics.js';
 import { fittingSizes } from './parallel-sizes.js';
-import { portRepair } from './ports.js';
 import { buildForTorch } from './programs.js';
 import { repairRefusedWords } from './refused-words.js';
 import type { Repair } from './repair.js';
@@ -256,7 +255,6 @@ function particularRepair(
         ? repairRefused(sentence)
         : undefined)
     );
-  if (kind === 'port_in_use') return portRepair(sentence);
   if (kind === 'model_unsupported') return repairSaid(sentence);
   if (kind === 'port_in_use') return freePort(sentence);
   if (kind === 'versions') return buildForTorch(sentence) ?? repairPackages(sentence);

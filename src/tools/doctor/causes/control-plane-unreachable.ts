@@ -1,5 +1,8 @@
+import { capitalised } from '../../../core/text/capitalised.js';
 import { countOf } from '../../../core/text/lists.js';
-import { reachControlPlane } from '../fixes/programs.js';
+import { reachControlPlane, reachServer } from '../fixes/programs.js';
+import { isUnreachedServer } from '../logs/general/unreached-peers.js';
+import type { SignalTally } from '../logs/log-summary.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -15,6 +18,8 @@ export const controlPlaneUnreachable: Cause = {
     const silent = measurements.signal('control_plane_unreachable');
     if (silent === undefined) return undefined;
     const names = ['NATS', 'etcd'].filter((one) => silent.values.has(one));
+    const other = [...silent.values.keys()].find(isUnreachedServer);
+    if (names.length === 0 && other !== undefined) return unreachedServer(other, silent);
     const name = names.join(' and ') || 'NATS or etcd';
     return {
       headline: `${name} cannot be reached: workers, routers and KV events do not find each other`,
@@ -34,3 +39,16 @@ export const controlPlaneUnreachable: Cause = {
     };
   },
 };
+
+/** Another server that programs read, by its name and address. */
+function unreachedServer(server: string, { count, first }: Pick<SignalTally, 'count' | 'first'>): Suspicion {
+  return {
+    headline: `${capitalised(server)} cannot be reached`,
+    explanation:
+      'What a program reads there or keeps there is missing: who is where, who has what, or how much is asked. It tries again, and goes on without it until then.',
+    cluesFor: [clueFor('signature', `${countOf(count, 'line')} of ${server}, which is not reached.`, first)],
+    cluesAgainst: [],
+    explains: ['no_stores', 'empty_tree', 'router_blind'],
+    fixes: [reachServer(server)],
+  };
+}

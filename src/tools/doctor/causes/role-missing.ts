@@ -1,5 +1,8 @@
 import { countOf } from '../../../core/text/lists.js';
+import { reachEngine } from '../fixes/routers.js';
 import { startRole } from '../fixes/transfers.js';
+import { UNREACHED_ENGINE } from '../logs/general/unreached-peers.js';
+import type { SignalTally } from '../logs/log-summary.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueFor, when } from './clues.js';
@@ -22,6 +25,9 @@ export const roleMissing: Cause = {
     });
     if (said === undefined && groups.length === 0) return lostWorkers(measurements);
     const roles = [...(said?.values.keys() ?? [])];
+    const unreached = roles.find((value) => value.startsWith(UNREACHED_ENGINE));
+    if (said !== undefined && unreached !== undefined && groups.length === 0)
+      return unreachedEngine(unreached, said);
     const role = groups[0]?.role ?? roles.find((value) => value === 'prefill' || value === 'decode');
     const isAny = role === undefined && roles.includes('any');
     const missing = role ?? (isAny ? 'ready' : 'prefill or decode');
@@ -51,3 +57,17 @@ export const roleMissing: Cause = {
     };
   },
 };
+
+/** A router has the address of an engine, and no connection to it. */
+function unreachedEngine(said: string, { count, first }: Pick<SignalTally, 'count' | 'first'>): Suspicion {
+  const [, address, why = ''] = /(?: at (\S+))? \(([^()]+)\)$/.exec(said) ?? [];
+  return {
+    headline: `A program does not reach an engine${address === undefined ? '' : ` at ${address}`}: ${why}`,
+    explanation:
+      'Requests that go there fail, or go to the engines that are left, which hold other prefixes. An engine that still loads its model listens when it is done; one that has ended has the reason in its own log.',
+    cluesFor: [clueFor('signature', `${countOf(count, 'line')} of an engine that is not reached.`, first)],
+    cluesAgainst: [],
+    explains: ['prompts_recomputed', 'no_stores'],
+    fixes: [reachEngine(address, why)],
+  };
+}

@@ -1,3 +1,4 @@
+import { shellQuoted } from '../../../core/text/shell-quoted.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { otherReleaseIn, type WorkerFolder } from '../logs/general/other-release.js';
 import { environmentOf } from './lines.js';
@@ -20,6 +21,25 @@ export function reachControlPlane(names: readonly string[]): ProposedFix {
       'docker run -d -p 4222:4222 nats -js    # on one host, for a trial',
     ],
     verify: ['kubectl logs WORKER --since=1m | grep -ciE "nats|etcd.*(error|fail|unable)"    # should be 0'],
+  };
+}
+
+/** Makes a server reachable that a program reads or writes; `server` has its name, and its address where lines have it. */
+export function reachServer(server: string): ProposedFix {
+  const [name = server, address] = server.split(' at ');
+  const place = address ?? 'HOST:PORT';
+  return {
+    says: `Start ${name}${address === undefined ? '' : ` so that it answers at ${address}`} and have a NetworkPolicy let this program there; where it runs elsewhere, correct the address that the program is given`,
+    why: 'A connection that is refused finds nothing at that port: the server is not started, listens at another one or at its own host alone. A name that does not resolve is of another namespace, or misspelt; no answer is a firewall or a NetworkPolicy.',
+    disturbs: 'nothing',
+    files: [],
+    commands: [
+      `kubectl exec POD -- curl -sv telnet://${place.replace(/^\w+:\/\//, '')} </dev/null    # from the pod of the program`,
+      'kubectl get svc,endpoints -A    # under which name and port it runs',
+    ],
+    verify: [
+      `kubectl logs POD --since=5m | grep -c ${shellQuoted(place.replace(/^\w+:\/\//, ''))}    # should be 0`,
+    ],
   };
 }
 

@@ -119,3 +119,23 @@ function nameRole(role: string): ProposedFix {
     ],
   };
 }
+
+/** Makes an engine answer at the address that a router or a planner has. */
+export function reachEngine(address: string | undefined, why: string): ProposedFix {
+  const place = address ?? 'http://ENGINE:PORT';
+  const url = place.includes('://') ? place : `http://${place}`;
+  const isName = why.startsWith('its name');
+  return {
+    says: isName
+      ? `Give the program the name of an engine that there is in place of ${place} (kubectl get svc,pods -A -o wide)`
+      : `Start the engine at ${place} again with --host 0.0.0.0 and this port where it has ended (its log has why; curl -v ${url}/v1/models), or correct the address that the program is given`,
+    why: 'Nothing listens where a connection is refused: the engine still loads, has ended, has another port, or listens at 127.0.0.1 alone. No answer at all is a NetworkPolicy, a firewall or an address of a pod that is gone.',
+    disturbs: 'nothing',
+    files: [],
+    commands: [
+      `curl -v ${url}/v1/models    # from the pod of the router`,
+      'kubectl get pods -o wide    # addresses, readiness and restarts of the engines',
+    ],
+    verify: [`curl -s -o /dev/null -w '%{http_code}' ${url}/v1/models    # should be 200`],
+  };
+}

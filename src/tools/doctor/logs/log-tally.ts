@@ -46,7 +46,8 @@ export class LogTally implements LogFindings {
   found = 0;
   readonly #unexplained = new UnexplainedLines({
     tally: this,
-    refuse: (line, value, text) => this.#count('settings_refused', line, { value, about: text.slice(0, 60) }),
+    onFault: (line, { signal, value }, text, count) =>
+      this.#count(signal, line, { value, about: text.slice(0, 60), count }),
     isKnown: (line, text) => this.#readAgain(line, text),
     originOf: (line) => this.#originOf(line, ''),
   });

@@ -1,20 +1,25 @@
 import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { Origin } from '../sightings.js';
+import type { Fault } from './general/fault-classes.js';
 import { refusedClass, refusedPart } from './general/parser-errors.js';
 import { refusedConfiguration } from './general/refused-settings.js';
 import { demandIn } from './general/setting-demands.js';
+import { unreachedPeerIn } from './general/unreached-peers.js';
 import { lastWords } from './last-words.js';
 import type { UnexplainedErrors } from './log-summary.js';
 import { messageOf, SpreadErrors } from './spread-errors.js';
 import { UnexplainedErrorTally } from './unexplained-error-tally.js';
 
+/** Programs that are not reached whose lines are counted apart. */
+const MAX_UNREACHED = 32;
+
 /** What is made of a line is for the tally of its log. */
 interface Target {
   /** `found` counts what rules found so far: a line that adds nothing was not understood. */
   readonly tally: Pick<LogFindings, 'addError' | 'addEnd' | 'isKnown'> & { found: number };
-  /** A program refuses a setting; `value` is the part of the text that says so. */
-  readonly refuse: (line: LogLine, value: string, text: string) => void;
+  /** The fault of a whole message. */
+  readonly onFault: (line: LogLine, fault: Fault, text: string, count: number) => void;
   /** Whether a rule makes something of a line with another text. */
   readonly isKnown: (line: LogLine, text: string) => boolean;
   readonly originOf: (line: Pick<LogLine, 'lineNumber' | 'text'>) => Origin;
@@ -36,6 +41,8 @@ export class UnexplainedLines {
   });
   /** The last error above a traceback: where the log ends within that, nothing else says what happened. */
   #heading: { readonly line: LogLine; readonly found: number } | undefined;
+  /** Lines of each program that is not reached. */
+  readonly #unreached = new Map<string, number>();
   /** The log has no line behind the next message. */
   #isAtEnd = false;
   /** What was found until a part of a message was read; -1 for none. */
@@ -96,6 +103,17 @@ export class UnexplainedLines {
     this.#target.tally.addEnd(line, about);
   }
 
+  /** Whether a program is not reached, more often than one is that still starts. */
+  #isUnreached(line: LogLine, text: string): boolean {
+    const { fault, atLeast } = unreachedPeerIn(messageOf(line, text)) ?? {};
+    if (fault === undefined || atLeast === undefined) return false;
+    const count = (this.#unreached.get(fault.value) ?? 0) + 1;
+    if (count > 1 || this.#unreached.size < MAX_UNREACHED) this.#unreached.set(fault.value, count);
+    if (count < atLeast) return false;
+    this.#target.onFault(line, fault, text, count === atLeast ? count : 1);
+    return true;
+  }
+
   #addWhole(line: LogLine, text: string): void {
     this.#heading = undefined;
     const last = lastWords(text);
@@ -105,10 +123,11 @@ export class UnexplainedLines {
     }
     const value =
       refusedPart(text) ?? refusedConfiguration(text) ?? refusedClass(text) ?? demandOf(line, text);
-    if (value !== undefined) this.#target.refuse(line, value, text);
+    if (value !== undefined) this.#target.onFault(line, { signal: 'settings_refused', value }, text, 1);
     else if (isFatal(line)) this.#addLast(line, messageOf(line, text), '');
     else if (this.#isAtEnd && /^\s{0,8}Error: \S/.test(text)) this.#addLast(line, text.trim(), 'Error: ');
-    else this.#errors.add(line, text, () => this.#target.originOf({ lineNumber: line.lineNumber, text }));
+    else if (!this.#isUnreached(line, text))
+      this.#errors.add(line, text, () => this.#target.originOf({ lineNumber: line.lineNumber, text }));
   }
 }
 

@@ -2,6 +2,7 @@ import { type ServiceError, status } from '@grpc/grpc-js';
 import { applyDelta } from '../core/view/apply-delta.js';
 import type { ViewDelta, ViewDocument } from '../core/view/view-document.js';
 import type { Clock, Timer } from '../edge/platform/clock.js';
+import { isJsonObject } from '../edge/platform/data/json-object.js';
 import { onAbort } from '../edge/platform/time/on-abort.js';
 import type { RpcChannel } from '../edge/rpc/channel.js';
 import { explainStatus } from '../fleet/aggregator/explain-break.js';
@@ -87,9 +88,11 @@ class DocumentReader {
     if (hasMore) return undefined;
     const value: unknown = JSON.parse(Buffer.concat(this.#parts.splice(0)).toString());
     this.#bytes = 0;
-    if (kind === Kind.SNAPSHOT) this.#document = value as ViewDocument;
+    if (!isJsonObject(value)) throw new Error('the view is no object');
+    if (kind === Kind.SNAPSHOT) this.#document = value as unknown as ViewDocument;
     else {
-      const next = this.#document === undefined ? undefined : applyDelta(this.#document, value as ViewDelta);
+      const next =
+        this.#document === undefined ? undefined : applyDelta(this.#document, value as unknown as ViewDelta);
       if (next === undefined) throw new Error('a change of the view does not follow the one before');
       this.#document = next;
     }

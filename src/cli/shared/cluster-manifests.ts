@@ -1,6 +1,9 @@
 import { stringify } from 'yaml';
 import type { KubernetesApi } from '../../edge/kubernetes/api.js';
 import { KubernetesError } from '../../edge/kubernetes/kubernetes-error.js';
+import { listAll } from '../../edge/kubernetes/list-all.js';
+import { asRecord, listAt, textAt, valueAt } from '../../edge/kubernetes/read-json.js';
+import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import type { ManifestFile } from './manifest-files.js';
 
 /** What can hold a worker, a frontend or their settings, with where the API has it. */
@@ -21,26 +24,6 @@ const SOURCES: readonly { readonly kind: string; readonly apiVersion: string; re
   { kind: 'ConfigMap', apiVersion: 'v1', plural: 'configmaps' },
 ];
 
-/** Objects of one answer. */
-const PAGE_SIZE = 250;
-
-/** Objects of one kind in one namespace that are looked at. */
-const MAX_OBJECTS = 5_000;
-
-interface ListedObject {
-  readonly metadata?: {
-    readonly name?: string;
-    readonly ownerReferences?: readonly { readonly controller?: boolean }[];
-    readonly [field: string]: unknown;
-  };
-  readonly [field: string]: unknown;
-}
-
-interface ObjectList {
-  readonly items?: readonly ListedObject[];
-  readonly metadata?: { readonly continue?: string };
-}
-
 /**
  * The workloads and ConfigMaps of a namespace as texts, each named
  * `cluster:KIND/NAMESPACE/NAME`. What a controller made is left out: its owner
@@ -59,13 +42,12 @@ export async function readClusterManifests(
   let hasRead = false;
   for (const source of SOURCES) {
     try {
-      const objects = await listAll(api, namespace, source, signal);
+      const { kind, apiVersion, plural } = source;
+      const objects = await listAll(api, pathOf(apiVersion, namespace, plural), signal);
       hasRead = true;
       for (const object of objects) {
-        const { kind, apiVersion } = source;
-        const name = object.metadata?.name;
-        if (name === undefined || object.metadata?.ownerReferences?.some(({ controller }) => controller))
-          continue;
+        const name = textAt(object, 'metadata', 'name');
+        if (!isJsonObject(object) || name === undefined || isMadeByController(object)) continue;
         const file = `cluster:${kind}/${namespace}/${name}`;
         // Both versions of a graph are views of one object: the newer one is looked at.
         if (!files.has(file)) files.set(file, { file, text: textOf({ apiVersion, kind, ...object }) });
@@ -102,29 +84,18 @@ async function expectNamespace(api: KubernetesApi, namespace: string, signal: Ab
   }
 }
 
-async function listAll(
-  api: KubernetesApi,
-  namespace: string,
-  { apiVersion, plural }: { readonly apiVersion: string; readonly plural: string },
-  signal: AbortSignal,
-): Promise<readonly ListedObject[]> {
+function pathOf(apiVersion: string, namespace: string, plural: string): string {
   const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  const path = `${root}/namespaces/${encodeURIComponent(namespace)}/${plural}`;
-  const objects: ListedObject[] = [];
-  let next: string | undefined;
-  do {
-    const query = { limit: String(PAGE_SIZE), ...(next === undefined ? {} : { continue: next }) };
-    const page = (await api.get({ path, query, signal })) as ObjectList;
-    objects.push(...(page.items ?? []));
-    next = page.metadata?.continue || undefined;
-  } while (next !== undefined && objects.length < MAX_OBJECTS);
-  return objects.slice(0, MAX_OBJECTS);
+  return `${root}/namespaces/${encodeURIComponent(namespace)}/${plural}`;
+}
+
+function isMadeByController(object: JsonObject): boolean {
+  return listAt(object, 'metadata', 'ownerReferences').some((owner) => valueAt(owner, 'controller') === true);
 }
 
 /** As a person would have written it: without what the server added. */
-function textOf(object: ListedObject): string {
-  const { status: _, metadata = {}, ...rest } = object;
-  const { managedFields: _fields, annotations: _annotations, ...kept } = metadata;
-  const { apiVersion, kind, ...body } = rest;
+function textOf(object: JsonObject): string {
+  const { status: _, metadata, apiVersion, kind, ...body } = object;
+  const { managedFields: _fields, annotations: _annotations, ...kept } = asRecord(metadata) ?? {};
   return stringify({ apiVersion, kind, metadata: kept, ...body }, { aliasDuplicateObjects: false });
 }

@@ -70,6 +70,23 @@ describe("a cluster's workloads as manifests", () => {
     expect(Object.keys(files)).toEqual(['cluster:Deployment/inference/a', 'cluster:Deployment/inference/b']);
   });
 
+  it('have an end where a server names one page after another', async () => {
+    const page = { metadata: { continue: 'next' }, items: [{ metadata: { name: 'a' } }] };
+    const { files } = await read({ [DEPLOYMENTS]: page, [`${DEPLOYMENTS}next`]: page });
+    expect(Object.keys(files)).toEqual(['cluster:Deployment/inference/a']);
+  });
+
+  it.each([
+    null,
+    [],
+    'items',
+    { items: 7 },
+    { items: [null, 7, {}, { metadata: 'a' }, { metadata: { name: 7 } }] },
+  ])('are none in the answer %j, which is no list of objects', async (answer) => {
+    const { files } = await read({ [PODS]: answer, '/api/v1/namespaces/inference': {} });
+    expect(files).toEqual({});
+  });
+
   it('are those that nobody made: what a controller owns says what its owner says', async () => {
     const owned = { name: 'vllm-1', ownerReferences: [{ controller: true }] };
     const { files } = await read({

@@ -1,6 +1,7 @@
 import { countOf, formFor } from '../../../core/text/lists.js';
 import type { StreamingApi } from '../../../edge/kubernetes/api.js';
 import { KubernetesError } from '../../../edge/kubernetes/kubernetes-error.js';
+import { listAll } from '../../../edge/kubernetes/list-all.js';
 import { integerAt, listAt, textAt, valueAt } from '../../../edge/kubernetes/read-json.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import type { EvidencePart } from '../evidence.js';
@@ -23,9 +24,6 @@ export interface ClusterModules {
   readonly onProgress?: (name: string, readBytes: number, totalBytes: number | undefined) => void;
 }
 
-/** Objects of one answer, and answers of one list. */
-const PAGE_SIZE = 250;
-const MAX_PAGES = 20;
 /** Containers whose logs are read; a fleet's problem shows in some of them. */
 const MAX_CONTAINERS = 64;
 /** The beginning of a log, where programs report their settings. A log that is shorter is read whole. */
@@ -57,16 +55,17 @@ export async function gatherPods(
   modules: ClusterModules,
 ): Promise<readonly EvidencePart[]> {
   const { namespace } = options;
+  const { api, signal } = modules;
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
   const name = `namespace ${namespace}`;
   let pods: readonly unknown[];
   try {
-    pods = await listAll(`${path}/pods`, modules);
+    pods = await listAll(api, `${path}/pods`, signal);
   } catch (error) {
     return [clusterProblem(name, error)];
   }
   const containers = containersOf(pods);
-  const events = await listAll(`${path}/events`, modules).catch((error: unknown) => {
+  const events = await listAll(api, `${path}/events`, signal).catch((error: unknown) => {
     if (error instanceof KubernetesError) return error;
     throw error;
   });
@@ -96,19 +95,6 @@ function clusterProblem(name: string, error: unknown): EvidencePart {
   return notRead('cluster', name, error.message);
 }
 
-async function listAll(path: string, { api, signal }: ClusterModules): Promise<readonly unknown[]> {
-  const items: unknown[] = [];
-  let next: string | undefined;
-  for (let page = 0; page < MAX_PAGES; page += 1) {
-    const query = { limit: String(PAGE_SIZE), ...(next === undefined ? {} : { continue: next }) };
-    const answer = await api.get({ path, query, signal });
-    items.push(...listAt(answer, 'items'));
-    next = textAt(answer, 'metadata', 'continue');
-    if (next === undefined) break;
-  }
-  return items;
-}
-
 /**
  * Those of the first version that has any. A kind that is not there, or may not be
  * read, has none: what is refused is reported by the one that reads manifests.
@@ -117,7 +103,7 @@ async function listPools(namespace: string, modules: ClusterModules): Promise<re
   for (const version of POOL_VERSIONS) {
     const path = `/apis/${version}/namespaces/${encodeURIComponent(namespace)}/inferencepools`;
     try {
-      const pools = await listAll(path, modules);
+      const pools = await listAll(modules.api, path, modules.signal);
       if (pools.length > 0) return pools;
     } catch (error) {
       if (!(error instanceof KubernetesError)) throw error;

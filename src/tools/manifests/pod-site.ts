@@ -20,6 +20,8 @@ export interface EnvEntry extends Placed<PlacedText | undefined> {
   readonly value: PlacedText | undefined;
   /** The key of a ConfigMap that has the value. */
   readonly key?: { readonly configMap: string; readonly key: string };
+  /** Whether it is the address of its own pod. */
+  readonly isPodAddress?: boolean;
 }
 
 /** Where a container gets variables from by `envFrom`: a ConfigMap or a Secret. */

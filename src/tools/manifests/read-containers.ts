@@ -65,6 +65,12 @@ export function readEnv(access: YamlAccess, map: YAMLMap | undefined, key: strin
     const { start, end } = placeOfNode(node);
     const entry = { name, value, start, end };
     if (value !== undefined) return [entry];
+    if (
+      /^status\.podIPs?$/.test(
+        access.text(access.map(node, 'valueFrom', 'fieldRef'), 'fieldPath')?.value ?? '',
+      )
+    )
+      return [{ ...entry, isPodAddress: true }];
     const from = access.map(node, 'valueFrom', 'configMapKeyRef');
     const configMap = access.text(from, 'name')?.value;
     const wanted = access.text(from, 'key')?.value;

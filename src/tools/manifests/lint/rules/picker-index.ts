@@ -6,7 +6,7 @@ import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { type Gateway, isLlmdPicker, type Launch, nameOf } from '../launches/launch.js';
 import { flagOf } from '../launches/settings.js';
 import { textOfWord, UNKNOWN } from '../shell/words.js';
-import type { Span } from '../text/span.js';
+import { type Span, textAt } from '../text/span.js';
 
 const rule: Rule = {
   id: 'picker-index-empty',
@@ -92,7 +92,7 @@ function reception(picker: Launch, fleet: Fleet): readonly Finding[] {
 function unreached(picker: Launch, gateway: Gateway, worker: Launch): readonly Finding[] {
   const published = endpointOf(worker);
   if (published === undefined) return [];
-  const { text, span, isBound, port } = published;
+  const { text, span, isBound, port, isOwn } = published;
   const { reception, release } = gateway;
   const { connects, endpoint, podPort: wanted } = socketsOf(gateway);
   // One that is written and not known waits somewhere, too.
@@ -104,6 +104,19 @@ function unreached(picker: Launch, gateway: Gateway, worker: Launch): readonly F
       says: reception === undefined ? `${by} has no kvEventsConfig` : `${picker.program} has kvEventsConfig`,
     },
   ];
+  if (isOwn)
+    return [
+      findingAt(rule, span, {
+        message: `${nameOf(worker)} connects to its own pod (${text}), where ${by} does not wait`,
+        consequence:
+          'vLLM waits where its endpoint names no host, and connects to any other. No event leaves the pod: the index stays empty, and every worker has the score 0 for every prompt. Nothing reports it.',
+        advice:
+          connects === true
+            ? `Let the worker wait (tcp://*:${port ?? 'PORT'}): the picker connects to the pods.`
+            : `Name the picker's Service in the worker's endpoint (tcp://PICKER:${/:(\d+)$/.exec(endpoint ?? '')?.[1] ?? '5557'}).`,
+        related,
+      }),
+    ];
   if (isBound && connects === false && listens)
     return [
       findingAt(rule, span, {
@@ -170,10 +183,15 @@ function endpointOf(launch: Launch):
       readonly span: Span;
       readonly isBound: boolean;
       readonly port: string | undefined;
+      /** Whether it is the address of its own pod. */
+      readonly isOwn: boolean;
     }
   | undefined {
   const config = flagOf(launch, '--kv-events-config');
   const text = config === undefined ? '' : textOfWord(config);
+  const own = config === undefined ? undefined : ownAddress(launch, text, textAt(config.span));
+  if (config !== undefined && own !== undefined)
+    return { ...own, span: config.span, isBound: false, isOwn: true };
   const [, written] = /"endpoint"\s*:\s*"(tcp:\/\/[^"\\]*)"/.exec(text) ?? [];
   const isLeftOut = config?.value !== undefined && !text.includes('"endpoint"');
   const endpoint = (isLeftOut ? 'tcp://*:5557' : written)?.replaceAll(UNKNOWN, '…');
@@ -192,5 +210,18 @@ function endpointOf(launch: Launch):
     (endpoint.includes('…') && (isBound || !/[a-z0-9]/i.test(host) || port === undefined))
   )
     return undefined;
-  return { text: endpoint, span: config.span, isBound, port: port === '0' ? undefined : port };
+  return { text: endpoint, span: config.span, isBound, port: port === '0' ? undefined : port, isOwn: false };
+}
+
+/** An endpoint at the address of its own pod, which a variable of the container has: `tcp://$(POD_IP):5557`. */
+function ownAddress(
+  { container }: Launch,
+  text: string,
+  written: string,
+): { readonly text: string; readonly port: string } | undefined {
+  const [, port] = new RegExp(`"endpoint"\\s*:\\s*"tcp://${UNKNOWN}:(\\d+)"`).exec(text) ?? [];
+  const [, variable = '', name = ''] =
+    /endpoint\\?"\s*:\s*\\?"tcp:\/\/(\$[({]?([A-Za-z_]\w*)[)}]?):/.exec(written) ?? [];
+  const isOwn = container?.env.some((one) => one.name === name && one.isPodAddress === true) === true;
+  return port !== undefined && isOwn ? { text: `tcp://${variable}:${port}`, port } : undefined;
 }

@@ -60,6 +60,44 @@ const events = (endpoint: string, topic = 'kv@pod@Qwen/Qwen3-8B'): string =>
 const advice = (files: Readonly<Record<string, string>>): string | undefined =>
   inspect(files).findings[0]?.advice;
 
+describe('a worker whose KV events go to its own pod', () => {
+  const ip = ', {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}';
+  const found1 = (tag: string, endpoint: string, env = ip, parameters = ''): readonly string[] =>
+    inspect({ 'a.yaml': picker({ tag, parameters }) + worker(events(endpoint), '', undefined, env) })
+      .findings.filter(({ ruleId }) => ruleId === 'picker-index-empty')
+      .map(({ severity, message, advice: says }) => `${severity}: ${message} | ${says}`);
+
+  it('reaches no picker', () => {
+    expect(found1('v0.7.0', 'tcp://$(POD_IP):5557')).toEqual([
+      'error: vllm of vllm connects to its own pod (tcp://$(POD_IP):5557), where llm-d endpoint picker v0.7.0 does not wait | Let the worker wait (tcp://*:5557): the picker connects to the pods.',
+    ]);
+  });
+
+  it('reaches none either where a script names the variable', () => {
+    const config = events('tcp://$POD_IP:5557').replaceAll('"', '\\"');
+    const script = `command: [sh, -c]\n        args: ['vllm serve m --block-size 16 --kv-events-config "${config}"']`;
+    const scripted = worker('', '', undefined, ip).replace(/command: .*\n.*args: .*/, () => script);
+    expect(found({ 'a.yaml': picker({ tag: 'v0.7.0' }) + scripted })).toContain(
+      'picker-index-empty a.yaml:29 error',
+    );
+  });
+
+  it('learns where the picker waits, where it does', () => {
+    const waits = 'kvEventsConfig: {discoverPods: false, zmqEndpoint: "tcp://*:5556"}';
+    expect(found1('v0.7.0', 'tcp://$(POD_IP):5557', ip, waits)).toEqual([
+      expect.stringContaining('tcp://PICKER:5556'),
+    ]);
+  });
+
+  it.each([
+    ['tcp://*:5557', ip],
+    ['tcp://$(POD_IP):5557', ', {name: POD_IP, value: "$(EPP)"}'],
+    ['tcp://$(EPP):5557', ip],
+  ])('may be another one: %s, %s', (endpoint, env) => {
+    expect(found1('v0.7.0', endpoint, env)).toEqual([]);
+  });
+});
+
 describe("the sockets of llm-d's picker", () => {
   it.each(['v0.2.1', 'v0.3.2', 'v0.4.0'])('wait at tcp://*:5557 by default in %s', (tag) => {
     const precise =

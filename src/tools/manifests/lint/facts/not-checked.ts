@@ -23,6 +23,7 @@ const UNASKED = 'the router beside it asks nothing of it: it guesses, or goes by
 const IN_CLUSTER = 'the configuration of its picker is not in these files';
 const IDLE = 'no worker is beside it in these files';
 const IN_BRANCH = 'it stands in a branch of a script, which is compared with no other branch';
+const OPEN_MODE = 'its router mode is known only at run time';
 const SIZELESS = 'its block size is not written in these files';
 const IN_FILE = 'its block size is in a file that is not among these (--with FILE)';
 
@@ -54,6 +55,7 @@ export function findNotChecked(fleets: readonly Fleet[]): readonly NotChecked[] 
     if (fleet.workers.length === 0)
       for (const launch of routersOf(fleet))
         if (!joined.has(whereOf(launch))) add(launch, launch.branch === undefined ? IDLE : IN_BRANCH);
+    for (const { launch, isOpen } of fleet.frontends) if (isOpen) add(launch, OPEN_MODE);
     const read = new Set(configuredIn(fleet).map(({ program }) => program));
     // The container of a picker whose configuration was read.
     for (const launch of fleet.unchecked)

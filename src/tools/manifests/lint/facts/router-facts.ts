@@ -11,6 +11,8 @@ export interface FrontendFacts {
   readonly launch: Launch;
   /** Where KV-aware routing is switched on; undefined when it is not. */
   readonly kvMode: SettingValue | undefined;
+  /** Whether how it routes is known only at run time. */
+  readonly isOpen: boolean;
   readonly flag: SettingValue | undefined;
   readonly variable: SettingValue | undefined;
   /** Which number its router uses. */
@@ -28,6 +30,7 @@ export function readFrontendFacts(launch: Launch): FrontendFacts {
   return {
     launch,
     kvMode: mode?.value === 'kv' && overlapOff(launch) === undefined ? mode : undefined,
+    isOpen: mode !== undefined && mode.value === undefined,
     flag: flagOf(launch, '--kv-cache-block-size'),
     variable: variableOf(launch, 'DYN_KV_CACHE_BLOCK_SIZE'),
     decides: decidingNumber(launch.version, chat?.value),

@@ -20,6 +20,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   lmcache_controller: 'LMCache controller',
   'vllm-router': 'vllm-router',
   'vllm-rs': 'vllm-rs',
+  tt_media_server_cpp: 'Tenstorrent media server',
   // Dynamo's workers beside an engine of their pod (from 1.3 on).
   'dynamo-openengine-sidecar': 'dynamo-openengine-sidecar',
   'dynamo-vllm-sidecar': 'dynamo-vllm-sidecar',
@@ -100,8 +101,13 @@ export const NO_RULE = 'no rule knows it';
 
 /** What a command line starts that no rule knows; undefined for every other command. */
 export function uncheckedCommand(words: readonly Word[]): UncheckedProgram | undefined {
-  const values = words.map(({ value }) => value ?? '');
-  const [first = '', second = ''] = values.filter((value) => !/^(?:exec|env|sudo|nohup|\w+=.*)$/.test(value));
+  // Of a program in a folder that is known only at run time its name is known.
+  const values = words.map(
+    ({ value, known }) => value ?? (known?.suffix.includes('/') === true ? known.suffix : ''),
+  );
+  const [first = '', second = ''] = values.filter(
+    (value) => !/^(?:exec|env|sudo|nohup|setsid|\w+=.*|)$/.test(value),
+  );
   const name = first.split('/').at(-1) ?? '';
   const module =
     /^python(?:3(?:\.\d+)?)?$/.test(name) && second === '-m' ? values[values.indexOf('-m') + 1] : undefined;

@@ -168,3 +168,18 @@ routerSpec: ${router}
     },
   );
 });
+
+describe('a frontend whose router mode is known only at run time', () => {
+  it.each([
+    ['source lib.sh\npython3 -m dynamo.frontend --router-mode $ROUTER_MODE &\n'],
+    ['python3 -m dynamo.frontend --router-mode $1 &\npython3 -m dynamo.sglang --model m\n'],
+  ])('is named: %s', (text) => {
+    expect(seen({ file: 'x.sh', text })).toContain(
+      '1 × dynamo.frontend, its router mode is known only at run time',
+    );
+  });
+
+  it('is another one than a frontend without a mode', () => {
+    expect(seen({ file: 'x.sh', text: 'python3 -m dynamo.frontend &\n' })).toEqual([]);
+  });
+});

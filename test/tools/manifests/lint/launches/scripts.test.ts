@@ -50,6 +50,8 @@ describe('the programs of a script', () => {
     ['# a\r\nvllm serve m \\\r\n  --port 1 \\\r\n  --block-size 64\r\n', ['vllm 64']],
     ['cat > run <<X\r\nvllm serve m --block-size 64\r\nX\r\nbash run\r\n', ['vllm 64']],
     ['vllm-router --policy cache_aware --worker-urls http://a:8000', ['vllm-router']],
+    ['setsid nohup env A=b "$BUILD/tt_media_server_cpp" -p 8001', ['Tenstorrent media server']],
+    ['"$VENV/bin/lmcache_controller" --port 9000', ['LMCache controller']],
     ['python3 -m atom.entrypoints.openai_server --model m', ['ATOM']],
     [
       'docker run -d registry.local/acme/inference:1 --model m --max-model-len 64',

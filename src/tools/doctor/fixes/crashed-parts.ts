@@ -185,21 +185,24 @@ const PARTS: readonly PlacedPart[] = [
     },
   },
   {
-    pattern: /cacheTrans|cacheFormatter|dataTransceiver|kv_cache_transceiver|mlaCache/,
+    pattern:
+      /cacheTrans|cacheFormatter|dataTransceiver|kv_cache_transceiver|mlaCache|_torch\/disaggregation\//,
     name: "TensorRT-LLM's cache transceiver",
     program: 'TensorRT-LLM, the same for both roles',
     packages: 'nixl|ucx',
     wayOut: () => 'send whole requests to engines without cache_transceiver_config',
   },
   {
-    pattern: /batch_manager\//,
+    pattern: /batch_manager\/|pyexecutor\/(?:kv_cache\/|resource_manager)|kv_cache_manager_v2/,
     name: "TensorRT-LLM's own KV cache manager",
     program: 'TensorRT-LLM',
     packages: 'cuda',
-    wayOut: (_, { sentence }) =>
-      /reuse|m(?:Next|Prev)Blocks?\b|claimLeafBlock|mFreeBlocks/i.test(sentence)
-        ? 'write kv_cache_config: { enable_block_reuse: false } into the engine file (enable_kv_cache_reuse: false in config.pbtxt of Triton), which costs all hits'
-        : 'write kv_cache_config: { host_cache_size: 0 } into the engine file (older builds: kv_cache_host_memory_bytes=0), then enable_block_reuse: false, which costs all hits',
+    wayOut: (_, { path, sentence }) =>
+      path.includes('kv_cache_manager_v2')
+        ? 'write kv_cache_config: { use_kv_cache_manager_v2: false } into the engine file, or, for a model that needs it, leave speculative_config and enable_chunked_prefill out'
+        : /reuse|m(?:Next|Prev)Blocks?\b|claimLeafBlock|mFreeBlocks/i.test(sentence)
+          ? 'write kv_cache_config: { enable_block_reuse: false } into the engine file (enable_kv_cache_reuse: false in config.pbtxt of Triton), which costs all hits'
+          : 'write kv_cache_config: { host_cache_size: 0 } into the engine file (older builds: kv_cache_host_memory_bytes=0), then enable_block_reuse: false, which costs all hits',
   },
 ];
 

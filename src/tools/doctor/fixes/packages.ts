@@ -5,6 +5,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   cuda: 'cuda-python',
   cutlass: 'nvidia-cutlass-dsl',
   cv2: 'opencv-python-headless',
+  dynamo: 'ai-dynamo',
   flash_attn: 'flash-attn',
   flash_attn_2_cuda: 'flash-attn',
   flashinfer: 'flashinfer-python',
@@ -15,8 +16,16 @@ const PACKAGES: Readonly<Record<string, string>> = {
   pynvml: 'nvidia-ml-py',
   sgl_kernel: 'sgl-kernel',
   sklearn: 'scikit-learn',
+  tensorrt_llm: 'tensorrt-llm',
   yaml: 'pyyaml',
   zmq: 'pyzmq',
+};
+
+/** Images of Dynamo, by the engine of its workers. */
+const IMAGES: Readonly<Record<string, string>> = {
+  vllm: 'vllm-runtime',
+  sglang: 'sglang-runtime',
+  trtllm: 'tensorrtllm-runtime',
 };
 
 /** Engines and runtimes: where one is missing as a whole, another Python runs than the one that has it. */
@@ -86,6 +95,15 @@ function missingModule(sentence: string): Repair | undefined {
   const commands = [
     `kubectl exec POD -- sh -c "which python3; pip show ${packageOf(module)}; cd /; python3 -c 'import ${module}; print(${module}.__file__)'"    # which one is imported`,
   ];
+  const worker = /^\.(vllm|sglang|trtllm)\b/.exec(module === 'dynamo' ? (inner ?? '') : '')?.[1];
+  if (worker !== undefined)
+    return {
+      says: `Install the workers of Dynamo for this engine in the version of its runtime (pip install "ai-dynamo[${worker}]==VERSION", as pip show ai-dynamo-runtime says), or run their image (${IMAGES[worker]} of the release)`,
+      why: 'The package of the runtime has the folder dynamo too, without the workers. Releases also move modules within it: a command of one release does not start in another.',
+      commands: [
+        `kubectl exec POD -- sh -c "pip list | grep -i dynamo; python3 -m dynamo.${worker} --help | head -3"`,
+      ],
+    };
   if (inner !== undefined)
     return /^\._?C\b|^\._[\w.]*(?:_C|kernel)/.test(inner)
       ? {
@@ -100,7 +118,7 @@ function missingModule(sentence: string): Repair | undefined {
         };
   return PROGRAMS.test(module)
     ? {
-        says: `Start the program with the Python that ${module} is installed in (its virtual environment: /path/to/venv/bin/python -m …), or install it into this one: pip install ${module === 'dynamo' ? 'ai-dynamo' : packageOf(module).replace('_', '-')}`,
+        says: `Start the program with the Python that ${module} is installed in (its virtual environment: /path/to/venv/bin/python -m …), or install it into this one: pip install ${packageOf(module)}`,
         why: 'The Python that was started is another one than the one that pip installed into: that of the system, of another user, or of another image.',
         commands,
       }

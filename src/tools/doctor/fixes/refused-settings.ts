@@ -1,3 +1,4 @@
+import { capitalised } from '../../../core/text/capitalised.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { type RefusedKey, refusedKeyIn } from '../logs/general/parser-errors.js';
 import { advisedVariable } from '../logs/general/refused-settings.js';
@@ -15,6 +16,7 @@ import { offloadedSizes } from './offloaded-sizes.js';
 import { repairRefusedKey } from './parser-errors.js';
 import { pickerConfig } from './picker-config.js';
 import { repairRefusedWords } from './refused-words.js';
+import { renamedFlag } from './renamed-flags.js';
 import type { Repair } from './repair.js';
 import { workersForRouter } from './routers.js';
 import { settingFix as fix } from './setting-fix.js';
@@ -237,6 +239,13 @@ function fittingPages({ settings }: Measurements, sentence: string): ProposedFix
 /** Arguments that the program does not have, each with what is known of it. */
 function withoutUnknown(sentence: string, engine: string | undefined): ProposedFix {
   const flags = [...new Set(sentence.match(/--[a-z][\w-]{2,60}/g) ?? [])].slice(0, 3);
+  const renamed = flags.flatMap((flag) => renamedFlag(flag) ?? []);
+  if (renamed.length > 0)
+    return fix(
+      `${capitalised(renamed.join(', and '))}, or run the release that the command was written for`,
+      'Names of flags change between releases, and manifests of one release do not start the images of another.',
+      [argumentsOf('the program', flags.join(', '), 'as this release has it')],
+    );
   const named = flags.map((flag) => {
     const note = noteOfArgument(flag, engine);
     return note === undefined ? flag : `${flag} (${note})`;

@@ -18,4 +18,5 @@ export const KNOWN_FAULTS: readonly (() => Promise<readonly KnownFault[]>)[] = [
   async () => (await import('./engine-models.js')).ENGINE_MODELS,
   async () => (await import('./unix-sockets.js')).UNIX_SOCKETS,
   async () => (await import('./shared-libraries.js')).SHARED_LIBRARIES,
+  async () => (await import('./given-files.js')).GIVEN_FILES,
 ];

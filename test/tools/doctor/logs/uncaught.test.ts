@@ -112,6 +112,42 @@ describe('the exception below a line that says that a program ended', () => {
   });
 });
 
+describe("what ends the loop of TensorRT-LLM's executor", () => {
+  it('is the reason, whatever its sentence; in its KV cache manager it is that one', async () => {
+    const line =
+      '[09/03/2026-12:00:01] [TRT-LLM] [RANK 4] [E] Error in event loop: the widget of layer 7 has no colour';
+    expect(await headlineOf(line)).toContain('by an error of its own (the widget of layer 7 has no colour)');
+    const frame = (path: string): string =>
+      `  File "/usr/local/lib/python3.12/dist-packages/tensorrt_llm/_torch/pyexecutor/${path}", line 31, in update_resources`;
+    expect(
+      await headlineOf(
+        line,
+        'Traceback (most recent call last):',
+        frame('resource_manager.py'),
+        "KeyError: 'a'",
+      ),
+    ).toContain("TensorRT-LLM's own KV cache manager ends a program with an exception");
+  });
+});
+
+describe('a module that Python is to run', () => {
+  it('is missing in the environment whose Python it is', async () => {
+    expect(await headlineOf('/opt/dynamo/venv/bin/python3: No module named dynamo.vllm')).toContain(
+      "packages do not belong together (ModuleNotFoundError: No module named 'dynamo.vllm')",
+    );
+  });
+});
+
+describe('a model that Triton does not load', () => {
+  it('has its reason behind the version', async () => {
+    expect(
+      await headlineOf(
+        "E1103 02:59:01.152656 81041 model_lifecycle.cc:622] failed to load 'ensemble' version 1: Internal: the widget has no colour",
+      ),
+    ).toContain('by an error of its own (Internal: the widget has no colour)');
+  });
+});
+
 describe('a plugin that does not load', () => {
   it('is not why an engine refuses its settings', async () => {
     const lines = [

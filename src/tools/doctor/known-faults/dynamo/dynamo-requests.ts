@@ -92,4 +92,17 @@ export const DYNAMO_REQUESTS: readonly KnownFault[] = [
     cure: 'Run Dynamo 1.0.0 or later on frontend and workers; until then restart the frontend after the line (kubectl rollout restart deployment FRONTEND)',
     disturbs: 'frontend',
   },
+  {
+    id: 'dynamo_canary_times_out',
+    cause: 'program_ended',
+    needles: ['Health check timeout for ', 'Health check got no response from '],
+    pattern: /health_check: Health check (?:timeout for|got no response from) ([\w./-]{3,160})/,
+    atLeast: 3,
+    isSign: true,
+    follows: [...REASONS],
+    says: 'a worker is taken out as not ready again and again: its own requests to $1 get no answer in time',
+    why: 'A worker without traffic asks its engine for one token (DYN_HEALTH_CHECK_ENABLED) and waits DYN_HEALTH_CHECK_REQUEST_TIMEOUT, 3 seconds unless set. An engine that hangs does not answer; one that is warming up, or busy with long prompts, is late.',
+    cure: 'Send the worker one request by hand: where it answers, set DYN_HEALTH_CHECK_REQUEST_TIMEOUT=30 on the worker; where it does not, its engine hangs: see the last lines of its log and restart the pod',
+    commands: ['kubectl exec WORKER_POD -- curl -s localhost:$DYN_SYSTEM_PORT/health'],
+  },
 ];

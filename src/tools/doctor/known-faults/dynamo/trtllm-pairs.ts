@@ -110,4 +110,14 @@ export const TRTLLM_PAIRS: readonly KnownFault[] = [
     cure: 'Start context and generation servers with the same tensor_parallel_size (and enable_attention_dp), or set dtype: fp8 under kv_cache_config of both',
     disturbs: 'all_workers',
   },
+  {
+    id: 'trtllm_transceiver_disabled',
+    cause: 'settings_refused',
+    needles: ['kv_cache_transceiver is disabled, please set'],
+    says: 'a server of TensorRT-LLM gets requests of a pair, and has no cache transceiver to move their blocks',
+    why: 'From 1.0 on an engine moves blocks only with a cache_transceiver_config that names a backend. The router sends it requests for prefill or decode alone all the same, and each of them fails.',
+    cure: 'Write cache_transceiver_config: { backend: DEFAULT } into the engine files of both roles (--config or --extra_llm_api_options of trtllm-serve, --extra-engine-args of dynamo.trtllm; context_servers and generation_servers of a disaggregated file), with max_tokens_in_buffer above the longest prompt',
+    commands: ['kubectl get cm -o yaml | grep -nA3 cache_transceiver_config    # of both roles'],
+    disturbs: 'all_workers',
+  },
 ];

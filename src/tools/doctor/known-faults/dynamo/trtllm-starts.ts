@@ -137,4 +137,29 @@ export const TRTLLM_STARTS: readonly KnownFault[] = [
     why: 'Prompts keep their blocks until the other role has fetched them. Where one is longer than the buffers of the transfer, or the other role is too slow, transfers time out under load, and the server waits for blocks that nobody fetches any more.',
     cure: 'Set max_tokens_in_buffer under cache_transceiver_config above the longest prompt (65536, a multiple of tokens_per_block) in the engine files of both roles and restart both; add generation servers or raise free_gpu_memory_fraction where prompts are shorter than that',
   },
+  // The second KV cache manager (`kv_cache_manager_v2`), as it gives back or takes room for a sequence.
+  {
+    id: 'trtllm_history_beyond_capacity',
+    cause: 'connector_crashed',
+    needles: ['History length cannot exceed capacity'],
+    says: "TensorRT-LLM's second KV cache manager ends its executor: a sequence has more tokens than room",
+    why: 'With MTP the room of rejected draft tokens is taken back, and with block reuse off it takes more than was given: last pipeline stages, long prompts in chunks (issue 18661 and pull request 19120 of NVIDIA/TensorRT-LLM, September 2026).',
+    cure: 'Set enable_block_reuse: true under kv_cache_config, or leave speculative_config out of the engine file, until a release with pull request 19120 is there; restart the server',
+  },
+  {
+    id: 'trtllm_history_decreased',
+    cause: 'connector_crashed',
+    needles: ['History length cannot be decreased', 'history length cannot be decreased'],
+    says: "TensorRT-LLM's second KV cache manager ends the executor of a generation server: a prompt that it has already comes again",
+    why: 'A generation server that finds the beginning of a prompt in its own cache counts it wrongly as it takes the blocks of the context server in (pull request 14377 of NVIDIA/TensorRT-LLM, May 2026).',
+    cure: 'Run a release of TensorRT-LLM with pull request 14377 (June 2026 and later) on generation servers; until then set enable_block_reuse: false under kv_cache_config of the generation servers alone, and restart them',
+  },
+  {
+    id: 'trtllm_helix_out_of_blocks',
+    cause: 'cache_memory_missing',
+    needles: ['[V2Scheduler] KV allocation failed for '],
+    says: 'the KV cache of TensorRT-LLM is full, and with Helix (context parallelism) no request can be taken out to make room: its executor ends',
+    why: 'Under other parallelism a request is evicted and computed again. With Helix all that run have to fit together.',
+    cure: 'Raise max_tokens under kv_cache_config (tokens of all ranks together) or max_gpu_total_bytes (of one rank), or lower max_batch_size of the generation servers',
+  },
 ];

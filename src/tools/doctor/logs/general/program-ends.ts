@@ -184,6 +184,25 @@ export const PROGRAM_END_RULES: readonly LogRule[] = [
       found.addEnd(line, needle);
     }),
   ),
+  // The executor of TensorRT-LLM: "[TRT-LLM] [E] Error in event loop: History length cannot exceed capacity", then its traceback.
+  rule('] Error in event loop: ', (line, found) => {
+    const sentence = /\[TRT-LLM\].{0,40}\[E\].{0,40} Error in event loop: (.{3,600})/s.exec(line.text)?.[1];
+    if (sentence === undefined) return;
+    found.addError(line, { sentence, about: 'Error in event loop', isEnd: true });
+    found.addEnd(line, 'Error in event loop');
+  }),
+  // Python itself: "/opt/dynamo/venv/bin/python3: No module named dynamo.vllm".
+  rule(': No module named ', (line, found) => {
+    const module = /(?:^|[\s/])python[\d.]{0,6}: No module named ([\w.]{2,120})\s*$/.exec(line.text)?.[1];
+    if (module === undefined) return;
+    const about = 'No module named';
+    found.addError(line, {
+      sentence: `ModuleNotFoundError: No module named '${module}'`,
+      about,
+      isEnd: true,
+    });
+    found.addEnd(line, about);
+  }),
   // Triton: "failed to load 'tensorrt_llm' version 1: Internal: unexpected error when creating modelInstanceState: …".
   rule("failed to load '", (line, found) => {
     const sentence = /failed to load '[\w.-]{1,80}' version \d{1,20}: ([A-Z][\w ]{2,30}: .{5,600})/s.exec(

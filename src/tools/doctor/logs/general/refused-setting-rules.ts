@@ -40,7 +40,7 @@ const REFUSED_KEYS = [
 ] as const;
 /** What a program writes in front of its errors of arguments: engines and routers, whatever the argument is. */
 const OF_SERVERS =
-  /(?:^|[\s|])(?:vllm(?: serve)?|api_server\.py|sglang(?: serve)?|launch_(?:server|router)\.py|trtllm-serve|trtllm-llmapi-launch|lmcache|lmcache_\w{1,30}|dynamo[\w.-]{0,40}|vllm-router|router\.py): error: /;
+  /(?:^|[\s|])(?:vllm(?: serve)?|api_server\.py|sglang(?: serve)?|launch_(?:server|router)\.py|trtllm-serve|trtllm-llmapi-launch|lmcache|lmcache_\w{1,30}|dynamo[\w.-]{0,40}|vllm-router|router\.py|__main__\.py): error: /;
 const OF_CACHES = /kv|block-?size|page-?size|cache|disagg|router|radix|prefix|transfer|tokens-per-block/i;
 /** What the sidecar's own error begins with. */
 const OF_SIDECAR =

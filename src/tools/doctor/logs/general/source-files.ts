@@ -99,6 +99,10 @@ export const CONNECTOR_FILES = [
   '/v1/core/single_type_kv_cache_manager',
   '/v1/core/block_pool.py',
   '/pyexecutor/kv_cache_transceiver.py',
+  '/pyexecutor/kv_cache/',
+  '/pyexecutor/resource_manager.py',
+  '/kv_cache_manager_v2/',
+  '/_torch/disaggregation/',
 ] as const;
 
 /** Functions by which vLLM speaks with a connector, of whatever project. */

@@ -30,13 +30,29 @@ const WORDS: Readonly<Record<ErrorKind, string>> = {
   stalled: 'it stood still until a watchdog ended it',
   worker_lost: 'one of its processes is gone, and what was given does not say why',
   internal: 'a fault of the program itself',
+  unresolved: 'a name that it asks for does not resolve',
+  certificate: 'it does not trust the certificate of the other side',
+  credentials: 'what it asks refuses its credentials',
+  unreachable: 'what it asks is not reached',
+  permission: 'it may not write or read a path',
+  threads: 'it may not start as many threads',
+  bad_file: 'a file of its settings cannot be read',
 };
 
 /** Programs that ended by different errors and get a clue and a cure of their own. */
 const MAX_SHOWN = 3;
 
 /** Kinds of errors that are the program's own affair: a cause that knows more of KV caches comes first. */
-const INNER: readonly (ErrorKind | undefined)[] = [undefined, 'internal', 'worker_lost', 'stalled'];
+const INNER: readonly (ErrorKind | undefined)[] = [
+  undefined,
+  'internal',
+  'worker_lost',
+  'stalled',
+  'unreachable',
+  'unresolved',
+  'credentials',
+  'permission',
+];
 
 /** Kinds that a program does not live through: such an error counts also where no line says that something ended. */
 const FATAL: readonly (ErrorKind | undefined)[] = [
@@ -60,6 +76,13 @@ const FATAL_AS_LAST: readonly (ErrorKind | undefined)[] = [
   'old_python',
   'versions',
   'stalled',
+  'unreachable',
+  'unresolved',
+  'credentials',
+  'certificate',
+  'permission',
+  'threads',
+  'bad_file',
 ];
 
 /** Signs that say more of an error within the part that moves or keeps KV blocks. */

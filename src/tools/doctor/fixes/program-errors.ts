@@ -1,8 +1,10 @@
 import { engineOfWord } from '../../../engines/catalogue/engines.js';
 import type { ProposedFix } from '../diagnosis.js';
+import { type EnvironmentKind, isOfEnvironment } from '../logs/general/environment-kinds.js';
 import type { ErrorKind } from '../logs/general/error-kinds.js';
 import { lastReasonOf } from '../logs/last-words.js';
 import { ownAdviceIn } from '../own-advice.js';
+import { repairEnvironment } from './environment-repairs.js';
 import { freePort } from './free-port.js';
 import { gpuMemoryRepair } from './gpu-memory-repair.js';
 import { listedValue } from './listed-value.js';
@@ -17,7 +19,7 @@ import { knownValues } from './setting-words.js';
 import { correctedArguments, demandsOfSglang } from './sglang-arguments.js';
 
 /** Of the project's own documentation, or of the sentence itself. */
-const REPAIRS: Readonly<Record<Exclude<ErrorKind, 'gpu_memory'>, Repair>> = {
+const REPAIRS: Readonly<Record<Exclude<ErrorKind, 'gpu_memory' | EnvironmentKind>, Repair>> = {
   host_memory: {
     says: 'Give the pod more memory (kubectl describe pod: OOMKilled, exit code 137), or the engine a smaller CPU cache (offloading, LMCache, hicache) and fewer processes that load weights at a time',
     why: 'The kernel ends a process with signal 9 where memory is short; the program itself cannot write why. Weights pass through memory of the host, and pinned caches stay there.',
@@ -275,7 +277,9 @@ export function repairFor(
         ? UNKNOWN
         : kind === 'gpu_memory'
           ? gpuMemoryRepair(sentence, engineOfWord(setup.engine)?.launch?.tuning)
-          : REPAIRS[kind];
+          : isOfEnvironment(kind)
+            ? repairEnvironment(kind, sentence)
+            : REPAIRS[kind];
   return {
     ...(particular ?? plain),
     disturbs: 'one_worker_at_a_time',

@@ -11,7 +11,7 @@ export const LEVEL_WORD: RegExp =
 /** The same, `level=error`, glog's and klog's `E0613 08:28:11`, and the last line of a traceback. */
 const ERROR_LEVEL = oneOf(
   LEVEL_WORD,
-  /(?:^|[\s|])level="?(?:error|fatal|panic|critical)\b|(?:^|[\s\]|)[])[EF](?:\d{3,4}(?:\d{4})? \d\d:\d\d|\d{4} [\w-]{1,60}\.(?:cpp|cc|h|go):\d)|^\s{0,8}(?:\([^()]{1,80}\) )?(?:[\w.]{0,80}(?:Error|Exception)(?:: |\(|\s*$)|Error\b)/,
+  /(?:^|[\s|])level="?(?:error|fatal|panic|critical)\b|(?:^|[\s\]|)[])[EF](?:\d{3,4}(?:\d{4})? \d\d:\d\d|\d{4} [\w-]{1,60}\.(?:cpp|cc|h|go):\d)|^\s{0,8}(?:\([^()]{1,80}\) )?(?:[\w.]{0,80}(?:Error|Exception|gaierror)(?:: |\(|\s*$)|Error\b)/,
 );
 /** A lower level in front of it, or a sentence: it is then a word of the message. */
 const IS_WORD =

@@ -23,7 +23,7 @@ interface FoundError {
 }
 
 /** An exception by its name; other sentences are written of parts that are optional, too. */
-const EXCEPTION = /^(?:[\w.]{0,120}(?:Error|Exception)\b|Value error, )/;
+const EXCEPTION = /^(?:[\w.]{0,120}(?:Error|Exception|gaierror)\b|Value error, )/;
 
 /** What pydantic writes above the fields that it does not take. */
 const HEADING = /\b\d+ validation errors? for \w+\s*$/;
@@ -155,7 +155,7 @@ export class FailureTally {
     if (origin === undefined) return undefined;
     const isLast =
       root !== undefined &&
-      root === this.#last &&
+      root.lineNumber === this.#last?.lineNumber &&
       EXCEPTION.test(root.sentence) &&
       lines - root.lineNumber <= TAIL_LINES;
     return { ends: this.#ends, isLast, sentence: root?.sentence, origin };

@@ -21,6 +21,7 @@ import { Decisions } from './decisions.js';
 import { EngineCount } from './engine-count.js';
 import { isWarning } from './error-level.js';
 import { Failures } from './failures.js';
+import { environmentKindOf } from './general/environment-kinds.js';
 import { isHarmlessError } from './general/harmless-errors.js';
 import { KnownFaultTally } from './known-fault-tally.js';
 import type { CostTally, LogSummary } from './log-summary.js';
@@ -87,8 +88,9 @@ export class LogTally implements LogFindings {
   addUnexplained(line: LogLine): void {
     if (isHarmlessError(line.text)) return;
     this.#crashes.addError(line, line.text);
-    const ended = this.#lacksReason(line) ? lastLineOf(line.text) : undefined;
-    if (ended !== undefined) this.addError(line, { sentence: ended, about: ended.slice(0, 60) });
+    const last = lastLineOf(line.text);
+    if (last !== undefined && (this.#lacksReason(line) || environmentKindOf(last) !== undefined))
+      this.addError(line, { sentence: last, about: last.slice(0, 60) });
     this.#unexplained.add(line);
   }
 

@@ -31,7 +31,7 @@ const MAX_FRAMES = 64;
 const FRAME = /File "([^"\n]{1,400})", line \d{1,7}, in ([\w.<>]{1,80})/;
 /** `torch.OutOfMemoryError: CUDA out of memory`, `AssertionError`. */
 const LAST_LINE =
-  /^(?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception|Interrupt|Timeout|Again|Failed|Disconnected?|StopIteration)(?:: .{0,2000})?$/;
+  /^(?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception|gaierror|Interrupt|Timeout|Again|Failed|Disconnected?|StopIteration)(?:: .{0,2000})?$/;
 /** What two processes that write into one log are distinguished by: `(EngineCore_0 pid=7) (Worker_TP1 pid=9) `. */
 const WRITERS = /^(?:\([^()]{1,80}\) ?){0,4}/;
 const PACKAGE =

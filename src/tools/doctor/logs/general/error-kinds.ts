@@ -1,4 +1,5 @@
 import { DISK_FULL } from './disk-full.js';
+import { ENVIRONMENT_KINDS, type EnvironmentKind } from './environment-kinds.js';
 
 /** What ends a program, by the sentence of its first error. */
 export type ErrorKind =
@@ -19,7 +20,8 @@ export type ErrorKind =
   | 'versions'
   | 'stalled'
   | 'worker_lost'
-  | 'internal';
+  | 'internal'
+  | EnvironmentKind;
 
 /** The first that fits counts: causes before what follows of them. */
 const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
@@ -88,6 +90,7 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
     'worker_lost',
     /died unexpectedly|ngine core exited unexpectedly|died or was killed|Actor(?:Died|Unavailable)Error|exit(?:ed)? code:? -\d|BrokenProcessPool/,
   ],
+  ...ENVIRONMENT_KINDS,
   [
     'internal',
     /Assertion(?:Error| failed)|\b(?:Index|Key|Attribute|Type|ZeroDivision|UnboundLocal|Name)Error\b|index .{0,30}out of (?:range|bounds)|panicked at|panic: |nil pointer|Segmentation fault|Segfault|Fatal Python error|core dumped|leak detected|INTERNAL ASSERT|The size of tensor a|shape .{0,60}(?:invalid|mismatch)|must match the size|SIGSEGV|SIGABRT|double free or corruption|corrupted size vs|free\(\): |malloc\(\): /,

@@ -96,6 +96,22 @@ export const GATEWAY_CONDITIONS: readonly KnownFault[] = [
     disturbs: 'nothing',
   },
   {
+    id: 'gateway_not_programmed',
+    cause: 'settings_refused',
+    needles: ['False        '],
+    // As kubectl lists Gateways: name, class, address, Programmed, age.
+    below: ['PROGRAMMED   AGE'],
+    pattern:
+      /^\s{0,4}(?:[\w.-]{1,63}\s{2,40})?([a-z0-9][\w.-]{1,100})\s{2,80}([a-z0-9][\w.-]{1,100})\s{2,80}(?:\S{1,120}\s{2,60})?False\s{1,12}\d/,
+    healedBy: ['True         '],
+    isSign: true,
+    says: 'the Gateway $1 is not programmed: nothing answers at it',
+    why: 'Its class is $2. Either no controller has that class (it is not installed, or does not know the class), or the controller has not got an address or a data plane for it.',
+    cure: 'See that kubectl get gatewayclass has $2 with ACCEPTED True: install its controller where it has not (Envoy Gateway, kgateway, istiod, or switch on the Gateway API of the cloud), or set gatewayClassName to one that is there; where it has, the conditions of the Gateway (kubectl describe gateway $1) say what it lacks',
+    commands: ['kubectl get gatewayclass; kubectl describe gateway $1 | tail -25'],
+    disturbs: 'nothing',
+  },
+  {
     id: 'kserve_gateways_not_ready',
     cause: 'settings_refused',
     needles: ['The following Gateways are not ready: '],

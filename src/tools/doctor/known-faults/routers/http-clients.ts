@@ -78,4 +78,22 @@ export const HTTP_CLIENTS: readonly KnownFault[] = [
     cure: 'Read the log of that engine at this time (kubectl logs POD --previous): the last traceback is the reason; where it goes on serving, raise the idle and request timeouts of what stands between the two',
     commands: ['kubectl get pods -o wide    # RESTARTS of the engines'],
   },
+  {
+    id: 'client_reaches_nobody',
+    cause: 'role_missing',
+    needles: ["HTTPConnectionPool(host='"],
+    pattern:
+      /(?<!Failed to scrape metrics from .{0,200})HTTPConnectionPool\(host=\\{0,3}'([\w.-]{1,120})\\{0,3}', port=(\d{2,5})\): .{0,2000}(?:Connection refused|No route to host|Name or service not known|Temporary failure in name resolution|Network is unreachable)/,
+    atLeast: 2,
+    isSign: true,
+    follows: [
+      'production_stack_backend_refuses',
+      'production_stack_engine_not_reached',
+      'production_stack_no_metrics',
+    ],
+    says: 'a program does not reach $1:$2: nobody listens there, or the name does not resolve',
+    why: 'What it calls does not run (yet), listens at another port, or is another machine: localhost in a container is the container itself.',
+    cure: 'Start what should listen at $1:$2, or give the program the address and port where it does (9090 is Prometheus, 8000 vLLM, 30000 SGLang by default; from a container the name of its Service)',
+    commands: ['curl -s -o /dev/null -w "%{http_code}\\n" http://$1:$2/'],
+  },
 ];

@@ -72,7 +72,11 @@ export const LITELLM: readonly KnownFault[] = [
   {
     id: 'litellm_path_unknown',
     cause: 'settings_refused',
-    needles: ['NotFoundError: Hosted_vllmException - ', 'NotFoundError: OpenAIException - '],
+    needles: [
+      'NotFoundError: Hosted_vllmException - ',
+      'NotFoundError: OpenAIException - ',
+      'Hosted_vllmException - Error code: 404',
+    ],
     pattern: /(?:Hosted_vllm|OpenAI)Exception - (?:Error code: 404 - )?\{\W{0,4}detail\W{1,6}Not Found/,
     says: 'what answers LiteLLM at the api_base of a model has no such path (404 Not Found)',
     why: 'LiteLLM appends /chat/completions to api_base; engines have it under /v1. An engine that does not serve the model says so in its answer instead.',
@@ -112,6 +116,15 @@ export const LITELLM: readonly KnownFault[] = [
     says: 'LiteLLM refuses requests with $2, which it does not send to $1',
     why: 'It knows which parameters of OpenAI a provider takes, and refuses others (400) unless it may leave them out.',
     cure: 'Set litellm_settings: { drop_params: true }, or allowed_openai_params: $2 in litellm_params of the model where the engine takes them',
+    disturbs: 'frontend',
+  },
+  {
+    id: 'litellm_imports_vllm',
+    cause: 'settings_refused',
+    needles: ["VLLMException - No module named 'vllm'", "VLLMError: No module named 'vllm'"],
+    says: 'LiteLLM is to import vLLM, which it has not: the provider vllm/ is not for an engine behind an address',
+    why: 'vllm/ before the name of a model imports the package and ignores api_base. Engines that serve are called with hosted_vllm/ (or openai/).',
+    cure: 'Write hosted_vllm/ in place of vllm/ before the name of the model in litellm_params, with api_base: http://HOST:8000/v1',
     disturbs: 'frontend',
   },
 ];

@@ -143,4 +143,29 @@ export const POD_PLACES: readonly KnownFault[] = [
     cure: 'Use a claim with accessModes: [ReadWriteMany] for weights that several replicas read, or strategy: {type: Recreate} with one replica',
     disturbs: 'nothing',
   },
+  {
+    id: 'pod_pending',
+    cause: 'program_ended',
+    needles: ['Pending   0 '],
+    // As kubectl lists pods; for a minute or two each new one is.
+    pattern:
+      /(?:^|\s)([a-z0-9][\w.-]{1,253})\s{1,80}0\/\d{1,3}\s{1,20}Pending\s{1,12}0\s{1,24}((?:[3-9]|[1-9]\d{1,3})m(?:\d{1,2}s)?|\d{1,4}[hd]\S{0,6})\b/,
+    healedBy: HEALED_BY,
+    isSign: true,
+    follows: [
+      'pod_lacks_gpus',
+      'pod_lacks_devices',
+      'pod_lacks_cpu_or_memory',
+      'pod_selects_no_node',
+      'pod_volume_elsewhere',
+      'pod_claim_missing',
+      'pod_claim_unbound',
+      'pod_untolerated_taint',
+    ],
+    says: 'the pod $1 has waited for a node for $2',
+    why: 'No node has what it asks for (GPUs, memory, a label, a volume). The event FailedScheduling of the pod counts the nodes by reason.',
+    cure: 'Read that event (kubectl describe pod $1) and give it to the doctor: "Insufficient nvidia.com/gpu" wants a node with free GPUs, "affinity/selector" the labels of a node, "untolerated taint" a toleration, "unbound PersistentVolumeClaims" a StorageClass',
+    commands: ['kubectl describe pod $1 | grep -A3 FailedScheduling'],
+    disturbs: 'nothing',
+  },
 ];

@@ -32,6 +32,7 @@ export function withKnownFaults(cause: Cause): Cause {
         explains: [...new Set([...EXPLAINS, ...(suspicion?.explains ?? [])])],
         yieldsTo: CAUSES.filter((id) => first.fault.follows?.includes(id)),
         isKnownFault: true,
+        ...(first.fault.mayBeMeant === true ? { mayBeMeant: true } : {}),
         fixes: [...faults.map(repairKnownFault), ...(suspicion?.fixes ?? [])],
       };
     },

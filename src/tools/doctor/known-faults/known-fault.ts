@@ -25,6 +25,8 @@ export interface KnownFault {
   readonly atLeast?: number;
   /** True where it may heal or be harmless: it is `possible` then, and not `likely`. */
   readonly isSign?: boolean;
+  /** True where somebody may want it as it is: the report names it, and no fault. A sign alone. */
+  readonly mayBeMeant?: boolean;
   /**
    * Causes and rows, by their ids, that have the reason of this one or say it more exactly. Behind a cause that names a reason
    * it comes second; beside a row of lines near by it is not named.

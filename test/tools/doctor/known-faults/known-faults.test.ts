@@ -38,6 +38,9 @@ async function diagnosisOf(text: string, wrap: (line: string) => string): Promis
   return diagnose(joined({ logs: [await summaryOf(log.join(''))] }));
 }
 
+/** What stands before a fault that somebody may want as it is. */
+const MEANT = 'Nothing wrong was seen. ';
+
 /** The beginning of a text up to its first place to be filled. */
 function fixedPart(text: string): string {
   return (text.split(/\$[1-9]/)[0] ?? '').slice(1);
@@ -80,7 +83,7 @@ describe('known faults', () => {
           ? verdict !== 'findings'
           : row !== undefined &&
             assessments[0]?.cause === row.cause &&
-            headline.slice(1).startsWith(fixedPart(row.says)) &&
+            headline.replace(MEANT, '').slice(1).startsWith(fixedPart(row.says)) &&
             !/\$[1-9]/.test(headline + advice);
       if (!isRight) wrong.push(`${file} ${fault}: ${headline}`);
     }

@@ -83,14 +83,10 @@ export const HTTP_CLIENTS: readonly KnownFault[] = [
     cause: 'role_missing',
     needles: ["HTTPConnectionPool(host='"],
     pattern:
-      /(?<!Failed to scrape metrics from .{0,200})HTTPConnectionPool\(host=\\{0,3}'([\w.-]{1,120})\\{0,3}', port=(\d{2,5})\): .{0,2000}(?:Connection refused|No route to host|Name or service not known|Temporary failure in name resolution|Network is unreachable)/,
+      /HTTPConnectionPool\(host=\\{0,3}'([\w.-]{1,120})\\{0,3}', port=(\d{2,5})\): .{0,2000}(?:Connection refused|No route to host|Name or service not known|Temporary failure in name resolution|Network is unreachable)/,
     atLeast: 2,
     isSign: true,
-    follows: [
-      'production_stack_backend_refuses',
-      'production_stack_engine_not_reached',
-      'production_stack_no_metrics',
-    ],
+    passesOn: true,
     says: 'a program does not reach $1:$2: nobody listens there, or the name does not resolve',
     why: 'What it calls does not run (yet), listens at another port, or is another machine: localhost in a container is the container itself.',
     cure: 'Start what should listen at $1:$2, or give the program the address and port where it does (9090 is Prometheus, 8000 vLLM, 30000 SGLang by default; from a container the name of its Service)',

@@ -121,7 +121,7 @@ export const LITELLM: readonly KnownFault[] = [
   {
     id: 'litellm_imports_vllm',
     cause: 'settings_refused',
-    needles: ["VLLMException - No module named 'vllm'", "VLLMError: No module named 'vllm'"],
+    needles: ['VLLMException - No module named', 'VLLMError: No module named'],
     says: 'LiteLLM is to import vLLM, which it has not: the provider vllm/ is not for an engine behind an address',
     why: 'vllm/ before the name of a model imports the package and ignores api_base. Engines that serve are called with hosted_vllm/ (or openai/).',
     cure: 'Write hosted_vllm/ in place of vllm/ before the name of the model in litellm_params, with api_base: http://HOST:8000/v1',

@@ -5,6 +5,7 @@ import { GO_PROXIES } from './go-proxies.js';
 import { HTTP_CLIENTS } from './http-clients.js';
 import { LITELLM } from './litellm.js';
 import { NGINX } from './nginx.js';
+import { POLICIES } from './policies.js';
 import { PRODUCTION_STACK } from './production-stack.js';
 import { SMG_FAULTS } from './smg.js';
 import { SMG_REQUESTS } from './smg-requests.js';
@@ -22,4 +23,5 @@ export const ROUTERS_FAULTS: readonly KnownFault[] = [
   ...ENVOY,
   ...NGINX,
   ...ANSWERS,
+  ...POLICIES,
 ];

@@ -1,0 +1,31 @@
+import type { KnownFault } from '../known-fault.js';
+
+const WHY =
+  'Requests with one beginning go to another engine each time, which computes it again; with N engines a conversation meets its blocks in one of N requests.';
+
+/** Policies of routers that do not look at caches, as they say them when they start. */
+export const POLICIES: readonly KnownFault[] = [
+  {
+    id: 'production_stack_goes_round',
+    cause: 'not_kv_routing',
+    needles: ['Initializing round-robin routing logic'],
+    isSign: true,
+    mayBeMeant: true,
+    says: "The production stack's router sends requests in turn (roundrobin), and does not look at what engines have cached",
+    why: WHY,
+    cure: 'Start the router with --routing-logic prefixaware (routerSpec.routingLogic of the Helm chart); kvaware, which asks the LMCache controller, or session with --session-key HEADER for conversations',
+    disturbs: 'frontend',
+  },
+  {
+    id: 'sglang_router_without_caches',
+    cause: 'not_kv_routing',
+    needles: ['| policy: RoundRobin', '| policy: Random', '| policy: PowerOfTwo'],
+    pattern: /\| policy: (RoundRobin|Random|PowerOfTwo)/,
+    isSign: true,
+    mayBeMeant: true,
+    says: 'The router chooses engines by $1, and does not look at what they have cached',
+    why: WHY,
+    cure: 'Start the router with --policy cache_aware (for pairs --prefill-policy cache_aware)',
+    disturbs: 'frontend',
+  },
+];

@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import { placesIn, type SourceFile } from '../source-file.js';
 import { withScriptChanges } from './changes/changed-findings.js';
 import { helmfileChanges, isHelmfile } from './changes/helmfile-layers.js';
+import { withLostArguments } from './changes/lost-arguments.js';
 import { readScriptChanges } from './changes/script-changes.js';
 import type { GivenFile } from './config/tree-files.js';
 import { readApplied } from './facts/applied-objects.js';
@@ -104,7 +105,8 @@ export function inspectFiles(
     changes,
     material.tree,
   );
-  return { findings: all, fleets, notChecked: findNotChecked(fleets), leftOut };
+  const whole = withLostArguments(all, (file) => shellTexts.get(file));
+  return { findings: whole, fleets, notChecked: findNotChecked(fleets), leftOut };
 }
 
 /** A finding of what an overlay builds names its kustomization, and none that holds for one branch alone is changed by a program. */

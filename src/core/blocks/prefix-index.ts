@@ -12,6 +12,9 @@ import { TIERS, type Tier } from './tier.js';
 export type { Matches } from './prefix-index-area.js';
 export { PrefixIndexError } from './prefix-index-error.js';
 
+/** Takes one block of a scan: both halves of its sequence hash, and the holders of it. */
+export type VisitBlock = (low: number, high: number, holders: readonly number[]) => void;
+
 /** How large a prefix index may become. */
 export interface PrefixIndexOptions {
   /** Largest memory in bytes, 2 MiB to 4 GiB less 64 KiB, which is the default. Taken only as it is needed. */
@@ -148,12 +151,7 @@ export class PrefixIndex {
    * Returns the next cursor, or undefined at the end. Entries that change
    * meanwhile may be missed or seen twice.
    */
-  scan(
-    tier: Tier,
-    cursor: number,
-    maxEntries: number,
-    visit: (lo: number, hi: number, holders: readonly number[]) => void,
-  ): number | undefined {
+  scan(tier: Tier, cursor: number, maxEntries: number, visit: VisitBlock): number | undefined {
     const kernel = this.#kernel;
     const next = kernel.scan(TIERS.indexOf(tier), cursor, Math.min(maxEntries, MAX_SCANNED)) >>> 0;
     const count = kernel.scannedEntries();

@@ -1,6 +1,6 @@
 import { errors } from 'undici';
 import { onOneLine } from '../../core/text/printable.js';
-import { parseJson } from '../platform/data/bounded-json.js';
+import { tryParseJson } from '../platform/data/bounded-json.js';
 import { describeError } from '../platform/describe-error.js';
 import { describeResource, readResourcePath, ruleFor } from './asked-resource.js';
 import { ExchangeError } from './exchange.js';
@@ -69,11 +69,7 @@ function whatOf({ path, isWatch }: Asked): string {
 
 /** The message of a `Status` object; undefined where the body is none. */
 function messageOf(body: string): string | undefined {
-  try {
-    return textAt(parseJson(body), 'message');
-  } catch {
-    return undefined;
-  }
+  return textAt(tryParseJson(body), 'message');
 }
 
 /** What a connection that failed means. */

@@ -1,4 +1,4 @@
-import { parseJson } from '../../edge/platform/data/bounded-json.js';
+import { tryParseJson } from '../../edge/platform/data/bounded-json.js';
 import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import { askedUrl } from '../../edge/platform/net/http-get.js';
 import { excerpt } from '../../edge/platform/probe-error.js';
@@ -177,15 +177,7 @@ function byMetrics(text: string, engines: readonly RecognisableEngine[]): Judgem
 const parsed = new WeakMap<HttpAnswer, unknown>();
 
 function parse(answer: HttpAnswer): unknown {
-  if (!parsed.has(answer)) parsed.set(answer, parseBody(answer.body));
+  // No JSON, or far too much of it, is one of the answers that show nothing; the caller goes on to the next path.
+  if (!parsed.has(answer)) parsed.set(answer, tryParseJson(answer.body));
   return parsed.get(answer);
-}
-
-function parseBody(body: string): unknown {
-  try {
-    return parseJson(body);
-  } catch {
-    // No JSON, or far too much of it, is one of the answers that show nothing; the caller goes on to the next path.
-    return undefined;
-  }
 }

@@ -1,6 +1,11 @@
 import type { MemberView } from '../../core/agreement/snapshot.js';
 import type { HashUnitName } from '../../core/blocks/block-hasher.js';
-import { type Matches, PrefixIndex, PrefixIndexError } from '../../core/blocks/prefix-index.js';
+import {
+  type Matches,
+  PrefixIndex,
+  PrefixIndexError,
+  type VisitBlock,
+} from '../../core/blocks/prefix-index.js';
 import { TIERS, type Tier } from '../../core/blocks/tier.js';
 import type { CacheView } from '../../core/contract/cache-view.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
@@ -145,12 +150,7 @@ export class ApproximateIndex implements GroupIndex {
     }));
   }
 
-  scan(
-    tier: Tier,
-    cursor: number,
-    max: number,
-    visit: (low: number, high: number, holders: readonly number[]) => void,
-  ): number | undefined {
+  scan(tier: Tier, cursor: number, max: number, visit: VisitBlock): number | undefined {
     return this.#index.scan(tier, cursor, max, visit);
   }
 

@@ -1,5 +1,5 @@
 import type { HashUnitName } from '../../core/blocks/block-hasher.js';
-import type { Matches } from '../../core/blocks/prefix-index.js';
+import type { Matches, VisitBlock } from '../../core/blocks/prefix-index.js';
 import type { Tier } from '../../core/blocks/tier.js';
 import type { CacheView } from '../../core/contract/cache-view.js';
 import type { RankHolding, RankMatch } from './rank-match.js';
@@ -42,12 +42,7 @@ export interface AskedIndex {
   /** Every rank that holds something, and its KV cache groups by themselves. */
   holdings(): readonly RankHolding[];
   /** See `RankHolders.scan`. */
-  scan(
-    tier: Tier,
-    cursor: number,
-    max: number,
-    visit: (low: number, high: number, holders: readonly number[]) => void,
-  ): number | undefined;
+  scan(tier: Tier, cursor: number, max: number, visit: VisitBlock): number | undefined;
   /** One listener may hear of what is evicted; absent where nothing is followed. */
   watchRemovals?(listener: RemovalListener | undefined): void;
   /** Learns where a request was sent; false where it learns from KV events alone. */

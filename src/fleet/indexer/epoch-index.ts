@@ -1,6 +1,6 @@
 import type { MemberView } from '../../core/agreement/snapshot.js';
 import type { HashUnitName } from '../../core/blocks/block-hasher.js';
-import type { Matches } from '../../core/blocks/prefix-index.js';
+import type { Matches, VisitBlock } from '../../core/blocks/prefix-index.js';
 import type { Tier } from '../../core/blocks/tier.js';
 import type { CacheView } from '../../core/contract/cache-view.js';
 import { EvidenceSource } from '../../core/contract/enums.js';
@@ -199,12 +199,7 @@ export class EpochIndex implements GroupIndex {
     return this.#index.holdings();
   }
 
-  scan(
-    tier: Tier,
-    cursor: number,
-    max: number,
-    visit: (low: number, high: number, holders: readonly number[]) => void,
-  ): number | undefined {
+  scan(tier: Tier, cursor: number, max: number, visit: VisitBlock): number | undefined {
     return this.#index.scan(tier, cursor, max, visit);
   }
 

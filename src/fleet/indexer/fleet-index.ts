@@ -1,4 +1,4 @@
-import { type Matches, PrefixIndexError } from '../../core/blocks/prefix-index.js';
+import { type Matches, PrefixIndexError, type VisitBlock } from '../../core/blocks/prefix-index.js';
 import type { Tier } from '../../core/blocks/tier.js';
 import type { CacheView } from '../../core/contract/cache-view.js';
 import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../../core/relay/relay.js';
@@ -198,12 +198,7 @@ export class FleetIndex {
   }
 
   /** See `AskedIndex`. */
-  scan(
-    tier: Tier,
-    cursor: number,
-    max: number,
-    visit: (low: number, high: number, holders: readonly number[]) => void,
-  ): number | undefined {
+  scan(tier: Tier, cursor: number, max: number, visit: VisitBlock): number | undefined {
     return this.#holders.scan(tier, cursor, max, visit);
   }
 

@@ -1,4 +1,4 @@
-import { type Matches, PrefixIndex } from '../../core/blocks/prefix-index.js';
+import { type Matches, PrefixIndex, type VisitBlock } from '../../core/blocks/prefix-index.js';
 import { TIERS, type Tier } from '../../core/blocks/tier.js';
 import type { BlockChange } from '../../core/relay/relay.js';
 import type { AskedPrompt } from './asked-index.js';
@@ -126,12 +126,7 @@ export class RankHolders {
    * `max` of them; gives the cursor for the next, undefined at the end. Blocks
    * that come and go meanwhile may be left out or visited twice.
    */
-  scan(
-    tier: Tier,
-    cursor: number,
-    max: number,
-    visit: (low: number, high: number, holders: readonly number[]) => void,
-  ): number | undefined {
+  scan(tier: Tier, cursor: number, max: number, visit: VisitBlock): number | undefined {
     return this.#index.scan(tier, cursor, max, visit);
   }
 

@@ -51,6 +51,16 @@ export function parseJson(text: string | Uint8Array, bounds: JsonBounds = DEFAUL
   );
 }
 
+/** The same, for what may be anything: undefined for what is no JSON, and for what is beyond `bounds`. */
+export function tryParseJson(text: string | Uint8Array, bounds: JsonBounds = DEFAULT_JSON_BOUNDS): unknown {
+  try {
+    return parseJson(text, bounds);
+  } catch {
+    // Both kinds of error say that nothing can be read of it.
+    return undefined;
+  }
+}
+
 /** Why a text must not be given to any JSON parser; undefined when it is within its bounds. */
 export function findTextExcess(text: string | Uint8Array, bounds: JsonBounds): string | undefined {
   const scan = new JsonScan();

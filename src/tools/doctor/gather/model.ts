@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { JsonBoundsError, parseJson } from '../../../edge/platform/data/bounded-json.js';
+import { JsonBoundsError, parseJson, tryParseJson } from '../../../edge/platform/data/bounded-json.js';
 import { explainSystemError } from '../../../edge/platform/files/file.js';
 import { kindOfPath } from '../../../edge/platform/files/find-files.js';
 import type { EvidencePart, LayerGroup, ModelShape } from '../evidence.js';
@@ -185,12 +185,7 @@ const EXPERTS = ['num_experts', 'n_routed_experts', 'num_local_experts', 'moe_nu
 
 /** What a `hf_quant_config.json` has; of nothing where there is none that can be read. */
 function quantFileOf(text: string | undefined): ConfigFields {
-  if (text === undefined) return new ConfigFields(undefined);
-  try {
-    return new ConfigFields(parseJson(text, CONFIG_BOUNDS));
-  } catch {
-    return new ConfigFields(undefined);
-  }
+  return new ConfigFields(text === undefined ? undefined : tryParseJson(text, CONFIG_BOUNDS));
 }
 
 /** Bits of the cache in a checkpoint's quantisation, in the forms of compressed-tensors and ModelOpt. */

@@ -1,5 +1,5 @@
-import { parseJson } from '../../../edge/platform/data/bounded-json.js';
 import { engineOfWord } from '../../../engines/catalogue/engines.js';
+import { jsonObjectIn } from '../lint/config/json-object.js';
 import type { UnseenSize } from '../lint/facts/unseen-size.js';
 import { readWorkerFacts } from '../lint/facts/worker-facts.js';
 import type { Launch } from '../lint/launches/launch.js';
@@ -60,13 +60,7 @@ function eventsOf(launch: Launch): Pick<Engine, 'eventSource' | 'replaySource'> 
   const text = flagOf(launch, '--kv-events-config')?.value;
   const hasRanks = flagOf(launch, '--data-parallel-size', '-dp', '--dp-size', '--dp') !== undefined;
   if (text === undefined || hasRanks) return {};
-  let config: unknown;
-  try {
-    config = parseJson(text);
-  } catch {
-    return {};
-  }
-  const { endpoint, replay_endpoint: replay } = (config ?? {}) as Readonly<Record<string, unknown>>;
+  const { endpoint, replay_endpoint: replay } = jsonObjectIn(text) ?? {};
   const eventSource = localSource(endpoint);
   const replaySource = localSource(replay);
   if (eventSource === undefined) return {};

@@ -1,3 +1,5 @@
+import { tryParseJson } from '../../../edge/platform/data/bounded-json.js';
+import { isJsonObject, type JsonObject } from '../../../edge/platform/data/json-object.js';
 import { engineOfKind } from '../../../engines/catalogue/engines.js';
 import type { PromptPath, SmallPrompt } from '../../../engines/descriptor/prompt-path.js';
 import { readTokenAnswer } from '../../../engines/descriptor/token-answer.js';
@@ -50,7 +52,7 @@ export interface CanaryCounts {
 
 /** Reads the counts of an answer: OpenAI's `usage`, or SGLang's `meta_info`. */
 export function readCounts(body: string): CanaryCounts {
-  const answer = parse(body);
+  const answer = recordOf(tryParseJson(body));
   const usage = recordOf(answer['usage']);
   const meta = recordOf(Array.isArray(answer['meta_info']) ? answer['meta_info'][0] : answer['meta_info']);
   return {
@@ -66,24 +68,12 @@ export function readTokens(
   field: TokenEndpoint['tokenField'],
   maxTokens: number,
 ): readonly number[] | undefined {
-  const tokens = readTokenAnswer(tryParse(body), field, maxTokens);
+  const tokens = readTokenAnswer(tryParseJson(body), field, maxTokens);
   return tokens === undefined || tokens.length === 0 ? undefined : [...tokens];
 }
 
-function parse(body: string): Record<string, unknown> {
-  return recordOf(tryParse(body));
-}
-
-function tryParse(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
-}
-
-function recordOf(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+function recordOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
 }
 
 function count(value: unknown): number | undefined {

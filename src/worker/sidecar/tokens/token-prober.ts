@@ -3,7 +3,7 @@ import { fieldFact } from '../../../core/contract/facts.js';
 import { MAX_PROBE_ID_BYTES } from '../../../core/contract/report-limits.js';
 import { PROBE_PROMPTS, type ProbePrompt, packTokenIds } from '../../../core/contract/token-probes.js';
 import type { Clock } from '../../../edge/platform/clock.js';
-import { parseJson } from '../../../edge/platform/data/bounded-json.js';
+import { tryParseJson } from '../../../edge/platform/data/bounded-json.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import { askedUrl, type HttpAnswer, type HttpPostJson } from '../../../edge/platform/net/http-get.js';
 import { excerpt, ProbeError } from '../../../edge/platform/probe-error.js';
@@ -104,7 +104,7 @@ export class TokenProber {
         failure = new ProbeError('bad_answer', askedUrl(url, 'POST'), `status ${answer.status}`);
         continue;
       }
-      const ids = readTokenAnswer(parse(answer), form.tokenField);
+      const ids = readTokenAnswer(tryParseJson(answer.body), form.tokenField);
       if (ids === undefined) {
         if (form.mayDiffer) return undefined;
         failure = new ProbeError('bad_answer', askedUrl(url, 'POST'), `no tokens in ${excerpt(answer.body)}`);
@@ -135,7 +135,8 @@ export class TokenProber {
     if (detokenize === undefined) return undefined;
     const body = { model, tokens: [...ids], skip_special_tokens: false };
     const answer = await this.#post(`${httpBaseUrl}${detokenize.path}`, body, signal);
-    const text = answer.status === 200 ? readAnswerField(parse(answer), detokenize.textField) : undefined;
+    const text =
+      answer.status === 200 ? readAnswerField(tryParseJson(answer.body), detokenize.textField) : undefined;
     return typeof text === 'string' ? text : undefined;
   }
 
@@ -193,13 +194,4 @@ function refusedProbe(name: string): TokenProbe {
 
 function sha256Of(bytes: Uint8Array): Buffer {
   return createHash('sha256').update(bytes).digest();
-}
-
-/** The body as JSON; undefined for what is none, or nested too deeply. */
-function parse({ body }: HttpAnswer): unknown {
-  try {
-    return parseJson(body);
-  } catch {
-    return undefined;
-  }
 }

@@ -30,6 +30,7 @@ const RETRIES = /(?<!last )\bretr(?:y|ies|ying)\b|\battempt \d/i;
 const NONE_LEFT =
   /\b[Nn]o workers available for (prefill|decode)\b|\b[Nn]o (?:(?:ready|available|healthy|suitable) )?((?:prefill|decode|encode)[a-z]* )?(?:workers?|pods?|endpoints?|servers?|instances?|engines?|deployments?)(?: (?:are |is |were )?(?:available|avi?ailable|found|ready|discovered|registered)\b| for (?:prefill|decode|model|inference pool)|\s*$)|\b(prefill|decode) pods are not ready\b/;
 
+/** Who is not reached, and where. */
 export interface UnreachedPeer {
   readonly fault: Fault;
   /** From so many lines on it is no matter of a start: polls heal. */

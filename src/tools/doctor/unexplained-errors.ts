@@ -1,5 +1,6 @@
 import { countOf } from '../../core/text/lists.js';
 import type { Origin } from './evidence.js';
+import { withoutWriterOf } from './fixes/lmcache-parts.js';
 import type { UnexplainedErrors } from './logs/log-summary.js';
 import type { Measurements } from './measurements/measurements.js';
 import { ownAdviceIn } from './own-advice.js';
@@ -32,10 +33,11 @@ export function unexplainedErrorsIn({ evidence, seen }: Measurements): Unexplain
   ];
   const whose = names.length === 1 ? names[0] : 'the program';
   const advice = ownAdviceIn(first.first.text);
+  const without = withoutWriterOf(first.first.text);
   return {
     headline: `No cause is known: no rule knows ${count} at error level; the first is "${quotedLine(first.first.text)}"`,
     says: `What ${count} at error level ${isOne ? 'means' : 'mean'}: no rule knows ${isOne ? 'it' : 'them'}. The first is at ${first.first.place}.${most.count > 1 ? frequent : ''}`,
-    ask: `${advice === undefined ? 'Look at' : `Do what the program asks for ("${advice}"): see`} ${first.first.place} and the lines before it: the first error is the reason as a rule; search the issues of ${whose} for its sentence`,
+    ask: `${advice === undefined ? 'Look at' : `Do what the program asks for ("${advice}"): see`} ${first.first.place} and the lines before it: the first error is the reason as a rule; search the issues of ${without === undefined ? whose : 'LMCache'} for its sentence${without === undefined ? '' : `; ${without}`}`,
   };
 }
 

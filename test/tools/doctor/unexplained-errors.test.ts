@@ -60,6 +60,20 @@ describe('errors that no rule knows', () => {
     expect((await diagnosisOf(JSON.stringify(record))).headline).toContain('the first is "out of tune');
   });
 
+  it('are followed by how to do without the part of LMCache that wrote them, where it is optional', async () => {
+    const of = (module: string): string =>
+      `[2026-07-08 11:49:04,100] LMCache ERROR: odd block (${module.split('.').at(-1)}.py:12:${module})`;
+    const backend = 'lmcache.v1.storage_backend';
+    const disk = await diagnosisOf(of(`${backend}.local_disk_backend`));
+    expect(disk.verdict).toBe('unknown');
+    expect(disk.advice).toContain('search the issues of LMCache');
+    expect(disk.advice).toContain('start the engine without local_disk (LMCACHE_LOCAL_DISK)');
+    const worker = await diagnosisOf(of('lmcache.v1.cache_controller.worker'));
+    expect(worker.advice).toContain('LMCACHE_ENABLE_CONTROLLER=False');
+    const needed = await diagnosisOf(of('lmcache.v1.cache_engine'));
+    expect(needed.advice).not.toContain('to do without');
+  });
+
   it('are no reason to doubt a log without any', async () => {
     const { headline } = await diagnosisOf(INFO, INFO);
     expect(headline).toMatch(/^Nothing wrong was seen/);

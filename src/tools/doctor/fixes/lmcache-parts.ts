@@ -142,6 +142,24 @@ export const LMCACHE_PARTS: readonly PlacedPart[] = [
   },
 ];
 
+/** The module at the end of a line that LMCache wrote: "(gds_backend.py:291:lmcache.v1.storage_backend.gds_backend)". */
+const WRITER = /\(\w+\.py:\d+:(lmcache(?:\.\w+)+)\)\s*$/;
+const CONTROLLER: (typeof OPTIONAL)[number] = [
+  /lmcache\/v1\/cache_controller\/(?:worker|full_sync_sender)/,
+  "LMCache's reports to its controller",
+  'start the engines with LMCACHE_ENABLE_CONTROLLER=False',
+];
+
+/** How to do without the part of LMCache that wrote a line; undefined for one that it needs. */
+export function withoutWriterOf(line: string): string | undefined {
+  const path = WRITER.exec(line)?.[1]?.replaceAll('.', '/');
+  if (path === undefined) return undefined;
+  const part = [...OPTIONAL, CONTROLLER].find(([pattern]) => pattern.test(`${path}.py`));
+  return part === undefined
+    ? undefined
+    : `to do without what wrote it, ${part[1].replace(/^A /, 'a ')}: ${part[2]}`;
+}
+
 function optional(pattern: RegExp, name: string, wayOut: string): PlacedPart {
   return {
     pattern,

@@ -12,7 +12,7 @@ const GIVEN =
 const VALUE = '[\'"]?([A-Za-z0-9](?:[\\w./-]{0,60}\\w)?)[\'"]?';
 /** What a setting must be, up to the end of the clause; a list goes on to the end of the sentence. */
 const CLAUSE =
-  '((?:one of|either|in (?:the )?(?:range )?\\[)[^.;\\n]{1,160}?(?=[.;]? ?$|[.;] |,? got\\b| \\()|[^;,\\n]{1,100}?(?=[;,.] |[;,.]?$|,? but\\b|,? got\\b| \\(|: |\\. ))';
+  '((?:one of|either|in (?:the )?(?:range )?\\[)(?:[^.;\\n]|\\.(?=\\S)){1,160}?(?=[.;]? ?$|[.;] |,? got\\b| \\()|[^;,\\n]{1,100}?(?=[;,.] |[;,.]?$|,? but\\b|,? got\\b| \\(|: |\\. ))';
 
 /** "A requires B=v", "A requires B to be set". */
 const REQUIRES = new RegExp(
@@ -29,7 +29,7 @@ const TO_SET = new RegExp(
 const MISSING = new RegExp(`\\b[Mm]issing (?:required )?(?:[a-z]{2,20} ){0,3}(?:[a-z]{2,20}: )?${NAME}`);
 /** "A must be a power of two", "A should be one of …". */
 const MUST_BE = new RegExp(
-  `${NAME}${GIVEN} (must|should|has to|have to|needs to)( not)? (?:be|have|contain|start with|divide|match) (?:set to )?(?!set\\b|specified\\b|provided\\b|defined\\b|enabled\\b|configured\\b|the same\\b|used\\b)${CLAUSE}`,
+  `${NAME}${GIVEN} (must|should|has to|have to|needs to)( not)? (?:be|have|contain|start with|divide|match) (?:set to )?(?!set\\b|specified\\b|provided\\b|defined\\b|enabled\\b|configured\\b|the same\\b|used\\b|equal\\b)${CLAUSE}`,
 );
 /** "Invalid A 40GiB, expect a positive integer value". */
 const EXPECTED = new RegExp(
@@ -41,7 +41,7 @@ const REFUSED = new RegExp(
 );
 /** "A and B must differ", "A and B are mutually exclusive". */
 const TWO = new RegExp(
-  `${NAME}${GIVEN} (?:and|or) ${NAME}${GIVEN} (?:(must (?:differ|be different))|(are mutually exclusive|cannot (?:both )?be|can't (?:both )?be|conflict\\b)|(must be (?:set|specified|provided|given|used|configured) together)|(must be (?:set|specified|provided|given|configured)))`,
+  `${NAME}${GIVEN} (?:and|or) ${NAME}${GIVEN} (?:(must (?:differ|be different))|((?:must|should|needs? to) be (?:equal|identical|the same)\\b)|(are mutually exclusive|cannot (?:both )?be|can't (?:both )?be|conflict\\b)|(must be (?:set|specified|provided|given|used|configured) together)|(must be (?:set|specified|provided|given|configured)))`,
 );
 /** "Unknown A: x. Supported: y, z", "unknown router mode 'x'; expected one of y, z", "A must be one of y or z". */
 const LISTED =
@@ -101,10 +101,11 @@ function ofSentence(sentence: string): Repair | undefined {
 }
 
 function twoSettings(sentence: string): Repair | undefined {
-  const [, one, other, differ, exclude, together, either] = TWO.exec(sentence) ?? [];
+  const [, one, other, differ, equal, exclude, together, either] = TWO.exec(sentence) ?? [];
   if (one === undefined || other === undefined) return undefined;
   const [a, b] = [called(one), called(other)];
   if (differ !== undefined) return repair(`Give ${a} and ${b} different values (kubectl edit)`, one);
+  if (equal !== undefined) return repair(`Give ${a} and ${b} the same value (kubectl edit)`, one);
   if (together !== undefined) return repair(`Set both ${a} and ${b}, or neither (kubectl edit)`, one);
   if (either !== undefined) return repair(`Set ${a}, or ${b} (kubectl edit)`, one);
   return exclude === undefined ? undefined : repair(`Set only one of ${a} and ${b} (kubectl edit)`, one);

@@ -76,7 +76,9 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (values !== undefined && wanted.every(({ isValued }) => !isValued))
     return settingOf(listedValue(...values, settingOfValue(sentence)));
   const ofName =
-    wanted.length === 1 && wanted[0]?.isValued === true ? undefined : repairNamed(sentence, word);
+    wanted.length === 1 && wanted[0]?.isValued === true && !EXCLUDES.test(sentence)
+      ? undefined
+      : repairNamed(sentence, word);
   if (ofName !== undefined) return settingOf(ofName);
   const corrected = word === 'sglang' && !sentence.includes('--') ? correctedArguments(sentence) : undefined;
   if (corrected !== undefined && wanted.every(({ isValued }) => !isValued)) return fix(...corrected);
@@ -114,6 +116,9 @@ function acceptableArguments(sentence: string): ProposedFix {
 /** What llm-d's picker and the router plugins of its configuration say. */
 const OF_PICKER =
   /Failed to (?:parse|complete) (?:plugins )?configuration|instantiate plugins|populate controller config|plugin type/i;
+
+/** The value in such a sentence is what is set, and not what is asked for. */
+const EXCLUDES = /=\S{1,60} (?:is|are) (?:incompatible|not (?:supported|compatible)) with\b/;
 
 function settingOf({ says, why, commands }: Repair): ProposedFix {
   return fix(says, why, commands);

@@ -39,16 +39,6 @@ export const DYNAMO_DISCOVERY: readonly KnownFault[] = [
     disturbs: 'all_workers',
   },
   {
-    id: 'dynamo_event_plane_unknown',
-    cause: 'settings_refused',
-    needles: ["Invalid DYN_EVENT_PLANE value '", "Invalid DYN_EVENT_PLANE_CODEC value '"],
-    pattern: /Invalid (DYN_EVENT_PLANE(?:_CODEC)?) value '([^']{0,60})'\. Valid values: (.{1,60})/,
-    says: 'a program of Dynamo does not start: $1 is "$2", which is none of $3',
-    why: 'KV events and load of workers go over the event plane, and only programs with the same one hear of each other.',
-    cure: 'Set $1 to one of $3 in the frontend and all workers, or to nothing for its default',
-    disturbs: 'all_workers',
-  },
-  {
     id: 'dynamo_nats_tls_scheme',
     cause: 'settings_refused',
     needles: ["but NATS_SERVER does not use the 'tls://' scheme"],

@@ -189,14 +189,4 @@ export const TRTLLM_SERVE: readonly KnownFault[] = [
     cure: 'Write cluster_uri under disagg_cluster as http://HOST:PORT of the disaggregated server, or as etcd://HOST:2379, the same for all servers',
     disturbs: 'all_workers',
   },
-  {
-    id: 'trtllm_node_id',
-    cause: 'settings_refused',
-    needles: ['node_id must be in range [0, '],
-    pattern: /node_id must be in range \[0, (\d{1,9})\), got (\S{1,20})/,
-    says: 'trtllm-serve disaggregated does not start: its node_id is $2, and less than $1 is taken',
-    why: 'The id is a part of the numbers of requests, so that two disaggregated servers never give out the same.',
-    cure: 'Set node_id in its file to a number from 0 to less than $1, another one for each disaggregated server',
-    disturbs: 'frontend',
-  },
 ];

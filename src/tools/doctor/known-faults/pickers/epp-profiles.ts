@@ -232,14 +232,4 @@ export const EPP_PROFILES: readonly KnownFault[] = [
     commands: ["kubectl get deploy PICKER -o yaml | grep -nE -A3 'config-file|mountPath|configMap'"],
     disturbs: 'frontend',
   },
-  {
-    id: 'epp_config_twice',
-    cause: 'settings_refused',
-    needles: ['flags cannot be set at the same time', 'flags can not be set at the same time'],
-    pattern: /config-(?:file|text)\\{0,3}" and \\{0,3}"config-(?:file|text)/,
-    says: 'the endpoint picker was given its configuration twice, as a file and as text',
-    why: '--config-file and --config-text exclude each other. Charts set one of them, and an operator adds the other.',
-    cure: 'Delete one of --config-file and --config-text from the arguments of the endpoint picker',
-    disturbs: 'frontend',
-  },
 ];

@@ -3,24 +3,6 @@ import type { KnownFault } from '../known-fault.js';
 /** Starts of kthena's router, and requests for which it finds no pod. */
 export const KTHENA_STARTS: readonly KnownFault[] = [
   {
-    id: 'kthena_gateway_extension',
-    cause: 'settings_refused',
-    needles: ['--enable-gateway-api-inference-extension requires --enable-gateway-api'],
-    says: "kthena's router does not start: it is to read InferencePools without the Gateway API",
-    why: 'InferencePools are reached over HTTPRoutes, which it reads only with --enable-gateway-api.',
-    cure: 'Set --enable-gateway-api=true as well (networking.kthenaRouter.gatewayAPI.enabled=true of the Helm chart), or gatewayAPI.inferenceExtension=false',
-    disturbs: 'frontend',
-  },
-  {
-    id: 'kthena_fairness_and_boost',
-    cause: 'settings_refused',
-    needles: ['ENABLE_FAIRNESS_SCHEDULING and ENABLE_SESSION_BOOST are mutually exclusive'],
-    says: "kthena's router does not start with both fairness scheduling and session boost",
-    why: 'Both order the queue of requests, each in its way.',
-    cure: 'Set ENABLE_SESSION_BOOST=false on kthena-router to keep fairness between users, or ENABLE_FAIRNESS_SCHEDULING=false to prefer sessions whose blocks a pod has',
-    disturbs: 'frontend',
-  },
-  {
     id: 'kthena_tls_half',
     cause: 'settings_refused',
     needles: ['tls-cert and tls-key must be specified together'],

@@ -180,15 +180,6 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     commands: [SHOW_SIDECAR],
   },
   {
-    id: 'sidecar_ec_connector_unknown',
-    cause: 'settings_refused',
-    needles: ['--ec-connector must be one of: ', 'warning: unknown ec-connector; encoder stage'],
-    says: "llm-d's sidecar does not know its connector to encode engines",
-    why: 'Without one that it knows, the sidecar ends or leaves out the encode engines, and the decode engine encodes images itself.',
-    cure: 'Set --ec-connector of the sidecar to a name of the list that the line has (ec-nixl or ec-example), or leave it out where there are no encode engines',
-    commands: [SHOW_SIDECAR],
-  },
-  {
     id: 'sidecar_tls_stage',
     cause: 'settings_refused',
     needles: ['--enable-tls stages must be one of', '--tls-insecure-skip-verify stages must be one of'],
@@ -205,15 +196,6 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     says: "llm-d's sidecar has no ports for all its data parallel ranks",
     why: 'Rank i uses the port of rank 0 plus i, of the sidecar, of the model server, and of its P2P connector. One of these ranges ends above 65535.',
     cure: 'Lower --port, --model-server-port or --p2p-connector-port of the sidecar so that the port plus --data-parallel-size stays below 65536',
-    commands: [SHOW_SIDECAR],
-  },
-  {
-    id: 'sidecar_p2p_pull',
-    cause: 'settings_refused',
-    needles: ['--enable-p2p-pull requires --kv-connector='],
-    says: "llm-d's sidecar: --enable-p2p-pull goes with --kv-connector=nixlv2 alone",
-    why: 'Pulls from other pods are put beside NIXL by MultiConnector; the connector offloading has them anyway, and others have none. The sidecar ends at its start.',
-    cure: 'Set --kv-connector=nixlv2 on the sidecar, or leave out --enable-p2p-pull',
     commands: [SHOW_SIDECAR],
   },
   {

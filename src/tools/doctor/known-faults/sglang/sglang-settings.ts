@@ -202,14 +202,6 @@ export const SGLANG_SETTINGS: readonly KnownFault[] = [
     cure: 'Set --page-size $1, or a number that divides it; router and pair must follow',
   },
   {
-    id: 'sglang_swa_ratio',
-    cause: 'settings_refused',
-    needles: ['--swa-full-tokens-ratio should be in range'],
-    says: '--swa-full-tokens-ratio is not above 0 and at most 1',
-    why: 'It is the size of the pool for layers with windows, as a part of that for full layers.',
-    cure: 'Set --swa-full-tokens-ratio between 0 and 1 (0.8 by default)',
-  },
-  {
     id: 'sglang_mini_lb_moved',
     cause: 'program_ended',
     needles: ["The 'mini_lb' module has been relocated"],

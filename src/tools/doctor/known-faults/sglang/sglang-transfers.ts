@@ -135,16 +135,6 @@ export const SGLANG_TRANSFERS: readonly KnownFault[] = [
     commands: ['kubectl set env deploy/PREFILL deploy/DECODE SGLANG_DISAGG_STAGING_BUFFER-'],
   },
   {
-    id: 'sglang_transfer_threads',
-    cause: 'settings_refused',
-    needles: ['The environment variable SGLANG_DISAGGREGATION_THREAD_POOL_SIZE='],
-    pattern:
-      /THREAD_POOL_SIZE=(\d{1,6}) must be greater than or equal to SGLANG_DISAGGREGATION_QUEUE_SIZE=(\d{1,6})/,
-    says: '$1 transfer threads are too few for $2 transfer queues',
-    why: 'Each queue of a prefill engine has a share of the threads, and needs one at least. Without a value the threads follow from the number of CPUs.',
-    cure: 'Set SGLANG_DISAGGREGATION_THREAD_POOL_SIZE to $2 or more on the prefill engines, or SGLANG_DISAGGREGATION_QUEUE_SIZE to $1 or less',
-  },
-  {
     id: 'sglang_ib_devices_unknown',
     cause: 'transfer_path_broken',
     needles: ['Invalid IB devices specified'],

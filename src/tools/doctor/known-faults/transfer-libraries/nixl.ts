@@ -191,19 +191,6 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
     cure: 'Set AWS_DEFAULT_BUCKET=NAME on the engine, or "bucket" among the parameters of the backend OBJ',
   },
   {
-    id: 'nixl_obj_value',
-    cause: 'settings_refused',
-    needles: [
-      'Invalid value for req_checksum',
-      'Invalid value for resp_checksum',
-      'Invalid value for use_virtual_addressing',
-    ],
-    pattern: /Invalid value for (\w{3,30}): '([^']{0,40})'\. Must be ('[^']{1,20}' or '[^']{1,20}')/,
-    says: "NIXL's object storage refuses $1=$2",
-    why: 'The backend OBJ does not start.',
-    cure: 'Set $1 of the backend OBJ to $3, or leave it out',
-  },
-  {
     id: 'nixl_obj_refused',
     cause: 'offload_failed',
     needles: ['checkObjectExistsAsync ', 'Failed to check if object exists'],

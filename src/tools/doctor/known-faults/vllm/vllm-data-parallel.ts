@@ -128,14 +128,6 @@ export const VLLM_DATA_PARALLEL: readonly KnownFault[] = [
     cure: 'Start this node with --headless, or all nodes with --data-parallel-hybrid-lb where each should have its own server',
   },
   {
-    id: 'dp_headless_without_ranks',
-    cause: 'settings_refused',
-    needles: ['data_parallel_size_local must be > 0 in headless mode'],
-    says: 'A node was started with --headless and without a rank to run',
-    why: '--data-parallel-size-local 0 is for the first node, where it has a server alone.',
-    cure: 'Start the headless node with --data-parallel-size-local N, the ranks that it has GPUs for',
-  },
-  {
     id: 'dp_ray_master_missing',
     cause: 'program_ended',
     needles: ['The DP master node (ip: '],

@@ -15,14 +15,6 @@ export const VLLM_OFFLOAD: readonly KnownFault[] = [
     commands: ['--kv-offloading-size 64    # GiB of host memory for all ranks of the engine together'],
   },
   {
-    id: 'offload_backend_without_size',
-    cause: 'settings_refused',
-    needles: ['You must set kv_offloading_size when kv_offloading_backend is set'],
-    says: '--kv-offloading-backend is set without --kv-offloading-size',
-    why: 'The size switches offloading on.',
-    cure: 'Add --kv-offloading-size GIB, the host memory for all ranks of the engine together',
-  },
-  {
     id: 'offload_spec_unknown',
     cause: 'settings_refused',
     needles: ['Unsupported spec type: '],

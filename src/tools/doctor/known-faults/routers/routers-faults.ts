@@ -7,6 +7,7 @@ import { LITELLM } from './litellm.js';
 import { NGINX } from './nginx.js';
 import { POLICIES } from './policies.js';
 import { PRODUCTION_STACK } from './production-stack.js';
+import { SEMANTIC_ROUTER } from './semantic-router.js';
 import { SMG_FAULTS } from './smg.js';
 import { SMG_REQUESTS } from './smg-requests.js';
 import { VLLM_ROUTER } from './vllm-router.js';
@@ -24,4 +25,5 @@ export const ROUTERS_FAULTS: readonly KnownFault[] = [
   ...NGINX,
   ...ANSWERS,
   ...POLICIES,
+  ...SEMANTIC_ROUTER,
 ];

@@ -128,6 +128,13 @@ export interface Decision {
   readonly model?: string | undefined;
 }
 
+/** A part of an engine that an argument switches off or replaces; `name` is of the one among several that was chosen. */
+export interface EnginePart {
+  readonly engine: 'vllm' | 'sglang';
+  readonly part: 'speculation' | 'attention' | 'lora' | 'grammar' | 'eplb' | 'all_reduce';
+  readonly name?: string;
+}
+
 /** Where rules put what they find in one log. All of it is bounded, whatever the log has. */
 export interface LogFindings {
   /** The worker that a process says itself to be; empty before it does. */
@@ -189,6 +196,8 @@ export interface LogFindings {
   addEnd(line: LogLine, about: string): void;
   /** A frame of a traceback that goes up to where a program starts: it ends by the exception below. False where it only asks another one. */
   addEntry(line: LogLine, isServing?: boolean): void;
+  /** A frame of a traceback within a part of an engine that an argument switches off or replaces. */
+  addPart(line: LogLine, part: EnginePart): void;
   /** The line says that somebody stops the program. */
   addStop(line: LogLine): void;
 }

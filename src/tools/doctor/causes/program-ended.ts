@@ -128,8 +128,9 @@ function endingsOf(measurements: Measurements): readonly Ending[] {
   return known.length > 0 ? known : [...endings.values()];
 }
 
-function hasEnded({ ends, isLast, kind }: Ending): boolean {
-  return ends > 0 || FATAL.includes(kind) || (isLast && FATAL_AS_LAST.includes(kind));
+function hasEnded({ ends, isLast, kind, parts }: Ending): boolean {
+  const isOfPart = parts.length > 0 && (kind === undefined || kind === 'internal');
+  return ends > 0 || FATAL.includes(kind) || (isLast && (isOfPart || FATAL_AS_LAST.includes(kind)));
 }
 
 /** Whether a sign says more of an ending: one of any log of what may follow from another program, one of its own log of what is its own. */
@@ -189,7 +190,9 @@ export const programEnded: Cause = {
       cluesFor: endings.map(clueOf),
       cluesAgainst: [],
       explains: ['no_stores', 'transfers_fail'],
-      fixes: endings.map(({ kind, sentence }) => repairFor(kind, sentence, { copiesToHost, engine })),
+      fixes: endings.map(({ kind, sentence, parts }) =>
+        repairFor(kind, sentence, { copiesToHost, engine, parts }),
+      ),
     };
   },
 };

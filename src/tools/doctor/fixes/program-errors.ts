@@ -1,9 +1,11 @@
 import { engineOfWord } from '../../../engines/catalogue/engines.js';
+import type { EnginePart } from '../../../engines/diagnosis/log-findings.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { type EnvironmentKind, isOfEnvironment } from '../logs/general/environment-kinds.js';
 import type { ErrorKind } from '../logs/general/error-kinds.js';
 import { lastReasonOf } from '../logs/last-words.js';
 import { ownAdviceIn } from '../own-advice.js';
+import { withoutPart } from './engine-parts.js';
 import { repairEnvironment } from './environment-repairs.js';
 import { freePort } from './free-port.js';
 import { gpuMemoryRepair } from './gpu-memory-repair.js';
@@ -180,6 +182,8 @@ interface Setup {
   readonly copiesToHost: boolean;
   /** Of the one engine that was seen. */
   readonly engine?: string | undefined;
+  /** Parts of the engine that the traceback goes through, the innermost first. */
+  readonly parts?: readonly EnginePart[];
 }
 
 /** Of an error of no known kind. */
@@ -238,7 +242,7 @@ function repairArguments(sentence: string): Repair | undefined {
 function particularRepair(
   kind: ErrorKind | undefined,
   sentence: string,
-  { copiesToHost, engine }: Setup,
+  { copiesToHost, engine, parts = [] }: Setup,
 ): Repair | undefined {
   if (kind === 'gpu_fault' && copiesToHost && /illegal memory access|Memory access fault/i.test(sentence))
     return HOST_COPIES;
@@ -246,7 +250,8 @@ function particularRepair(
     engine === 'sglang' && (kind === undefined || kind === 'internal')
       ? repairArguments(sentence)
       : undefined;
-  if (kind === undefined) return repairBySentence(sentence) ?? corrected ?? repairRefused(sentence);
+  const part = withoutPart(parts, sentence);
+  if (kind === undefined) return repairBySentence(sentence) ?? corrected ?? repairRefused(sentence) ?? part;
   if (kind === 'internal')
     return (
       panicRepair(sentence) ??
@@ -255,7 +260,8 @@ function particularRepair(
       corrected ??
       (/^(?:Assertion|Value|NotImplemented|Runtime)Error: \S/.test(sentence)
         ? repairRefused(sentence)
-        : undefined)
+        : undefined) ??
+      part
     );
   if (kind === 'model_unsupported') return repairSaid(sentence);
   if (kind === 'port_in_use') return freePort(sentence);

@@ -92,8 +92,8 @@ export const ENGINE_ENVIRONMENT: readonly KnownFault[] = [
   {
     id: 'rank_without_gpu',
     cause: 'program_ended',
-    needles: ['invalid device ordinal'],
-    pattern: /(?:CUDA|HIP) error: invalid device ordinal/,
+    needles: ['invalid device ordinal', 'device >= 0 && device < num_gpus INTERNAL ASSERT FAILED'],
+    pattern: /(?:CUDA|HIP) error: invalid device ordinal|device < num_gpus INTERNAL ASSERT/,
     says: 'an engine does not start: one of its ranks has no GPU in this container',
     why: 'Rank N of a node takes GPU N of those that the container sees. Parallel sizes ask for more, another --base-gpu-id or CUDA_VISIBLE_DEVICES leaves fewer.',
     cure: 'Give the container as many GPUs as ranks run in it (nvidia.com/gpu, CUDA_VISIBLE_DEVICES), or lower tensor and pipeline parallel size to what nvidia-smi -L shows there; with SGLang --base-gpu-id plus ranks must not go beyond that',

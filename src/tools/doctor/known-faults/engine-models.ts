@@ -160,6 +160,15 @@ export const ENGINE_MODELS: readonly KnownFault[] = [
     commands: ['kubectl exec POD -- ls -l $1'],
   },
   {
+    id: 'model_names_no_architecture',
+    cause: 'program_ended',
+    needles: ['No model architectures are specified'],
+    says: 'an engine does not start: config.json of the model names no architecture',
+    why: 'The engine takes its model class from "architectures" in config.json. A folder that holds several models, a part of one (a tokenizer, an adapter, a vocoder), or a model of another program has none.',
+    cure: `Give the engine the folder or the name of the model itself, whose config.json has "architectures", or set it (vLLM: --hf-overrides '{"architectures":["CLASS"]}'); vllm-omni takes models of several stages with --omni`,
+    commands: ['kubectl exec POD -- sh -c "grep -A2 architectures MODEL_PATH/config.json"'],
+  },
+  {
     id: 'draft_model_not_in_v1',
     cause: 'settings_refused',
     needles: ['Speculative decoding with draft model is not supported yet'],

@@ -1,3 +1,4 @@
+import type { EnginePart } from '../../../engines/diagnosis/log-findings.js';
 import type { Origin } from '../sightings.js';
 import { ByProgram } from './by-program.js';
 import { type ErrorKind, errorKindOf, isConsequence } from './general/error-kinds.js';
@@ -10,6 +11,10 @@ const NEXT_LINES = 60;
 const TRACEBACK_LINES = 240;
 /** Errors that are kept until a program ends. */
 const MAX_RECENT = 16;
+/** Lines between the innermost frame of a part of an engine and the exception below it. */
+const PART_LINES = 24;
+/** Parts of one traceback that are kept. */
+const MAX_PARTS = 4;
 /** Lines behind the last error of a log that go on with its message. */
 const TAIL_LINES = 12;
 
@@ -19,6 +24,7 @@ interface FoundError {
   readonly kind: ErrorKind | undefined;
   /** A cause of its own names it. */
   readonly isNamed: boolean;
+  readonly parts: readonly EnginePart[];
   readonly origin: Origin;
 }
 
@@ -41,6 +47,8 @@ export interface Failure {
   readonly isLast: boolean;
   /** The first error, as one sentence; undefined where the log does not have it. */
   readonly sentence: string | undefined;
+  /** Parts of the engine that its traceback goes through, the innermost first. */
+  readonly parts: readonly EnginePart[];
   readonly origin: Origin;
 }
 
@@ -78,6 +86,8 @@ export class FailureTally {
   #lastEndLine = Number.NEGATIVE_INFINITY;
   #stopLine = Number.NEGATIVE_INFINITY;
   #entryLine = Number.NEGATIVE_INFINITY;
+  #parts: readonly EnginePart[] = [];
+  #partLine = Number.NEGATIVE_INFINITY;
 
   /** A traceback goes up to where the program starts: the exception below it is caught by nobody. Undefined takes that back. */
   addEntry(lineNumber: number = Number.NEGATIVE_INFINITY): void {
@@ -87,6 +97,19 @@ export class FailureTally {
   /** Whether the next exception is that of such a traceback. */
   isBelowEntry(lineNumber: number): boolean {
     return lineNumber - this.#entryLine <= TRACEBACK_LINES;
+  }
+
+  /** A frame within a part of an engine: the last one before an exception is where it comes from. */
+  addPart(lineNumber: number, part: EnginePart): void {
+    const isSame = (one: EnginePart): boolean => one.part === part.part && one.name === part.name;
+    const others = this.isBelowPart(lineNumber) ? this.#parts.filter((one) => !isSame(one)) : [];
+    this.#parts = [part, ...others].slice(0, MAX_PARTS);
+    this.#partLine = lineNumber;
+  }
+
+  /** Whether the next exception is that of a traceback through such a part. */
+  isBelowPart(lineNumber: number): boolean {
+    return lineNumber - this.#partLine <= PART_LINES;
   }
 
   /** Whether the program has just ended, and no reason was read yet. */
@@ -111,10 +134,17 @@ export class FailureTally {
     const isFirst = this.#ends === 0;
     this.addEnd(lineNumber, originOf);
     if (isFirst && this.#ends > 0)
-      this.#root = { lineNumber, sentence: text, kind, isNamed, origin: originOf() };
+      this.#root = {
+        lineNumber,
+        sentence: text,
+        kind,
+        isNamed,
+        parts: this.#partsAt(lineNumber),
+        origin: originOf(),
+      };
   }
 
-  #keep(error: Omit<FoundError, 'origin'>, originOf: () => Origin): void {
+  #keep(error: Omit<FoundError, 'origin' | 'parts'>, originOf: () => Origin): void {
     const { lineNumber, kind, isNamed } = error;
     const isNear = lineNumber - this.#lastEndLine <= NEAR_LINES;
     const isKnown = kind !== undefined || isNamed;
@@ -124,13 +154,17 @@ export class FailureTally {
       HEADING.test(this.#root.sentence) &&
       lineNumber - this.#root.lineNumber <= 3;
     if (isNear && !isHeading && this.#root !== undefined && (isTold || !isKnown)) return;
-    const found = { ...error, origin: originOf() };
+    const found = { ...error, parts: this.#partsAt(lineNumber), origin: originOf() };
     if (isNear) this.#root = found;
     this.#last = found;
     // What fails behind a stop is of the stop: a program that goes on has none.
     if (isKnown && lineNumber - this.#stopLine > NEAR_LINES) this.#known ??= found;
     if (this.#recent.length === MAX_RECENT) this.#recent.shift();
     this.#recent.push(found);
+  }
+
+  #partsAt(lineNumber: number): readonly EnginePart[] {
+    return this.isBelowPart(lineNumber) ? this.#parts : [];
   }
 
   addEnd(lineNumber: number, originOf: () => Origin): void {
@@ -158,7 +192,7 @@ export class FailureTally {
       root.lineNumber === this.#last?.lineNumber &&
       EXCEPTION.test(root.sentence) &&
       lines - root.lineNumber <= TAIL_LINES;
-    return { ends: this.#ends, isLast, sentence: root?.sentence, origin };
+    return { ends: this.#ends, isLast, sentence: root?.sentence, parts: root?.parts ?? [], origin };
   }
 }
 

@@ -1,4 +1,5 @@
 import { loadEngineDiagnoses, type NamedDiagnosis } from '../../../engines/catalogue/engines.js';
+import { FRAME_PART_RULES } from '../../../engines/diagnosis/frame-parts.js';
 import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
 import { AIBRIX_RULES } from './aibrix-rules.js';
 import type { CleanLine } from './clean-line.js';
@@ -52,6 +53,7 @@ export class LogKnowledge {
       ...GENERAL_RULES,
       ...TRANSFER_LIBRARY_RULES,
       ...PROGRAM_END_RULES,
+      ...FRAME_PART_RULES,
       ...KNOWN_FAULT_RULES,
     ];
     this.needles = this.needlesFor(undefined);

@@ -1,6 +1,7 @@
 import type {
   Decision,
   DecisionKind,
+  EnginePart,
   EngineReading,
   ErrorDetails,
   KnownFaultDetails,
@@ -97,7 +98,11 @@ export class LogTally implements LogFindings {
   /** Whether the exception of a traceback, whatever its name, is why the program ends or has ended. */
   #lacksReason({ lineNumber, who }: LogLine): boolean {
     const failures = this.#failures.of(who);
-    return failures.isBelowEntry(lineNumber) || failures.lacksReason(lineNumber);
+    return (
+      failures.isBelowEntry(lineNumber) ||
+      failures.isBelowPart(lineNumber) ||
+      failures.lacksReason(lineNumber)
+    );
   }
 
   addKnownFault(id: string, line: LogLine, details: KnownFaultDetails): void {
@@ -287,6 +292,10 @@ export class LogTally implements LogFindings {
 
   addEntry({ lineNumber, who }: LogLine, isServing = true): void {
     this.#failures.of(who).addEntry(isServing ? lineNumber : undefined);
+  }
+
+  addPart({ lineNumber, who }: LogLine, part: EnginePart): void {
+    this.#failures.of(who).addPart(lineNumber, part);
   }
 
   addStop({ lineNumber, who }: LogLine): void {

@@ -426,6 +426,7 @@ export const CASES: readonly Case[] = [
               who: '',
               ends: 2,
               isLast: false,
+              parts: [],
               sentence: 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB',
               origin: { place: 'worker.log:7', text: 'torch.OutOfMemoryError' },
             },

@@ -81,6 +81,15 @@ export const VLLM_ENGINE_OPTIONS: readonly KnownFault[] = [
     cure: 'Start the engine with a larger --max-num-batched-tokens (8192), with a smaller --max-num-seqs, or with fewer num_speculative_tokens in --speculative-config',
   },
   {
+    id: 'drafts_take_all_tokens',
+    cause: 'settings_refused',
+    needles: ['which does not allow any tokens to be scheduled'],
+    pattern: /max_num_scheduled_tokens is set to (-?\d{1,9}), which/,
+    says: 'Drafts take all tokens of a step ($1 are left): --max-num-batched-tokens is too small for them',
+    why: 'Each of --max-num-seqs sequences (256 unless set) reserves num_speculative_tokens of a step for its draft, and the rest of --max-num-batched-tokens is for all else.',
+    cure: 'Start the engine with --max-num-batched-tokens above --max-num-seqs times num_speculative_tokens (8192 for 256 times 16), or with a smaller --max-num-seqs or "num_speculative_tokens" in --speculative-config',
+  },
+  {
     id: 'turboquant_hybrid',
     cause: 'settings_refused',
     needles: ['TurboQuant KV cache is not supported for hybrid'],

@@ -125,6 +125,8 @@ const ENTRIES = [
   'bin/litellm", line ',
   'vllm_router/app.py", line ',
   '/__main__.py", line ',
+  // A process that another one has started.
+  'multiprocessing/process.py", line ',
 ] as const;
 /** Of these the first frame alone, which is that of the whole module. */
 const MODULE = /", line \d{1,6}, in <module>/;
@@ -222,6 +224,7 @@ export const PROGRAM_END_RULES: readonly LogRule[] = [
 /** Whether a frame is at the start of a program that serves. */
 function isEntry(text: string): boolean {
   if (text.includes('cli/serve.py"')) return text.includes(', in cmd');
+  if (text.includes('multiprocessing/process.py"')) return text.includes(', in _bootstrap');
   return MODULE.test(text) && (!text.includes('__main__.py') || STARTED.test(text));
 }
 

@@ -121,7 +121,7 @@ export const ENGINE_ENVIRONMENT: readonly KnownFault[] = [
     id: 'sgl_kernel_not_loaded',
     cause: 'program_ended',
     needles: ['[sgl_kernel] CRITICAL: Could not load any common_ops'],
-    follows: ['cuda_library_of_other_version', 'cuda_runtime_of_other_version'],
+    follows: ['cuda_library_of_other_version', 'cuda_runtime_of_other_version', 'python_library_missing'],
     says: 'SGLang does not start: the kernels of sgl-kernel do not load with the PyTorch and CUDA of this image',
     why: 'Its wheel is built for one PyTorch and one major version of CUDA. What the loader missed stands behind "Error details from previous import attempts".',
     cure: 'Install the sgl-kernel (sglang-kernel in later releases) that this SGLang pins, for the CUDA that torch was built with: pip install --force-reinstall --no-deps sgl-kernel==VERSION, with --index-url https://docs.sglang.ai/whl/cu130 for CUDA 13; or run the image lmsysorg/sglang',

@@ -41,6 +41,9 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
     throw new SettingError(
       `${quote(operands[0] ?? '')} (on the command line): must be left out with --cluster`,
     );
+  // Most of the work leaves no turn to a listener for signals: they end the process by themselves. Files are replaced in one step. A cluster is
+  // left in order.
+  if (!settings.cluster) context.takeOverSignals();
   const given = await readGivenFiles(settings.with);
   const paths = new Map<string, readonly string[]>();
   let texts: readonly NamedText[];
@@ -62,7 +65,7 @@ export const runLint: CommandBody<typeof lintSettings> = async (settings, contex
     ? await import('../../../tools/manifests/lint/markdown/lint-markdown.js')
     : undefined;
   const named = new Set(operands);
-  // What follows leaves no turn to a listener for signals: they end the process by themselves. Files are replaced in one step.
+  context.signal.throwIfAborted();
   context.takeOverSignals();
   const inspect = (of: readonly NamedText[]): ReturnType<typeof inspectTexts> => {
     try {

@@ -82,15 +82,15 @@ export interface WorkerReport {
 /** Bytes of a SHA-256 digest. */
 const SHA256_BYTES = 32;
 
-function checkText(problems: string[], field: string, text: string, maxChars: number): void {
-  if (text.length > maxChars)
-    problems.push(`${field} has ${text.length} characters, at most ${maxChars} are allowed`);
+function checkText(problems: string[], field: string, text: string): void {
+  if (text.length > MAX_NAME_CHARS)
+    problems.push(`${field} has ${text.length} characters, at most ${MAX_NAME_CHARS} are allowed`);
   if (hasUnprintable(text)) problems.push(`${field} holds control characters`);
 }
 
 function checkName(problems: string[], field: string, name: string): void {
   if (name === '') problems.push(`${field} is empty`);
-  checkText(problems, field, name, MAX_NAME_CHARS);
+  checkText(problems, field, name);
 }
 
 function checkCount(problems: string[], field: string, count: number, max: number): void {
@@ -157,20 +157,20 @@ function findProblems(report: CapabilityReport): string[] {
   );
 
   for (const name of model?.servedNames ?? []) checkName(problems, 'model.served_names', name);
-  checkText(problems, 'model.revision', model?.revision ?? '', MAX_NAME_CHARS);
-  checkText(problems, 'model.tokenizer_fingerprint', model?.tokenizerFingerprint ?? '', MAX_NAME_CHARS);
+  checkText(problems, 'model.revision', model?.revision ?? '');
+  checkText(problems, 'model.tokenizer_fingerprint', model?.tokenizerFingerprint ?? '');
   for (const { name, sha256, tokenIds } of model?.tokenProbes ?? []) {
     checkName(problems, 'model.token_probes.name', name);
     checkBytes(problems, 'model.token_probes.sha256', sha256, SHA256_BYTES);
     checkBytes(problems, 'model.token_probes.token_ids', tokenIds, MAX_PROBE_ID_BYTES);
   }
-  checkText(problems, 'contract.hash_algorithm', report.contract?.hashAlgorithm ?? '', MAX_NAME_CHARS);
-  checkText(problems, 'contract.hash_seed', report.contract?.hashSeed ?? '', MAX_NAME_CHARS);
+  checkText(problems, 'contract.hash_algorithm', report.contract?.hashAlgorithm ?? '');
+  checkText(problems, 'contract.hash_seed', report.contract?.hashSeed ?? '');
   for (const { engineKind } of cacheGroups) {
-    checkText(problems, 'contract.cache_groups.engine_kind', engineKind, MAX_NAME_CHARS);
+    checkText(problems, 'contract.cache_groups.engine_kind', engineKind);
   }
   for (const gpu of topology?.gpus ?? [])
-    checkText(problems, 'topology.gpus.product_name', gpu.productName, MAX_NAME_CHARS);
+    checkText(problems, 'topology.gpus.product_name', gpu.productName);
   checkTransfer(problems, report.transfer);
   const texts: [string, readonly string[]][] = [
     ['completeness.reasons', report.completeness?.reasons ?? []],
@@ -207,7 +207,7 @@ function checkTransfer(problems: string[], transfer: Transfer | undefined): void
     ['kv_cache_dtype', transfer.kvCacheDtype],
     ['attention_backend', transfer.attentionBackend],
   ];
-  for (const [field, name = ''] of names) checkText(problems, `transfer.${field}`, name, MAX_NAME_CHARS);
+  for (const [field, name = ''] of names) checkText(problems, `transfer.${field}`, name);
   for (const { address } of transfer.sideChannels) {
     checkName(problems, 'transfer.side_channels.address', address);
   }

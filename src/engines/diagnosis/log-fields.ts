@@ -116,8 +116,8 @@ export function sizeOf(text: string | undefined): number | undefined {
 }
 
 /** The block size right behind a phrase. */
-export function sizeBehind(text: string, phrase: string, from = 0): number | undefined {
-  return sizeOf(digitsBehind(text, phrase, from));
+export function sizeBehind(text: string, phrase: string): number | undefined {
+  return sizeOf(digitsBehind(text, phrase));
 }
 
 function isDigit(code: number): boolean {

@@ -30,10 +30,6 @@ export function when<T, Clue>(
 }
 
 /** What `lint` found in a manifest, as a clue. */
-export function findingClue(
-  { message, file, line, column }: Finding,
-  weight: ClueFor['weight'],
-  symptom?: Symptom,
-): ClueFor {
-  return clueFor(weight, `${message}.`, { place: `${file}:${line}:${column}`, text: '' }, symptom);
+export function findingClue({ message, file, line, column }: Finding, weight: ClueFor['weight']): ClueFor {
+  return clueFor(weight, `${message}.`, { place: `${file}:${line}:${column}`, text: '' });
 }

@@ -35,9 +35,9 @@ export async function gatherMetrics(place: string, modules: PageModules): Promis
   }
 }
 
-/** What a page's text gives. `who` is the worker or pod whose page it is. */
-export function metricsPart(name: string, text: string, who?: string): EvidencePart {
-  const { page, sizes, settings, gpus, problems } = readMetricsPage(name, text, who);
+/** What a page's text gives. */
+export function metricsPart(name: string, text: string): EvidencePart {
+  const { page, sizes, settings, gpus, problems } = readMetricsPage(name, text);
   if (page.samples.size === 0) {
     const isPage = /^# (?:HELP|TYPE) /m.test(text);
     const why = isPage

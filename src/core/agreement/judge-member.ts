@@ -14,15 +14,12 @@ import { noPartnerMessage } from './pair-messages.js';
 import { rehashMessage } from './rehash-message.js';
 import { countCacheKnowledge } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
+import type { Step } from './step.js';
 import { remarkedDifference, tokenCure, tokenDifferenceMessage } from './token-messages.js';
 
 /** Counts a member that differs, once per instance; false when it was counted before. */
-export function countDissent(
-  state: AgreementState,
-  group: Group,
-  member: Member,
-  effects: AgreementEffect[],
-): boolean {
+export function countDissent(step: Step, group: Group, member: Member): boolean {
+  const { state, effects } = step;
   const { report, tally, target } = member;
   if (report === undefined || tally === undefined || member.dissentLoggedFor === report.instanceId)
     return false;
@@ -42,7 +39,8 @@ export function countDissent(
 }
 
 /** A6, A7, V3, V4 and the topology policy: what must be said about one member, once per instance. */
-export function judgeMember(state: AgreementState, member: Member, effects: AgreementEffect[]): void {
+export function judgeMember(step: Step, member: Member): void {
+  const { state, effects } = step;
   const { group, report, tally, target } = member;
   if (group === undefined || report === undefined || tally === undefined) return;
   const { phase } = group;
@@ -53,7 +51,7 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
       countCacheKnowledge(state, member);
     }
     remarkRehash(group, [member], effects);
-    remark(state, group, member, report, phase.values, effects);
+    remark(step, group, member, report, phase.values);
     return;
   }
   forget(member, effects);
@@ -69,7 +67,7 @@ export function judgeMember(state: AgreementState, member: Member, effects: Agre
     effects.push({ type: 'log', level, code, group: group.name, worker: target, message });
   };
   const agreed = phase.values.tokens_per_block;
-  const isNews = countDissent(state, group, member, effects);
+  const isNews = countDissent(step, group, member);
   const judged = group.tallies.judged(report.values, tally.isDecode);
   if (isObserved(report) && judged.tokens_per_block !== agreed) {
     if (member.mismatchLoggedFor === report.instanceId) return;
@@ -174,14 +172,14 @@ function isMismatchLogged(state: AgreementState, group: Group, member: Member): 
 
 /** What is worth a WARN although the member conforms, once per instance. */
 function remark(
-  state: AgreementState,
+  step: Step,
   group: Group,
   member: Member,
   report: WorkerReport,
   agreed: ContractValues,
-  effects: AgreementEffect[],
 ): void {
-  remarkTokens(state, group, member, report, effects);
+  const { state, effects } = step;
+  remarkTokens(step, group, member, report);
   remarkEvents(group, member, report, effects);
   if (member.remarkLoggedFor === report.instanceId) return;
   const warn = (code: 'worker_contradicts_itself' | 'topology_differs', message: string): void => {
@@ -200,13 +198,8 @@ function remark(
 }
 
 /** A13: a WARN of tokens that are not compared, or not with engines of other kinds. */
-function remarkTokens(
-  state: AgreementState,
-  group: Group,
-  member: Member,
-  report: WorkerReport,
-  effects: AgreementEffect[],
-): void {
+function remarkTokens(step: Step, group: Group, member: Member, report: WorkerReport): void {
+  const { state, effects } = step;
   if (member.tokensLoggedFor === report.instanceId) return;
   const field = remarkedDifference(state, member);
   if (field === undefined) return;

@@ -8,6 +8,7 @@ import { memberName } from './member-name.js';
 import { MAX_GROUPS, MAX_MODEL_CHANGES, MODEL_CHANGE_WINDOW_MS } from './options.js';
 import { countCacheKnowledge } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
+import type { Step } from './step.js';
 import { Tallies } from './tally.js';
 
 /** A8, G5, V3: everything that is held for its present instance is to be dropped; said once. */
@@ -71,13 +72,8 @@ function notePairs({ pairs }: Group, member: Member): void {
 }
 
 /** Moves an uncounted member to the group that its report names; an empty name is no group. */
-export function assign(
-  state: AgreementState,
-  member: Member,
-  name: string,
-  nowMs: number,
-  effects: AgreementEffect[],
-): void {
+export function assign(step: Step, member: Member, name: string): void {
+  const { state, nowMs, effects } = step;
   noteModel(member, name, nowMs);
   if (member.group?.name === name && member.turnedAway === '') return;
   // Who names nothing in between does not come back by it.
@@ -102,7 +98,7 @@ export function assign(
       });
     return;
   }
-  const group = state.groups.get(name) ?? openGroup(state, name, member, effects);
+  const group = state.groups.get(name) ?? openGroup(step, name, member);
   if (group === undefined) return;
   group.members.set(member.target, member);
   group.emptySinceMs = undefined;
@@ -138,7 +134,8 @@ export function admit(state: AgreementState, member: Member): void {
 }
 
 /** Tries those again that were turned away: who has kept one model, and, where groups have ended, who found no room. */
-export function retryTurnedAway(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
+export function retryTurnedAway(step: Step): void {
+  const { state, nowMs } = step;
   for (const member of [...state.turnedAway]) {
     const { turnedAwayUntilMs } = member;
     const isDue =
@@ -146,7 +143,7 @@ export function retryTurnedAway(state: AgreementState, nowMs: number, effects: A
     if (!isDue) continue;
     uncount(state, member);
     if (turnedAwayUntilMs !== undefined) member.modelChanges = { sinceMs: nowMs, count: 0 };
-    assign(state, member, member.model, nowMs, effects);
+    assign(step, member, member.model);
     recount(state, member);
     state.version += 1;
   }
@@ -164,12 +161,8 @@ export function leave(member: Member, nowMs: number): void {
   member.group = undefined;
 }
 
-function openGroup(
-  state: AgreementState,
-  name: string,
-  member: Member,
-  effects: AgreementEffect[],
-): Group | undefined {
+function openGroup(step: Step, name: string, member: Member): Group | undefined {
+  const { state, effects } = step;
   if (state.groups.size >= MAX_GROUPS) {
     const why = `its model is one of more than ${MAX_GROUPS} that this fleet names: it is left out until another one ends`;
     turnAway(state, member, why, undefined);

@@ -1,9 +1,9 @@
 import { countOf, formFor, nameSome } from '../text/lists.js';
-import type { AgreementEffect } from './events.js';
 import { drains } from './judgement.js';
 import { memberName } from './member-name.js';
 import { MISSING_WARN_INTERVAL_MS } from './options.js';
 import type { AgreementState, Group, Member } from './state.js';
+import type { Step } from './step.js';
 
 /** Whether a member neither decides nor drains, and may be of `group`: it is in it, or in none yet. */
 function isMissingFrom(group: Group, member: Member): boolean {
@@ -69,7 +69,8 @@ export function goOnMessage(state: AgreementState, group: Group): string {
 }
 
 /** A2: every 30 s a WARN names who is missing, as long as that holds a group up. */
-export function warnOfMissing(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
+export function warnOfMissing(step: Step): void {
+  const { state, nowMs, effects } = step;
   const holdsUp = (group: Group): boolean => group.phase.state !== 'agreed' && group.members.size > 0;
   const groups = [...state.groups.values()];
   const waiting =
@@ -110,7 +111,8 @@ const FLAG_MESSAGES = {
 } as const;
 
 /** A12: notes who is missing when an epoch begins, and says so. */
-export function noteMissing(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
+export function noteMissing(step: Step, group: Group): void {
+  const { state, effects } = step;
   group.awaited = new Set(missingFrom(state, group));
   if (group.awaited.size === 0) return;
   effects.push({
@@ -123,7 +125,8 @@ export function noteMissing(state: AgreementState, group: Group, effects: Agreem
 }
 
 /** A12: a partial epoch is whole once each of them has reported, drains, or has left. */
-export function forgetReported(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
+export function forgetReported(step: Step, group: Group): void {
+  const { state, effects } = step;
   if (group.awaited.size === 0) return;
   for (const member of group.awaited) {
     const isListed = state.members.get(member.target) === member;

@@ -10,6 +10,7 @@ import { isObserved } from './observed.js';
 import { pairNeed } from './pair-gate.js';
 import { countCacheKnowledge, updateMode } from './routing.js';
 import type { AgreementState, Group, Phase } from './state.js';
+import type { Step } from './step.js';
 import type { CommonContract } from './tally.js';
 
 /** The one setter of where a group stands. */
@@ -114,20 +115,16 @@ function decideByPairs(state: AgreementState, group: Group): Decision | undefine
 }
 
 /** Brings a group to where its members' reports say that it should be. */
-export function evaluate(
-  state: AgreementState,
-  group: Group,
-  nowMs: number,
-  effects: AgreementEffect[],
-): void {
+export function evaluate(step: Step, group: Group): void {
+  const { state } = step;
   if (group.phase.state === 'agreed') {
     const isOther = followPartners(state, group);
-    if (followLateFields(state, group) || isOther) judgeMembers(state, group, effects);
-    watchForChange(state, group, nowMs, effects);
+    if (followLateFields(state, group) || isOther) judgeMembers(step, group);
+    watchForChange(step, group);
   }
-  if (group.phase.state !== 'agreed') comeToAgree(state, group, nowMs, effects);
-  forgetReported(state, group, effects);
-  updateMode(state, group, effects);
+  if (group.phase.state !== 'agreed') comeToAgree(step, group);
+  forgetReported(step, group);
+  updateMode(step, group);
 }
 
 /** P5: counts members again when others came or went that they could go with; true when that may be so. */
@@ -147,7 +144,8 @@ export function followLateFields(state: AgreementState, group: Group): boolean {
   return true;
 }
 
-function comeToAgree(state: AgreementState, group: Group, nowMs: number, effects: AgreementEffect[]): void {
+function comeToAgree(step: Step, group: Group): void {
+  const { state, nowMs, effects } = step;
   const decision = decide(state, group, nowMs);
   const before = group.phase;
   switch (decision.state) {
@@ -158,7 +156,7 @@ function comeToAgree(state: AgreementState, group: Group, nowMs: number, effects
       }
       return;
     case 'conflict':
-      logConflict(state, group, decision, nowMs, effects);
+      logConflict(step, group, decision);
       return;
     case 'agreed': {
       if (before.state === 'conflict') conflictOver(group, effects);
@@ -166,11 +164,11 @@ function comeToAgree(state: AgreementState, group: Group, nowMs: number, effects
       const message = decision.isOverride
         ? `Using KV block size ${size} (from the explicit override)`
         : `Auto-configured KV block size to ${size} (from worker reports)`;
-      startEpoch(state, group, decision.values, decision.isOverride, nowMs, effects);
+      startEpoch(step, group, decision.values, decision.isOverride);
       effects.push({ type: 'log', level: 'info', code: 'agreed', group: group.name, message });
-      if (!decision.isOverride) noteMissing(state, group, effects);
-      remarkRehashed(state, group, effects);
-      judgeMembers(state, group, effects);
+      if (!decision.isOverride) noteMissing(step, group);
+      remarkRehashed(step, group);
+      judgeMembers(step, group);
       return;
     }
   }
@@ -181,13 +179,8 @@ function comeToAgree(state: AgreementState, group: Group, nowMs: number, effects
  * workers have stood still for the settle time, because the first is written
  * when two have spoken and does not name who joined them.
  */
-function logConflict(
-  state: AgreementState,
-  group: Group,
-  decision: Decision & { readonly state: 'conflict' },
-  nowMs: number,
-  effects: AgreementEffect[],
-): void {
+function logConflict(step: Step, group: Group, decision: Decision & { readonly state: 'conflict' }): void {
+  const { state, nowMs, effects } = step;
   const { substance, valueGroups } = decision;
   const log = (isRepeated: boolean): void => {
     enter(state, group, {
@@ -226,14 +219,8 @@ function conflictOver(group: Group, effects: AgreementEffect[]): void {
 }
 
 /** G2: the epoch is announced exactly once, after agreement, and before the gate opens. */
-function startEpoch(
-  state: AgreementState,
-  group: Group,
-  values: ContractValues,
-  isOverride: boolean,
-  nowMs: number,
-  effects: AgreementEffect[],
-): void {
+function startEpoch(step: Step, group: Group, values: ContractValues, isOverride: boolean): void {
+  const { state, nowMs, effects } = step;
   if (group.phase.state === 'agreed') {
     effects.push({ type: 'gate', group: group.name, open: false });
     effects.push({ type: 'epoch_ended', group: group.name, epoch: group.phase.epoch });
@@ -259,7 +246,8 @@ function resetKnowledge(state: AgreementState, group: Group): void {
 }
 
 /** Ends a group's epoch and shuts its gate. */
-export function endEpoch(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
+export function endEpoch(step: Step, group: Group): void {
+  const { state, effects } = step;
   if (group.phase.state !== 'agreed') return;
   effects.push({ type: 'gate', group: group.name, open: false });
   effects.push({ type: 'epoch_ended', group: group.name, epoch: group.phase.epoch });
@@ -271,18 +259,14 @@ export function endEpoch(state: AgreementState, group: Group, effects: Agreement
 }
 
 /** A9: starts, keeps or ends the watch over another contract that a majority holds. */
-function watchForChange(
-  state: AgreementState,
-  group: Group,
-  nowMs: number,
-  effects: AgreementEffect[],
-): void {
+function watchForChange(step: Step, group: Group): void {
+  const { state, nowMs } = step;
   const { phase } = group;
   if (phase.state !== 'agreed' || phase.isOverride) return;
   if (group.contradicting * 2 > group.tallies.deciding) {
     if (!hasLasted(state, group, CONTRADICTION, nowMs)) return;
     // V5: no other value would help. What there is to fix is said as it is before agreement.
-    endEpoch(state, group, effects);
+    endEpoch(step, group);
     return;
   }
   const all = state.options.onChange === 'refuse' ? undefined : group.tallies.allAgainst();
@@ -294,7 +278,7 @@ function watchForChange(
     return;
   }
   if (!hasLasted(state, group, other.key, nowMs)) return;
-  changeEpoch(state, group, phase.values, other, nowMs, effects, all !== undefined);
+  changeEpoch(step, group, phase.values, other, all !== undefined);
 }
 
 /** The candidate of a majority whose declarations contradict their engines (V5); no contract has this key. */
@@ -307,14 +291,13 @@ function hasLasted(state: AgreementState, group: Group, key: string, nowMs: numb
 }
 
 function changeEpoch(
-  state: AgreementState,
+  step: Step,
   group: Group,
   old: ContractValues,
   other: CommonContract,
-  nowMs: number,
-  effects: AgreementEffect[],
   isForAll: boolean,
 ): void {
+  const { state, effects } = step;
   const fields = comparedFields(state.options);
   const field = firstDifference(old, other.values, fields) ?? 'tokens_per_block';
   const counts = `${other.count} of ${countOf(group.tallies.deciding, 'worker')}`;
@@ -326,7 +309,7 @@ function changeEpoch(
     effects.push({ type: 'refuse', group: group.name, message });
     return;
   }
-  startEpoch(state, group, other.values, false, nowMs, effects);
+  startEpoch(step, group, other.values, false);
   effects.push({
     type: 'log',
     level: 'warn',
@@ -336,26 +319,27 @@ function changeEpoch(
       ? `The ${change}: a new epoch has begun, and the blocks of all workers are re-hashed into this size.`
       : `The ${change}: a new epoch has begun, and workers with the old value are left out until they follow.`,
   });
-  remarkRehashed(state, group, effects);
+  remarkRehashed(step, group);
   for (const member of group.members.values()) {
     if (conforms(state, member)) {
-      judgeMember(state, member, effects);
+      judgeMember(step, member);
       continue;
     }
     // The WARN above speaks for all that still hold the old value: no ERROR for each.
-    countDissent(state, group, member, effects);
+    countDissent(step, group, member);
     if (member.report !== undefined && isObserved(member.report))
       member.mismatchLoggedFor = member.report.instanceId;
   }
 }
 
 /** A15: says together which members' blocks are re-hashed in an epoch that has just begun. */
-function remarkRehashed(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
+function remarkRehashed(step: Step, group: Group): void {
+  const { state, effects } = step;
   const members = [...group.members.values()].filter((member) => conforms(state, member));
   remarkRehash(group, members, effects);
 }
 
 /** Says of every member once per instance what is wrong with it in the running epoch. */
-export function judgeMembers(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
-  for (const member of group.members.values()) judgeMember(state, member, effects);
+export function judgeMembers(step: Step, group: Group): void {
+  for (const member of group.members.values()) judgeMember(step, member);
 }

@@ -3,6 +3,7 @@ import type { AgreementEffect, AgreementEvent } from './events.js';
 import { forget, retryTurnedAway } from './members.js';
 import { change, endGroup, evaluateAll } from './settle-groups.js';
 import type { AgreementState } from './state.js';
+import type { Step } from './step.js';
 import { takeListing } from './take-listing.js';
 import { takeCacheView, takeDoubt, takeEjection, takeMismatchedEvents } from './take-news.js';
 import { bringPairsBack, noteChange, takeChannelAnswer } from './take-pair-news.js';
@@ -20,63 +21,61 @@ import { markAlive, markBroken, refuseReport, takeReport } from './take-report.j
  */
 export function reduce(state: AgreementState, event: AgreementEvent, nowMs: number): AgreementEffect[] {
   const effects: AgreementEffect[] = [];
+  const step: Step = { state, nowMs, effects };
   const isOverdue = state.dueAtMs !== undefined && state.dueAtMs <= nowMs;
-  if (isOverdue || event.type === 'tick') tick(state, nowMs, effects);
-  apply(state, event, nowMs, effects);
+  if (isOverdue || event.type === 'tick') tick(step);
+  apply(step, event);
   state.dueAtMs = earliestDeadlineMs(state, event.type === 'tick' ? 'tick' : 'another event');
   return effects;
 }
 
-function apply(
-  state: AgreementState,
-  event: AgreementEvent,
-  nowMs: number,
-  effects: AgreementEffect[],
-): void {
+function apply(step: Step, event: AgreementEvent): void {
+  const { state } = step;
   switch (event.type) {
     case 'listed':
-      takeListing(state, event, nowMs, effects);
+      takeListing(step, event);
       break;
     case 'discovery':
       if (state.discoveryProblem !== event.problem) state.version += 1;
       state.discoveryProblem = event.problem;
       break;
     case 'report':
-      takeReport(state, event.target, event.report, nowMs, effects);
+      takeReport(step, event.target, event.report);
       break;
     case 'report_refused':
-      refuseReport(state, event.target, event.problems, nowMs, effects);
+      refuseReport(step, event.target, event.problems);
       break;
     case 'alive':
-      markAlive(state, event.target, nowMs, effects);
+      markAlive(step, event.target);
       break;
     case 'broken':
-      markBroken(state, event.target, event.reason, nowMs, effects);
+      markBroken(step, event.target, event.reason);
       break;
     case 'cache_view':
-      takeCacheView(state, event, effects);
+      takeCacheView(step, event);
       break;
     case 'doubt':
-      takeDoubt(state, event, effects);
+      takeDoubt(step, event);
       break;
     case 'ejection':
       takeEjection(state, event);
       break;
     case 'mismatched_events':
-      takeMismatchedEvents(state, event, nowMs, effects);
+      takeMismatchedEvents(step, event);
       break;
     case 'channel_answer':
-      takeChannelAnswer(state, event, nowMs, effects);
+      takeChannelAnswer(step, event);
       break;
     case 'pairs_changed':
-      noteChange(state, nowMs, effects);
+      noteChange(step);
       break;
     case 'tick':
       break;
   }
 }
 
-function tick(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
+function tick(step: Step): void {
+  const { state, nowMs, effects } = step;
   state.tickedAtMs = nowMs;
   for (const member of state.lost) {
     if (member.lostSinceMs === undefined || nowMs < member.lostSinceMs + state.options.graceMs) break;
@@ -89,9 +88,9 @@ function tick(state: AgreementState, nowMs: number, effects: AgreementEffect[]):
   }
   for (const group of [...state.groups.values()]) {
     if (group.emptySinceMs === undefined || nowMs < group.emptySinceMs + state.options.graceMs) continue;
-    endGroup(state, group, effects);
+    endGroup(step, group);
   }
-  retryTurnedAway(state, nowMs, effects);
-  bringPairsBack(state, nowMs, effects);
-  evaluateAll(state, nowMs, effects);
+  retryTurnedAway(step);
+  bringPairsBack(step);
+  evaluateAll(step);
 }

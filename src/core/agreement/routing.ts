@@ -2,10 +2,10 @@ import { worseCacheView } from '../contract/cache-view.js';
 import { andMore } from '../text/lists.js';
 import type { CacheKnowledge, RoutingMode } from './cache-knowledge-counts.js';
 import { misreadMessage, ownerOfEvents } from './event-source-messages.js';
-import type { AgreementEffect } from './events.js';
 import { offerOf } from './judgement.js';
 import { memberName } from './member-name.js';
 import type { AgreementState, Group, Member } from './state.js';
+import type { Step } from './step.js';
 import { remarkedDifference, tokenDifferenceMessage } from './token-messages.js';
 
 /** What the index said of the present instance of a member; undefined while it has said nothing, or may hold nothing. */
@@ -68,7 +68,8 @@ function modeOf(state: AgreementState, group: Group): RoutingMode {
 }
 
 /** G7: a change of mode is logged once, with its reason. */
-export function updateMode(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
+export function updateMode(step: Step, group: Group): void {
+  const { state, effects } = step;
   const mode = modeOf(state, group);
   if (mode === group.mode) return;
   group.mode = mode;

@@ -1,9 +1,9 @@
-import type { AgreementEffect } from './events.js';
 import { recount, uncount } from './members.js';
 import { warnOfMissing } from './missing.js';
 import { endEpoch, evaluate } from './phase.js';
 import { updateMode } from './routing.js';
 import type { AgreementState, Group, Member } from './state.js';
+import type { Step } from './step.js';
 
 /** Changes a member with its counts kept right. */
 export function change(state: AgreementState, member: Member, apply: () => void): void {
@@ -14,9 +14,10 @@ export function change(state: AgreementState, member: Member, apply: () => void)
 }
 
 /** Ends a group that has no members. */
-export function endGroup(state: AgreementState, group: Group, effects: AgreementEffect[]): void {
-  endEpoch(state, group, effects);
-  updateMode(state, group, effects);
+export function endGroup(step: Step, group: Group): void {
+  const { state, effects } = step;
+  endEpoch(step, group);
+  updateMode(step, group);
   state.groups.delete(group.name);
   state.version += 1;
   effects.push({
@@ -30,25 +31,21 @@ export function endGroup(state: AgreementState, group: Group, effects: Agreement
 }
 
 /** Evaluates what a change of one member can have touched. */
-export function settleGroups(
-  state: AgreementState,
-  before: Group | undefined,
-  after: Group | undefined,
-  nowMs: number,
-  effects: AgreementEffect[],
-): void {
+export function settleGroups(step: Step, before: Group | undefined, after: Group | undefined): void {
+  const { state } = step;
   // Who gains or loses a group, or drains without one, holds up, or no longer holds up, all groups that collect
   // (A2, A10); and under `auto` every report counts for all of them (A1).
   if (before !== after || after === undefined || state.options.minWorkers === 'auto') {
-    evaluateAll(state, nowMs, effects);
+    evaluateAll(step);
     return;
   }
-  if (after !== undefined) evaluate(state, after, nowMs, effects);
-  warnOfMissing(state, nowMs, effects);
+  if (after !== undefined) evaluate(step, after);
+  warnOfMissing(step);
 }
 
 /** Evaluates every group. */
-export function evaluateAll(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
-  for (const group of state.groups.values()) evaluate(state, group, nowMs, effects);
-  warnOfMissing(state, nowMs, effects);
+export function evaluateAll(step: Step): void {
+  const { state } = step;
+  for (const group of state.groups.values()) evaluate(step, group);
+  warnOfMissing(step);
 }

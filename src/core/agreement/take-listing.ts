@@ -1,16 +1,16 @@
-import { type AgreementEffect, type AgreementEvent, isOtherIdentity } from './events.js';
+import { type AgreementEvent, isOtherIdentity } from './events.js';
 import { admit, forget, leave, recount, uncount } from './members.js';
 import { countCacheKnowledge } from './routing.js';
 import { change, evaluateAll } from './settle-groups.js';
-import type { AgreementState, Member } from './state.js';
+import type { Member } from './state.js';
+import type { Step } from './step.js';
 
 /** What discovery lists now: members come, change and go. */
 export function takeListing(
-  state: AgreementState,
+  step: Step,
   { members: listed, expected }: AgreementEvent & { type: 'listed' },
-  nowMs: number,
-  effects: AgreementEffect[],
 ): void {
+  const { state, nowMs } = step;
   const identities = new Map(listed.map(({ target, identity }) => [target, identity]));
   if (expected?.count !== state.expected?.count || expected?.origin !== state.expected?.origin) {
     state.expected = expected;
@@ -20,7 +20,7 @@ export function takeListing(
     const { target } = member;
     // A8: who comes under the name of one that is gone is another member, and has said nothing yet.
     const isAnother = isOtherIdentity(member.identity, identities.get(target));
-    if (!identities.has(target) || isAnother) remove(state, member, nowMs, effects);
+    if (!identities.has(target) || isAnother) remove(step, member);
   }
   for (const { target, draining, identity, unscheduled = false } of listed) {
     const member = state.members.get(target);
@@ -68,10 +68,11 @@ export function takeListing(
       });
     }
   }
-  evaluateAll(state, nowMs, effects);
+  evaluateAll(step);
 }
 
-function remove(state: AgreementState, member: Member, nowMs: number, effects: AgreementEffect[]): void {
+function remove(step: Step, member: Member): void {
+  const { state, nowMs, effects } = step;
   uncount(state, member);
   forget(member, effects);
   state.lost.delete(member);

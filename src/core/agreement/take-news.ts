@@ -1,7 +1,7 @@
 import { EvidenceSource } from '../contract/enums.js';
 import { isTokensPerBlock } from '../contract/tokens-per-block.js';
 import { clip } from '../text/lists.js';
-import type { AgreementEffect, AgreementEvent } from './events.js';
+import type { AgreementEvent } from './events.js';
 import { judgeMember } from './judge-member.js';
 import { conforms } from './judgement.js';
 import { MAX_MEMBER_CHARS } from './messages.js';
@@ -9,6 +9,7 @@ import { withSeenWidth } from './observed.js';
 import { updateMode } from './routing.js';
 import { change, settleGroups } from './settle-groups.js';
 import type { AgreementState, Member } from './state.js';
+import type { Step } from './step.js';
 
 /**
  * Whether news of `instanceId` is of no use, because the
@@ -26,10 +27,10 @@ function isOutdated(
 
 /** How much the index knows of a worker's cache. */
 export function takeCacheView(
-  state: AgreementState,
+  step: Step,
   { target, instanceId, level, reason: fullReason }: AgreementEvent & { type: 'cache_view' },
-  effects: AgreementEffect[],
 ): void {
+  const { state } = step;
   const member = state.members.get(target);
   if (member === undefined || isOutdated(member, member.cacheView, instanceId)) return;
   const reason = level === 'exact' ? '' : clip(fullReason, MAX_MEMBER_CHARS);
@@ -38,15 +39,15 @@ export function takeCacheView(
   change(state, member, () => {
     member.cacheView = { instanceId, level, reason };
   });
-  if (member.group !== undefined) updateMode(state, member.group, effects);
+  if (member.group !== undefined) updateMode(step, member.group);
 }
 
 /** What results say against a worker's cache view; an empty reason ends it. */
 export function takeDoubt(
-  state: AgreementState,
+  step: Step,
   { target, instanceId, reason: fullReason }: AgreementEvent & { type: 'doubt' },
-  effects: AgreementEffect[],
 ): void {
+  const { state } = step;
   const member = state.members.get(target);
   if (member === undefined || isOutdated(member, member.doubt, instanceId)) return;
   const reason = clip(fullReason, MAX_MEMBER_CHARS);
@@ -60,7 +61,7 @@ export function takeDoubt(
   change(state, member, () => {
     member.doubt = reason === '' ? undefined : { instanceId, reason };
   });
-  if (member.group !== undefined) updateMode(state, member.group, effects);
+  if (member.group !== undefined) updateMode(step, member.group);
 }
 
 /** Why the router gives a worker no requests; an empty reason ends it. */
@@ -78,11 +79,10 @@ export function takeEjection(
 
 /** V3: KV events of another width came, and were not applied. */
 export function takeMismatchedEvents(
-  state: AgreementState,
+  step: Step,
   { target, instanceId, tokensPerBlock, count }: AgreementEvent & { type: 'mismatched_events' },
-  nowMs: number,
-  effects: AgreementEffect[],
 ): void {
+  const { state, effects } = step;
   const member = state.members.get(target);
   if (member === undefined) return;
   if (member.group !== undefined) {
@@ -101,6 +101,6 @@ export function takeMismatchedEvents(
   // The events themselves were counted above: the instance is not counted once more.
   const isCounted = member.tally !== undefined && !conforms(state, member);
   if (isCounted && member.report?.instanceId === instanceId) member.dissentLoggedFor = instanceId;
-  judgeMember(state, member, effects);
-  settleGroups(state, group, group, nowMs, effects);
+  judgeMember(step, member);
+  settleGroups(step, group, group);
 }

@@ -1,28 +1,29 @@
-import type { AgreementEffect, AgreementEvent } from './events.js';
+import type { AgreementEvent } from './events.js';
 import { evaluateAll } from './settle-groups.js';
-import type { AgreementState } from './state.js';
+import type { Step } from './step.js';
 
 /** P2: what the decode side found of a prefill worker's side channel. */
 export function takeChannelAnswer(
-  state: AgreementState,
+  step: Step,
   { group: name, question, answer }: AgreementEvent & { readonly type: 'channel_answer' },
-  nowMs: number,
-  effects: AgreementEffect[],
 ): void {
+  const { state } = step;
   const pairs = state.groups.get(name)?.pairs;
   if (pairs === undefined) return;
   pairs.setChannel(question.prefillTarget, question.prefillInstanceId, question.class, answer);
-  noteChange(state, nowMs, effects);
+  noteChange(step);
 }
 
 /** The book of pairs changed: gates may open, and what is shown of them is another. */
-export function noteChange(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
+export function noteChange(step: Step): void {
+  const { state } = step;
   state.version += 1;
-  evaluateAll(state, nowMs, effects);
+  evaluateAll(step);
 }
 
 /** P6: pairs whose pause is over are tried again. */
-export function bringPairsBack(state: AgreementState, nowMs: number, effects: AgreementEffect[]): void {
+export function bringPairsBack(step: Step): void {
+  const { state, nowMs, effects } = step;
   for (const { name, pairs } of state.groups.values()) {
     for (const { level, code, worker, message } of pairs.advance(nowMs)) {
       state.version += 1;

@@ -10,16 +10,12 @@ import { withSeenWidth } from './observed.js';
 import { followLateFields, judgeMembers } from './phase.js';
 import { updateMode } from './routing.js';
 import { change, endGroup, settleGroups } from './settle-groups.js';
-import type { AgreementState, Member } from './state.js';
+import type { Member } from './state.js';
+import type { Step } from './step.js';
 
 /** A sidecar reported. */
-export function takeReport(
-  state: AgreementState,
-  target: string,
-  received: WorkerReport,
-  nowMs: number,
-  effects: AgreementEffect[],
-): void {
+export function takeReport(step: Step, target: string, received: WorkerReport): void {
+  const { state, nowMs, effects } = step;
   const member = state.members.get(target);
   if (member === undefined) return; // a session that outlived its listing
   const age = compareRevision(member.report, received);
@@ -32,7 +28,7 @@ export function takeReport(
   const before = member.group;
   const isFirst = received.usable && member.usableInstance === '';
   change(state, member, () => {
-    revive(state, member, effects);
+    revive(step, member);
     if (held?.instanceId !== received.instanceId) {
       forget(member, effects);
       member.held = received.instanceId;
@@ -41,24 +37,24 @@ export function takeReport(
     member.received = received;
     member.report = withSeenWidth(received, member.seen);
     member.problem = received.usable ? '' : joinSome(received.reasons, MAX_MEMBER_CHARS);
-    assign(state, member, received.group === '' ? (before?.name ?? '') : received.group, nowMs, effects);
+    assign(step, member, received.group === '' ? (before?.name ?? '') : received.group);
     if (isFirst && member.group !== undefined) member.group.lastJoinedMs = nowMs;
   });
   // Its last member serves another model now, and does not come back: there is nothing to wait for.
   if (before !== undefined && before !== member.group && before.members.size === 0) {
-    endGroup(state, before, effects);
-    retryTurnedAway(state, nowMs, effects);
+    endGroup(step, before);
+    retryTurnedAway(step);
   }
   // First what most make of the probes now: no member is blamed by what is over.
-  if (member.group !== undefined && followLateFields(state, member.group))
-    judgeMembers(state, member.group, effects);
-  else judgeMember(state, member, effects);
-  askChannels(state, member, effects);
-  settleGroups(state, before, member.group, nowMs, effects);
+  if (member.group !== undefined && followLateFields(state, member.group)) judgeMembers(step, member.group);
+  else judgeMember(step, member);
+  askChannels(step, member);
+  settleGroups(step, before, member.group);
 }
 
 /** P2: asks what is to be known of side channels before pairs with this member may be used. */
-function askChannels(state: AgreementState, { group, target }: Member, effects: AgreementEffect[]): void {
+function askChannels(step: Step, { group, target }: Member): void {
+  const { state, effects } = step;
   if (group === undefined || !state.options.checksSideChannels) return;
   for (const question of group.pairs.openQuestions(target))
     effects.push({ type: 'ask_channel', group: group.name, question });
@@ -80,13 +76,8 @@ function takeInstance(member: Member, { instanceId }: WorkerReport, effects: Agr
 }
 
 /** A report cannot be read or breaks a rule: the member has none. */
-export function refuseReport(
-  state: AgreementState,
-  target: string,
-  problems: readonly string[],
-  nowMs: number,
-  effects: AgreementEffect[],
-): void {
+export function refuseReport(step: Step, target: string, problems: readonly string[]): void {
+  const { state, effects } = step;
   const member = state.members.get(target);
   if (member === undefined) return;
   const problem = `its report is refused: ${joinSome(problems, MAX_MEMBER_CHARS)}`;
@@ -109,26 +100,23 @@ export function refuseReport(
     worker: target,
     message: `Worker ${name}: ${problem}.`,
   });
-  settleGroups(state, member.group, member.group, nowMs, effects);
+  settleGroups(step, member.group, member.group);
 }
 
 /** A session with a sidecar stands again. */
-export function markAlive(
-  state: AgreementState,
-  target: string,
-  nowMs: number,
-  effects: AgreementEffect[],
-): void {
+export function markAlive(step: Step, target: string): void {
+  const { state } = step;
   const member = state.members.get(target);
   if (member === undefined || (member.lostSinceMs === undefined && !member.expired)) return;
-  change(state, member, () => revive(state, member, effects));
-  judgeMember(state, member, effects);
-  askChannels(state, member, effects);
-  settleGroups(state, member.group, member.group, nowMs, effects);
+  change(state, member, () => revive(step, member));
+  judgeMember(step, member);
+  askChannels(step, member);
+  settleGroups(step, member.group, member.group);
 }
 
 /** G5: the same instance goes on as before. */
-function revive(state: AgreementState, member: Member, effects: AgreementEffect[]): void {
+function revive(step: Step, member: Member): void {
+  const { state, effects } = step;
   if (member.lostSinceMs === undefined && !member.expired) return;
   state.lost.delete(member);
   member.lostSinceMs = undefined;
@@ -146,13 +134,8 @@ function revive(state: AgreementState, member: Member, effects: AgreementEffect[
 }
 
 /** A session with a sidecar broke: the last report stands for the time of grace. */
-export function markBroken(
-  state: AgreementState,
-  target: string,
-  reason: string,
-  nowMs: number,
-  effects: AgreementEffect[],
-): void {
+export function markBroken(step: Step, target: string, reason: string): void {
+  const { state, nowMs, effects } = step;
   const member = state.members.get(target);
   if (member === undefined) return;
   if (member.report === undefined || member.lostSinceMs !== undefined || member.expired) {
@@ -177,5 +160,5 @@ export function markBroken(
     worker: target,
     message: `The sidecar of worker ${memberName(member)} is lost: ${reason}. Its last report stands for ${graceSeconds} s.`,
   });
-  if (member.group !== undefined) updateMode(state, member.group, effects);
+  if (member.group !== undefined) updateMode(step, member.group);
 }

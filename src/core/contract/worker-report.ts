@@ -169,8 +169,7 @@ function findProblems(report: CapabilityReport): string[] {
   for (const { engineKind } of cacheGroups) {
     checkText(problems, 'contract.cache_groups.engine_kind', engineKind);
   }
-  for (const gpu of topology?.gpus ?? [])
-    checkText(problems, 'topology.gpus.product_name', gpu.productName);
+  for (const gpu of topology?.gpus ?? []) checkText(problems, 'topology.gpus.product_name', gpu.productName);
   checkTransfer(problems, report.transfer);
   const texts: [string, readonly string[]][] = [
     ['completeness.reasons', report.completeness?.reasons ?? []],

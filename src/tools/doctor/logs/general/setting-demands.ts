@@ -55,7 +55,8 @@ const OF_VALUE = /\brequires? [a-z][a-z0-9]*_\w{1,60} ?==? ?\w/;
 
 /** A sentence that demands something of settings; undefined for another, and where a kind of error says more: memory, a model, GPUs. */
 export function demandIn(sentence: string): string | undefined {
-  const kind = errorKindOf(sentence);
+  if (!demandsSetting(sentence)) return undefined;
+  const kind = errorKindOf(sentence.slice(0, MAX_CHARS));
   const isOwn = kind === undefined || kind === 'internal' || (kind === 'versions' && OF_VALUE.test(sentence));
-  return isOwn && demandsSetting(sentence) ? plain(sentence) : undefined;
+  return isOwn ? plain(sentence) : undefined;
 }

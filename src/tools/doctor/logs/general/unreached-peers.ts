@@ -38,9 +38,12 @@ export interface UnreachedPeer {
 }
 
 const POLLS = 3;
+/** What follows is of the client that wrote the error: addresses in memory, its request. */
+const MAX_CHARS = 1_000;
 
 /** What an error says of a program that is not reached or not there; undefined for other errors. */
-export function unreachedPeerIn(message: string): UnreachedPeer | undefined {
+export function unreachedPeerIn(whole: string): UnreachedPeer | undefined {
+  const message = whole.slice(0, MAX_CHARS);
   const none = NONE_LEFT.exec(message);
   if (none !== null) {
     const role = (none[1] ?? none[2] ?? none[3] ?? '').trim().toLowerCase();

@@ -124,7 +124,7 @@ export const ENGINE_ENVIRONMENT: readonly KnownFault[] = [
     follows: ['cuda_library_of_other_version', 'cuda_runtime_of_other_version', 'python_library_missing'],
     says: 'SGLang does not start: the kernels of sgl-kernel do not load with the PyTorch and CUDA of this image',
     why: 'Its wheel is built for one PyTorch and one major version of CUDA. What the loader missed stands behind "Error details from previous import attempts".',
-    cure: 'Install the sgl-kernel (sglang-kernel in later releases) that this SGLang pins, for the CUDA that torch was built with: pip install --force-reinstall --no-deps sgl-kernel==VERSION, with --index-url https://docs.sglang.ai/whl/cu130 for CUDA 13; or run the image lmsysorg/sglang',
+    cure: 'Install the sgl-kernel (sglang-kernel in later releases) that this SGLang pins, for the CUDA that torch was built with: pip install --force-reinstall --no-deps sgl-kernel==VERSION, with --index-url https://docs.sglang.ai/whl/cu130 for CUDA 13; where libnuma.so.1 is what it misses, apt-get install -y libnuma1; or run the image lmsysorg/sglang',
     commands: [
       "kubectl exec POD -- sh -c \"pip list | grep -iE 'sgl|torch '; python3 -c 'import torch; print(torch.version.cuda)'\"",
     ],

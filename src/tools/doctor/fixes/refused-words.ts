@@ -60,7 +60,7 @@ const FORMS: readonly Form[] = [
     (one, other) => `Give the program ${other}, or start it without ${one} (kubectl edit)`,
   ],
   [
-    /(?:^|[:.] )(?:[Ii]nvalid|[Uu]nknown|[Uu]nsupported|[Uu]nrecogni[sz]ed) ([a-z][\w /-]{2,40}?)(?: value)?(?:: ?| (?=['"`]))['"`]?([\w./:@-]{0,80}\w)['"`]?(?=[;:,.)]|\s|$)/i,
+    /(?:^|[:.] )(?:[Ii]nvalid|[Uu]nknown|[Uu]nsupported|[Uu]nrecogni[sz]ed) (?!argument: [^-'"])([a-z][\w /-]{2,40}?)(?: value)?(?:: ?| (?=['"`]))['"`]?([\w./:@-]{0,80}\w)['"`]?(?=[;:,.)]|\s|$)/i,
     (one, other) =>
       `Correct the ${one} "${other}" (kubectl edit): the program does not know it; --help and the documentation of this version have those that it takes`,
   ],

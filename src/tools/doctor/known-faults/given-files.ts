@@ -1,6 +1,6 @@
 import type { KnownFault } from './known-fault.js';
 
-/** Files that a program is given by a flag, and that are not there or cannot be read. */
+/** Files that a program is given by a flag, and that are not there or are of another kind. */
 export const GIVEN_FILES: readonly KnownFault[] = [
   {
     id: 'given_file_missing',
@@ -13,18 +13,6 @@ export const GIVEN_FILES: readonly KnownFault[] = [
     why: 'A flag names a path of the container. A ConfigMap that is not mounted, mounted elsewhere, or a path of the host is not there.',
     cure: 'Mount the file so that $1 exists in the container (a ConfigMap volume; with Docker -v HOST_FILE:$1), or correct the path in the arguments of the program',
     commands: ['kubectl exec POD -- ls -l $1'],
-  },
-  {
-    id: 'given_yaml_unreadable',
-    cause: 'settings_refused',
-    needles: ['yaml.scanner.ScannerError: ', 'yaml.parser.ParserError: '],
-    pattern: /yaml\.(?:scanner\.Scanner|parser\.Parser)Error: ([^\n]{3,100}?)\s*(?:\n|$)/,
-    says: 'a program does not start: a YAML file that it is given cannot be read ($1)',
-    why: 'The lines behind the error name file, line and column. A tab, a missing space behind a colon or a dash, other indentation than in the lines above, and a colon or a brace in a text without quotes read so.',
-    cure: 'Correct the file at the line and column that stand below this line (in "FILE", line N, column M)',
-    commands: [
-      'python3 -c "import yaml, sys; yaml.safe_load(open(sys.argv[1]))" FILE    # says the same until it is right',
-    ],
   },
   {
     id: 'model_folder_without_type',

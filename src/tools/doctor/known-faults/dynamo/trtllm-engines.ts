@@ -40,6 +40,28 @@ export const TRTLLM_ENGINES: readonly KnownFault[] = [
       'python3 -c "import tensorrt; print(tensorrt.__version__)"; ldconfig -p | grep libnvinfer.so    # one release of TensorRT',
     ],
   },
+  // trtGptModelFactory.h and trtGptModelInflightBatching.cpp, of 0.5 and later.
+  {
+    id: 'trtllm_engine_without_paged_cache',
+    cause: 'settings_refused',
+    needles: ['with packed input and paged KV cache'],
+    says: 'TensorRT-LLM does not load an engine: it was built without packed input or without a paged KV cache, which inflight batching needs',
+    why: 'Inflight batching puts prompts and steps of several requests together without padding, and keeps their KV cache in blocks. Both are chosen as an engine is built.',
+    cure: 'Build the engine again with trtllm-build --gpt_attention_plugin auto --remove_input_padding enable --paged_kv_cache enable (build.py of 0.5 to 0.7: --use_gpt_attention_plugin --remove_input_padding --paged_kv_cache); or set gpt_model_type (batching_strategy of the template) to V1, which reuses no blocks',
+    commands: [
+      "python3 -c \"import json; print(json.load(open('ENGINE_DIR/config.json'))['build_config']['plugin_config'])\"    # remove_input_padding, paged_kv_cache",
+    ],
+  },
+  {
+    id: 'trtllm_adapters_without_inflight_batching',
+    cause: 'settings_refused',
+    needles: ['_lora_weights_pointers', "' not found; expected shape: "],
+    pattern: /Input tensor '(\w{1,40}_lora_(?:weights_pointers|ranks)\w{0,8})' not found/,
+    says: 'TensorRT-LLM runs no request: the engine was built for LoRA adapters, and batching of kind V1 gives it none',
+    why: 'Only inflight batching hands adapters to the engine. V1 leaves their inputs ($1) out.',
+    cure: 'Set gpt_model_type (batching_strategy of the template) to inflight_fused_batching in tensorrt_llm/config.pbtxt and restart Triton; or build the engine again without --lora_plugin where no adapters are used',
+    commands: ['grep -n -A2 gpt_model_type MODEL_REPOSITORY/tensorrt_llm/config.pbtxt'],
+  },
   // tllmRuntime.cpp, of 0.5 and later, for each batch.
   {
     id: 'trtllm_engine_input_missing',

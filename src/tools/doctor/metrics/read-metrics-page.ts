@@ -23,13 +23,12 @@ const MAX_VALUE_CHARS = 128;
 
 /**
  * Reads a page of metrics in the Prometheus text format: what is wanted of it,
- * whose it is, and the numbers that decide. `who` is the worker or the pod
- * whose page it is, else its name.
+ * whose it is, and the numbers that decide. What names no worker itself is of `name`.
  */
-export function readMetricsPage(name: string, text: string, who: string = name): ReadPage {
+export function readMetricsPage(name: string, text: string): ReadPage {
   const { samples, problems } = readMetrics(text, WANTED_METRICS);
   const page: MetricsPage = { name, program: programOf(samples.keys()), samples };
-  const found = new FoundOnPage(page, who);
+  const found = new FoundOnPage(page);
   for (const pages of KNOWN_PAGES) pages.read(found);
   return { page, sizes: found.sizes, settings: found.settings, gpus: readDcgm(page), problems };
 }
@@ -38,11 +37,9 @@ class FoundOnPage implements PageFindings {
   readonly sizes: SizeSighting[] = [];
   readonly settings: SettingSighting[] = [];
   readonly #page: MetricsPage;
-  readonly #who: string;
 
-  constructor(page: MetricsPage, who: string) {
+  constructor(page: MetricsPage) {
     this.#page = page;
-    this.#who = who;
   }
 
   of(name: string): readonly MetricSample[] {
@@ -50,7 +47,7 @@ class FoundOnPage implements PageFindings {
   }
 
   addSize(sample: MetricSample, tokensPerBlock: number | undefined, on: OnPage = {}): void {
-    const { side = 'worker', who = this.#who } = on;
+    const { side = 'worker', who = this.#page.name } = on;
     if (tokensPerBlock === undefined) return;
     // Ranks repeat their worker's number.
     const isKnown = this.sizes.some((one) => one.tokensPerBlock === tokensPerBlock && one.side === side);
@@ -62,7 +59,7 @@ class FoundOnPage implements PageFindings {
   }
 
   addSetting(sample: MetricSample, name: SettingName, value: string | undefined, on: OnPage = {}): void {
-    const { side = 'worker', who = this.#who } = on;
+    const { side = 'worker', who = this.#page.name } = on;
     if (value === undefined) return;
     const kept = value.slice(0, MAX_VALUE_CHARS);
     this.settings.push({ side, who, name, value: kept, isDefault: false, origin: this.#origin(sample, on) });

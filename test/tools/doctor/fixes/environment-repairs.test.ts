@@ -47,7 +47,7 @@ describe('what the surroundings of a program lack', () => {
     [
       'yaml.scanner.ScannerError: mapping values are not allowed here',
       'cannot be read',
-      'Correct the file at the line and column',
+      'Correct the file that the program reads',
     ],
   ])('is named where a log ends with it: %s', async (error, headline, cure) => {
     const diagnosis = await of(error);

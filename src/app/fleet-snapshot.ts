@@ -1,8 +1,8 @@
-import type { ServiceError } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
 import type { Clock } from '../edge/platform/clock.js';
 import { callUnary, type UnaryMethod } from '../edge/rpc/call-unary.js';
 import type { RpcChannel } from '../edge/rpc/channel.js';
+import { isServiceError } from '../edge/rpc/errors.js';
 import { explainStatus } from '../fleet/aggregator/explain-break.js';
 import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { CapabilitiesClient } from '../gen/kvaccord/v1/capabilities.js';
@@ -166,10 +166,6 @@ async function listWorkers(channel: RpcChannel, fleet: FleetClient, ask: Ask): P
     if (pageToken === '') return workers;
   }
   throw new SnapshotError(channel.address.text, `has more than ${MAX_PAGES} pages of workers`);
-}
-
-function isServiceError(error: unknown): error is ServiceError {
-  return error instanceof Error && 'code' in error && 'details' in error;
 }
 
 /** Takes a failure with one of these statuses for an answer: there is nothing. */

@@ -1,6 +1,7 @@
 import { type BlockSize, CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
-import { hasUnprintable, inPlainText } from '../text/printable.js';
+import { inPlainText } from '../text/printable.js';
 import { MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './report-limits.js';
+import { isName } from './report-name.js';
 
 /** Longest warning, reason or error that a sidecar sends: one line for a person. */
 const MAX_SENTENCE_CHARS = 1_024;
@@ -17,11 +18,6 @@ const MAX_UINT32 = 2 ** 32 - 1;
 /** One line without control characters, cut to `maxChars`. */
 function oneLine(text: string, maxChars: number): string {
   return inPlainText(text.slice(0, maxChars));
-}
-
-/** Whether a name can be reported as it is. A name is never cut or changed: it would be another one. */
-function isName(name: string): boolean {
-  return name !== '' && name.length <= MAX_NAME_CHARS && !hasUnprintable(name);
 }
 
 /** Whether `value` fits a `uint32` field of the wire; anything else cannot be sent at all. */

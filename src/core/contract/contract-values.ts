@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
 import { HashUnit } from '../../gen/kvaccord/v1/capabilities.js';
+import { nonEmpty } from '../text/non-empty.js';
 import {
   cacheGroupValuesOf,
   firstGroupDifference,
@@ -130,11 +131,6 @@ export function contractDigest(model: string, values: ContractValues): string {
 function groupsKey(values: ContractValues): string {
   const groups = Object.entries(values).filter(([field]) => isCacheGroupField(field));
   return groups.length === 0 ? '' : `\n${JSON.stringify(groups.sort(([a], [b]) => (a < b ? -1 : 1)))}`;
-}
-
-/** A proto3 `optional` text that is there but empty says nothing. */
-function nonEmpty(text: string | undefined): string | undefined {
-  return text === undefined || text === '' ? undefined : text;
 }
 
 /** The contract and topology values that a report states. */

@@ -4,9 +4,9 @@ import {
   EvidenceSource,
   ServingAddress_Protocol,
 } from '../../gen/kvaccord/v1/capabilities.js';
-import { hasUnprintable } from '../text/printable.js';
 import { type TransferProtocol, transferProtocolOf } from './connector-rules.js';
-import { MAX_COUNTS, MAX_NAME_CHARS } from './report-limits.js';
+import { MAX_COUNTS } from './report-limits.js';
+import { isName } from './report-name.js';
 
 /**
  * Which part of a request an engine computes; `aggregated` is all of it, and is taken for what cannot be said.
@@ -129,10 +129,6 @@ const MAX_BYTES_PER_TOKEN = 64 * 1024 * 1024;
 
 function distinct(ranks: readonly number[]): readonly number[] {
   return [...new Set(ranks)].sort((a, b) => a - b).slice(0, MAX_COUNTS.kvEventSources);
-}
-
-function isName(name: string): boolean {
-  return name !== '' && name.length <= MAX_NAME_CHARS && !hasUnprintable(name);
 }
 
 /** Whether it is a base URL: what `/v1/…` is appended to has no query, and no password. */

@@ -4,6 +4,7 @@ import {
   TransferMode,
   TransferRole,
 } from '../../gen/kvaccord/v1/capabilities.js';
+import { nonEmpty } from '../text/non-empty.js';
 import { inPlainText } from '../text/printable.js';
 import { MAX_NAME_CHARS } from './report-limits.js';
 
@@ -90,17 +91,17 @@ const FIELD_PREFIX = 'transfer.';
 export function transferOf({ transfer, evidence }: CapabilityReport): TransferContract | undefined {
   if (transfer === undefined) return undefined;
   const all: { readonly [Field in TransferField]: TransferValues[Field] | undefined } = {
-    connector: said(transfer.connector),
-    connector_version: said(transfer.connectorVersion),
+    connector: nonEmpty(transfer.connector),
+    connector_version: nonEmpty(transfer.connectorVersion),
     role: ROLES[transfer.role ?? TransferRole.UNSPECIFIED],
-    engine_id: said(transfer.engineId),
-    compatibility_hash: said(transfer.compatibilityHash),
+    engine_id: nonEmpty(transfer.engineId),
+    compatibility_hash: nonEmpty(transfer.compatibilityHash),
     mode: MODES[transfer.mode ?? TransferMode.UNSPECIFIED],
     tokens_per_block: transfer.tokensPerBlock || undefined,
-    block_layout: said(transfer.blockLayout),
-    dtype: said(transfer.dtype),
-    kv_cache_dtype: said(transfer.kvCacheDtype),
-    attention_backend: said(transfer.attentionBackend),
+    block_layout: nonEmpty(transfer.blockLayout),
+    dtype: nonEmpty(transfer.dtype),
+    kv_cache_dtype: nonEmpty(transfer.kvCacheDtype),
+    attention_backend: nonEmpty(transfer.attentionBackend),
     layer_count: transfer.layerCount || undefined,
     kv_head_count: transfer.kvHeadCount || undefined,
     head_size: transfer.headSize || undefined,
@@ -123,11 +124,6 @@ export function transferOf({ transfer, evidence }: CapabilityReport): TransferCo
       .sort((a, b) => a.dataParallelRank - b.dataParallelRank),
     origins: Object.fromEntries(origins),
   };
-}
-
-/** A text that is there but empty says nothing. */
-function said(text: string | undefined): string | undefined {
-  return text === undefined || text === '' ? undefined : text;
 }
 
 function plain(text: string): string {

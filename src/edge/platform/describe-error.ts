@@ -15,3 +15,8 @@ export function describeError(error: unknown, withStack = false): string {
   }
   return parts.join(': ');
 }
+
+/** The message of anything that was thrown, without its causes. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -112,6 +112,16 @@ export function toRpcError(
   });
 }
 
+/** Whether a call failed with a status, as grpc-js has it. */
+export function isServiceError(error: unknown): error is ServiceError {
+  return error instanceof Error && 'code' in error && 'details' in error;
+}
+
+/** A request that asks for what cannot be. */
+export function invalidArgument(message: string): RpcError {
+  return new RpcError('invalid_argument', message);
+}
+
 /** What a server of this product said beside the status. */
 export interface PeerReason {
   readonly reason: string;

@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
+import { messageOf } from '../platform/describe-error.js';
 import { SecurityError } from './security-error.js';
 
 /** TLS 1.2 at least: 1.0 and 1.1 are deprecated (RFC 8996). Said here so that Node's own default does not decide. */
@@ -118,8 +119,4 @@ function readKey(file: PemFile) {
 
 function iso(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

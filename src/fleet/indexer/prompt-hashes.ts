@@ -1,7 +1,7 @@
 import { BlockHasher, type HashUnitName } from '../../core/blocks/block-hasher.js';
 import { type MediaItem, mediaByBlock, mediaProblem } from '../../core/blocks/media-identity.js';
 import { MAX_NAME_CHARS } from '../../core/blocks/name-limits.js';
-import { RpcError } from '../../edge/rpc/errors.js';
+import { invalidArgument } from '../../edge/rpc/errors.js';
 import type { Prompt } from '../../gen/kvaccord/v1/indexer.js';
 import type { AskedPrompt } from './asked-index.js';
 
@@ -63,7 +63,9 @@ export class PromptHashes {
       case 'sequenceHashes':
         return ofHashes(checked('prompt.sequence_hashes', form.value), contract);
       default:
-        throw invalid('prompt must have token_ids, packed_token_ids, block_hashes or sequence_hashes');
+        throw invalidArgument(
+          'prompt must have token_ids, packed_token_ids, block_hashes or sequence_hashes',
+        );
     }
   }
 
@@ -95,7 +97,7 @@ export class PromptHashes {
     const { loraName = '', cacheSalt = '', media, isPrefix } = prompt ?? {};
     const asked = { tokens, loraName, cacheSalt, media: media?.items, isPrefix };
     const problem = tooLongMessage(asked);
-    if (problem !== undefined) throw invalid(`prompt.${problem}`);
+    if (problem !== undefined) throw invalidArgument(`prompt.${problem}`);
     return this.hash(asked, contract);
   }
 
@@ -116,7 +118,9 @@ const BYTES_PER_TOKEN = 4;
 
 function unpackTokenIds(packed: Uint8Array): Uint32Array {
   if (packed.length % BYTES_PER_TOKEN !== 0)
-    throw invalid(`prompt.packed_token_ids has ${packed.length} bytes, which are no whole token ids of 4`);
+    throw invalidArgument(
+      `prompt.packed_token_ids has ${packed.length} bytes, which are no whole token ids of 4`,
+    );
   // Copied, because the bytes of a message begin anywhere.
   const tokens = new Uint32Array(packed.length / BYTES_PER_TOKEN);
   new Uint8Array(tokens.buffer).set(packed);
@@ -134,12 +138,8 @@ function ofHashes(sequenceHashes: Uint8Array, { tokensPerBlock }: HashContract):
 
 function checked(field: string, packed: Uint8Array): Uint8Array {
   if (packed.length % 8 !== 0)
-    throw invalid(`${field} has ${packed.length} bytes, which are no whole hashes of 8`);
+    throw invalidArgument(`${field} has ${packed.length} bytes, which are no whole hashes of 8`);
   if (packed.length / 8 > MAX_HASHES)
-    throw invalid(`${field} has ${packed.length / 8} hashes, at most ${MAX_HASHES} are taken`);
+    throw invalidArgument(`${field} has ${packed.length / 8} hashes, at most ${MAX_HASHES} are taken`);
   return packed;
-}
-
-function invalid(message: string): RpcError {
-  return new RpcError('invalid_argument', message);
 }

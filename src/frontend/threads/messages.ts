@@ -1,5 +1,5 @@
 import type { HttpAnswer } from '../../edge/http/answer.js';
-import { isJsonObject } from '../../edge/platform/data/json-object.js';
+import { isCount, isJsonObject } from '../../edge/platform/data/json-object.js';
 import type { MetricSnapshot, MetricsSnapshot } from './metrics-snapshot.js';
 
 /*
@@ -105,8 +105,4 @@ function isSeries(series: unknown): boolean {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MAX_TEXT_CHARS;
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }

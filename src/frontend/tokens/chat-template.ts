@@ -1,4 +1,5 @@
 import { isGiven, isJsonObject } from '../../edge/platform/data/json-object.js';
+import { messageOf } from '../../edge/platform/describe-error.js';
 import { templateKwargs } from '../../engines/descriptor/template-kwargs.js';
 import { type ContentFormat, isExact, templateMessages, templateTools } from './chat-messages.js';
 import { contentFormatOf } from './content-format.js';
@@ -162,8 +163,4 @@ function withUnsure(message: Readonly<Record<string, unknown>>): Readonly<Record
 
 function none(reason: 'unsure' | 'bad_prompt'): Rendered {
   return { text: undefined, reason };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

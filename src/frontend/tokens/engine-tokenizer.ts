@@ -21,7 +21,7 @@ import { EngineHttp } from '../engine-access/engine-http.js';
 import type { MayHaveKeys } from '../engine-access/key-hosts.js';
 import { parseEngineAnswer } from '../json/engine-answer.js';
 import { EngineHealth } from './engine-health.js';
-import type { NoTokensReason, PromptTokens, RawBody } from './prompt-tokens.js';
+import { type NoTokensReason, noTokens, type PromptTokens, type RawBody } from './prompt-tokens.js';
 import { TokenQuery } from './token-query.js';
 
 /** Bounds of asking engines. */
@@ -117,7 +117,7 @@ export class EngineTokenizer {
     raw?: RawBody,
   ): Promise<PromptTokens> {
     const [first, second] = this.#workersOf(group);
-    if (first === undefined) return none(this.#whyNoWorker(group));
+    if (first === undefined) return noTokens(this.#whyNoWorker(group));
     const query = new TokenQuery(prompt, model, raw);
     const key = this.#remembered && query.keyFor(group.group, first);
     const known = key === undefined ? undefined : this.#remembered?.get(key);
@@ -159,7 +159,7 @@ export class EngineTokenizer {
     signal: AbortSignal,
     ask: (bounded: AbortSignal) => Promise<PromptTokens>,
   ): Promise<PromptTokens> {
-    if (signal.aborted || this.#asking >= this.#options.maxConcurrent) return none('timeout');
+    if (signal.aborted || this.#asking >= this.#options.maxConcurrent) return noTokens('timeout');
     const { timeoutMs } = this.#options;
     this.#asking += 1;
     try {
@@ -200,9 +200,9 @@ export class EngineTokenizer {
       if (own !== undefined) return own;
       const isText = prompt.media === undefined;
       const chat = isText && isAgents(prompt) ? health.engine.asChat?.(prompt) : undefined;
-      if (chat === undefined) return none('no_tokenizer');
+      if (chat === undefined) return noTokens('no_tokenizer');
       const ofChat = await this.#askAll(worker, health, new TokenQuery(chat, query.model), signal);
-      return ofChat ?? none('no_tokenizer');
+      return ofChat ?? noTokens('no_tokenizer');
     } catch (error) {
       const isOfThisPrompt = signal.aborted || error instanceof WrongAnswerError;
       // A request that its client gave up says nothing about the worker.
@@ -214,7 +214,7 @@ export class EngineTokenizer {
         { worker: workerName(worker), error: describeError(error) },
         'A worker gave no tokens.',
       );
-      return none(signal.aborted ? 'timeout' : 'failed');
+      return noTokens(signal.aborted ? 'timeout' : 'failed');
     }
   }
 
@@ -246,14 +246,14 @@ export class EngineTokenizer {
     const { prompt } = query;
     if (!endpoint.takesAll && !prompt.isPlain) return undefined;
     const body = query.bodyFor(endpoint);
-    if (body === undefined) return none('bad_prompt');
+    if (body === undefined) return noTokens('bad_prompt');
     const url = this.#urlOf(`${worker.baseUrl}${endpoint.path(prompt.kind)}`);
     const mayHaveKey = this.#mayHaveKey(worker);
     const answered = await this.#http.ask(url, { body, mayHaveKey }, signal);
     const { status } = answered;
     if (REFUSING.has(status) || (status === 404 && answered.read(isOfModel))) {
       health.answered();
-      return none('bad_prompt');
+      return noTokens('bad_prompt');
     }
     if (LACKING.has(status)) {
       health.lacks(endpoint);
@@ -276,7 +276,7 @@ export class EngineTokenizer {
     const media = endpoint.readMedia?.(answer);
     // An older vLLM does not say which images they are.
     if (media === undefined || media.length === 0 || mediaProblem(media, tokens.length) !== undefined)
-      return none('media');
+      return noTokens('media');
     return { tokens, media };
   }
 
@@ -324,8 +324,4 @@ function isOfModel(body: Buffer): boolean {
 /** An answer that came, and is none: it may be the prompt's fault. */
 class WrongAnswerError extends Error {
   override readonly name = 'WrongAnswerError';
-}
-
-function none(reason: NoTokensReason): PromptTokens {
-  return { tokens: undefined, reason };
 }

@@ -8,7 +8,7 @@ import {
 } from '../../edge/platform/processes/thread.js';
 import { onAbort } from '../../edge/platform/time/on-abort.js';
 import { type PromptRequest, whatMatters } from '../../engines/descriptor/token-endpoint.js';
-import type { NoTokensReason, PromptTokens } from './prompt-tokens.js';
+import { type NoTokensReason, noTokens, type PromptTokens } from './prompt-tokens.js';
 import type { PromptLimits } from './read-prompt.js';
 import { readTokenizerFolder, TokenizerFolderError } from './tokenizer-folder.js';
 import type { TokenizingData, TokenizingJob, TokenizingMessage } from './tokenizing.js';
@@ -110,14 +110,14 @@ export class LocalTokenizer {
   /** Never rejects; comes back at the latest when `signal` aborts. */
   tokensOf(prompt: PromptRequest, signal: AbortSignal): Promise<PromptTokens> {
     const job = jobOf(prompt);
-    if (job === undefined) return Promise.resolve(none('no_tokenizer'));
+    if (job === undefined) return Promise.resolve(noTokens('no_tokenizer'));
     if (signal.aborted || this.#isClosed || this.#waiting.length >= this.#options.maxWaiting)
-      return Promise.resolve(none('timeout'));
+      return Promise.resolve(noTokens('timeout'));
     return new Promise((resolve) => {
       const cancel = (): void => {
         const at = this.#waiting.indexOf(waiting);
         if (at !== -1) this.#waiting.splice(at, 1);
-        waiting.settle(none('timeout'));
+        waiting.settle(noTokens('timeout'));
       };
       const waiting: Waiting = {
         job,
@@ -139,7 +139,7 @@ export class LocalTokenizer {
     this.#thread = undefined;
     await thread?.stop();
     this.#giveUpCurrent('failed');
-    for (const { settle } of this.#waiting.splice(0)) settle(none('failed'));
+    for (const { settle } of this.#waiting.splice(0)) settle(noTokens('failed'));
   }
 
   #startThread(): void {
@@ -169,7 +169,7 @@ export class LocalTokenizer {
       this.#current = undefined;
       if (message.kind === 'none')
         this.#logger.debug({ reason: message.reason, problem: message.problem }, 'A prompt gave no tokens.');
-      settle(message.kind === 'tokens' ? { tokens: message.tokens } : none(message.reason));
+      settle(message.kind === 'tokens' ? { tokens: message.tokens } : noTokens(message.reason));
     }
     this.#next();
   }
@@ -219,7 +219,7 @@ export class LocalTokenizer {
   #giveUpCurrent(reason: NoTokensReason): void {
     const current = this.#current;
     this.#current = undefined;
-    current?.settle(none(reason));
+    current?.settle(noTokens(reason));
   }
 
   #first(problem: TokenizerFolderError | undefined): void {
@@ -237,8 +237,4 @@ function jobOf(prompt: PromptRequest): TokenizingJob | undefined {
   return typeof special === 'boolean'
     ? { kind: 'completion', text: prompt.text, addSpecialTokens: special }
     : undefined;
-}
-
-function none(reason: NoTokensReason): PromptTokens {
-  return { tokens: undefined, reason };
 }

@@ -64,3 +64,8 @@ export interface TokenSource {
   tokensOf(prompt: Prompt, model: string, group: CatalogueGroup, signal: AbortSignal): Promise<PromptTokens>;
   close(): Promise<void>;
 }
+
+/** No tokens, for this reason. */
+export function noTokens(reason: NoTokensReason): PromptTokens {
+  return { tokens: undefined, reason };
+}

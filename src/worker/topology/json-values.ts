@@ -1,10 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import { plainText } from './limits.js';
-
-/** The value when it is a JSON object, else an empty one. */
-export function objectOf(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
-}
 
 /** The value when it is a JSON array, else an empty one. */
 export function arrayOf(value: unknown): readonly unknown[] {

@@ -1,7 +1,7 @@
-import type { JsonObject } from '../../edge/platform/data/json-object.js';
+import { type JsonObject, objectOf } from '../../edge/platform/data/json-object.js';
 import { Gpu, GpuLink, Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { linkKindOf } from './amd-smi-json.js';
-import { countOf, objectOf, textOf } from './json-values.js';
+import { countOf, textOf } from './json-values.js';
 import { MAX_GPUS, MAX_NUMA_NODES, plainText } from './limits.js';
 import { pciBusIdOf } from './pci-bus-id.js';
 import { TopologyError } from './reader.js';

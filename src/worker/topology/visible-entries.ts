@@ -54,24 +54,13 @@ export function selectContainer(
 }
 
 /**
- * The GPUs that CUDA opens (CUDA programming guide, "CUDA Environment
- * Variables"): unset is all, empty is none; indices into what the container
- * has, UUIDs that may be cut as long as one device is meant, or MIG devices;
- * an entry that names nothing hides itself and all after it.
+ * The GPUs that a runtime opens: unset is all, empty is none; indices into what the container has, or UUIDs; an entry that
+ * names nothing hides itself and all after it.
+ *
+ * - CUDA (programming guide, "CUDA Environment Variables"): UUIDs may be cut as long as one device is meant, or are of MIG devices.
+ * - ROCm: `ROCR_VISIBLE_DEVICES` takes indices and UUIDs (`GPU-<16 hex digits>`), `HIP_VISIBLE_DEVICES` indices.
  */
-export function selectCuda(gpus: readonly Gpu[], variable: Variable | undefined, notes: string[]): Gpu[] {
-  return selectInOrder(gpus, variable, notes, (entry) => {
-    if (/^\d+$/.test(entry)) return gpus.slice(Number(entry), Number(entry) + 1);
-    return byUuid(gpus, entry);
-  });
-}
-
-/**
- * The GPUs that ROCm opens. `ROCR_VISIBLE_DEVICES` takes indices and UUIDs
- * (`GPU-<16 hex digits>`), `HIP_VISIBLE_DEVICES` indices; both stop at the
- * first entry that names nothing, like CUDA.
- */
-export function selectAmd(gpus: readonly Gpu[], variable: Variable | undefined, notes: string[]): Gpu[] {
+export function selectOpened(gpus: readonly Gpu[], variable: Variable | undefined, notes: string[]): Gpu[] {
   return selectInOrder(gpus, variable, notes, (entry) => {
     if (/^\d+$/.test(entry)) return gpus.slice(Number(entry), Number(entry) + 1);
     return byUuid(gpus, entry);

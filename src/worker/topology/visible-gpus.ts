@@ -1,6 +1,6 @@
 import { type Gpu, Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { MAX_NOTE_CHARS, plainText } from './limits.js';
-import { selectAmd, selectContainer, selectCuda } from './visible-entries.js';
+import { selectContainer, selectOpened } from './visible-entries.js';
 
 /**
  * Leaves in a topology only what this worker can use, as the environment of
@@ -24,9 +24,9 @@ export function visibleGpus(
   const nvidia = inBusOrder(topology.gpus.filter((gpu) => !isAmd(gpu)));
   const amd = inBusOrder(topology.gpus.filter(isAmd));
   const inContainer = selectContainer(nvidia, variable('NVIDIA_VISIBLE_DEVICES'), notes);
-  const cuda = selectCuda(inContainer, variable('CUDA_VISIBLE_DEVICES'), notes);
-  const rocr = selectAmd(amd, variable('ROCR_VISIBLE_DEVICES'), notes);
-  const hip = selectAmd(rocr, variable('HIP_VISIBLE_DEVICES') ?? variable('CUDA_VISIBLE_DEVICES'), notes);
+  const cuda = selectOpened(inContainer, variable('CUDA_VISIBLE_DEVICES'), notes);
+  const rocr = selectOpened(amd, variable('ROCR_VISIBLE_DEVICES'), notes);
+  const hip = selectOpened(rocr, variable('HIP_VISIBLE_DEVICES') ?? variable('CUDA_VISIBLE_DEVICES'), notes);
 
   const kept = new Set<Gpu>([...cuda, ...hip]);
   const gpus = topology.gpus.filter((gpu) => kept.has(gpu));

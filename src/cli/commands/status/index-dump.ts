@@ -1,4 +1,4 @@
-import { type ServiceError, status } from '@grpc/grpc-js';
+import { status } from '@grpc/grpc-js';
 import { SnapshotError } from '../../../app/fleet-snapshot.js';
 import { TIERS } from '../../../core/blocks/tier.js';
 import { jsonText } from '../../../core/text/printable.js';
@@ -6,7 +6,7 @@ import type { Clock, Timer } from '../../../edge/platform/clock.js';
 import type { TextOutput } from '../../../edge/platform/streams/standard-streams.js';
 import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import type { RpcChannel } from '../../../edge/rpc/channel.js';
-import { readPeerReason } from '../../../edge/rpc/errors.js';
+import { isServiceError, readPeerReason } from '../../../edge/rpc/errors.js';
 import { explainStatus } from '../../../fleet/aggregator/explain-break.js';
 import {
   DumpEntry,
@@ -137,8 +137,4 @@ function explain(address: string, error: unknown, waitedMs: number | undefined):
   // Where the aggregator says why not, its own words say it best.
   const why = readPeerReason(error) === undefined ? explainStatus(error, 'aggregator') : error.details;
   return new SnapshotError(address, why, { cause: error });
-}
-
-function isServiceError(error: unknown): error is ServiceError {
-  return error instanceof Error && 'code' in error && 'details' in error;
 }

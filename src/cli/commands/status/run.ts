@@ -1,23 +1,17 @@
-import {
-  type FleetSnapshot,
-  SnapshotError,
-  takePairs,
-  takeResults,
-  takeSnapshot,
-} from '../../../app/fleet-snapshot.js';
+import { type FleetSnapshot, takePairs, takeResults, takeSnapshot } from '../../../app/fleet-snapshot.js';
 import { openSecurity } from '../../../app/open-security.js';
 import { andMore } from '../../../core/text/lists.js';
 import { jsonText, withoutControls } from '../../../core/text/printable.js';
 import { sleep } from '../../../edge/platform/clock.js';
 import type { TextOutput } from '../../../edge/platform/streams/standard-streams.js';
 import { type RpcChannel, RpcDialer } from '../../../edge/rpc/channel.js';
-import { ConnectError } from '../../../edge/rpc/connect-error.js';
 import { CapabilityReport } from '../../../gen/kvaccord/v1/capabilities.js';
 import { Agreement, ListPairsResponse, Worker } from '../../../gen/kvaccord/v1/fleet.js';
 import { ListResultsResponse } from '../../../gen/kvaccord/v1/router.js';
 import type { CommandBody } from '../../command.js';
 import { EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
 import { readAddressOperand } from '../../shared/address-operand.js';
+import { isConnectionProblem } from '../../shared/connection-problem.js';
 import { wrapLine } from '../../shared/wrap-line.js';
 import { printIndex } from './index-dump.js';
 import { renderPairs } from './pairs-table.js';
@@ -162,11 +156,6 @@ export const runStatus: CommandBody<typeof statusSettings> = async (settings, co
     }
   }
 };
-
-/** What an operator reads, in one line. */
-function isConnectionProblem(error: unknown): error is SnapshotError | ConnectError {
-  return error instanceof SnapshotError || error instanceof ConnectError;
-}
 
 /** A terminal without a size yet says 0. */
 function screenOf({ columns, rows }: TextOutput): Screen {

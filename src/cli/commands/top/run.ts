@@ -1,4 +1,3 @@
-import { SnapshotError } from '../../../app/fleet-snapshot.js';
 import { openSecurity } from '../../../app/open-security.js';
 import { watchView } from '../../../app/watch-view.js';
 import { jsonText, withoutControls } from '../../../core/text/printable.js';
@@ -7,10 +6,10 @@ import { sleep } from '../../../edge/platform/clock.js';
 import type { Environment } from '../../../edge/platform/processes/environment.js';
 import type { TextOutput } from '../../../edge/platform/streams/standard-streams.js';
 import { RpcDialer } from '../../../edge/rpc/channel.js';
-import { ConnectError } from '../../../edge/rpc/connect-error.js';
 import type { CommandBody } from '../../command.js';
 import { EXIT_OK, EXIT_TRANSPORT } from '../../exit-codes.js';
 import { readAddressOperand } from '../../shared/address-operand.js';
+import { isConnectionProblem } from '../../shared/connection-problem.js';
 import type { Screen } from '../status/scroll-view.js';
 import type { topSettings } from './settings.js';
 import { TopScreen } from './top-screen.js';
@@ -176,11 +175,6 @@ export const runTop: CommandBody<typeof topSettings> = async (settings, context)
     return EXIT_OK;
   }
 };
-
-/** What an operator reads, in one line. */
-function isConnectionProblem(error: unknown): error is SnapshotError | ConnectError {
-  return error instanceof SnapshotError || error instanceof ConnectError;
-}
 
 /** A terminal without a size yet says 0. */
 function screenOf({ columns, rows }: TextOutput): Screen {

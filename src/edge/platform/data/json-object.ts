@@ -10,3 +10,13 @@ export function isJsonObject(value: unknown): value is JsonObject {
 export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
+
+/** The value when it is an object, else an empty one. */
+export function objectOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+/** Whether a value is a count: a whole number from 0 to 2^53 - 1. */
+export function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

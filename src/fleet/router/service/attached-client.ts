@@ -1,5 +1,5 @@
 import { onAbort } from '../../../edge/platform/time/on-abort.js';
-import { RpcError } from '../../../edge/rpc/errors.js';
+import { invalidArgument, RpcError } from '../../../edge/rpc/errors.js';
 import type { MessageReader } from '../../../edge/rpc/handlers.js';
 import type { ServerStream } from '../../../edge/rpc/server-stream.js';
 import type {
@@ -65,9 +65,9 @@ export class AttachedClient implements MessageReader<AttachRequest> {
 
   take({ events, failures }: AttachRequest): void {
     if (events.length > MAX_EVENTS)
-      throw invalid(`a message has ${events.length} events, at most ${MAX_EVENTS} are taken`);
+      throw invalidArgument(`a message has ${events.length} events, at most ${MAX_EVENTS} are taken`);
     if (failures.length > MAX_EVENTS)
-      throw invalid(`a message has ${failures.length} failures, at most ${MAX_EVENTS} are taken`);
+      throw invalidArgument(`a message has ${failures.length} failures, at most ${MAX_EVENTS} are taken`);
     // First: what a message reserves goes by them.
     for (const failure of failures)
       this.#modules.failed(failure, this.#routes.get(failure.routeId ?? NO_ROUTE));
@@ -76,7 +76,7 @@ export class AttachedClient implements MessageReader<AttachRequest> {
       else if (event?.$case === 'reservePair') this.#reservePair(routeId, event.value);
       else {
         const route = this.#routes.get(routeId);
-        if (route === undefined) throw invalid(`route ${routeId} is not open`);
+        if (route === undefined) throw invalidArgument(`route ${routeId} is not open`);
         switch (event?.$case) {
           case 'prefillDone':
             route.prefillDone();
@@ -98,7 +98,7 @@ export class AttachedClient implements MessageReader<AttachRequest> {
             route.release(usageOf(event.value));
             break;
           default:
-            throw invalid(`an event of route ${routeId} is of an unknown kind`);
+            throw invalidArgument(`an event of route ${routeId} is of an unknown kind`);
         }
       }
     }
@@ -107,12 +107,12 @@ export class AttachedClient implements MessageReader<AttachRequest> {
 
   #reservePair(routeId: number, pair: ReservePairRequest): void {
     if (pair.request === undefined)
-      throw invalid(`the pair of route ${routeId} is asked for without a request`);
+      throw invalidArgument(`the pair of route ${routeId} is asked for without a request`);
     this.#reserve(routeId, pair.request, pair);
   }
 
   #reserve(routeId: number, request: ReserveRequest, pair?: ReservePairRequest): void {
-    if (this.#routes.has(routeId)) throw invalid(`route ${routeId} is open already`);
+    if (this.#routes.has(routeId)) throw invalidArgument(`route ${routeId} is open already`);
     const { board, reservations } = this.#modules;
     const { fullMessage } = reservations;
     const reason =
@@ -180,8 +180,4 @@ export class AttachedClient implements MessageReader<AttachRequest> {
 
 function usageOf({ promptTokens, cachedTokens, outputTokens }: RouteUsage): Usage | undefined {
   return promptTokens === undefined ? undefined : { promptTokens, cachedTokens, outputTokens };
-}
-
-function invalid(message: string): RpcError {
-  return new RpcError('invalid_argument', message);
 }

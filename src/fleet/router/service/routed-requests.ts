@@ -1,5 +1,5 @@
 import type { FleetView } from '../../../core/agreement/snapshot.js';
-import { RpcError } from '../../../edge/rpc/errors.js';
+import { invalidArgument, RpcError } from '../../../edge/rpc/errors.js';
 import type { Prompt } from '../../../gen/kvaccord/v1/indexer.js';
 import type { ReserveRequest } from '../../../gen/kvaccord/v1/router.js';
 import { findAskedGroup, NO_INDEX_MESSAGE, shutMessage } from '../../indexer/asked-group.js';
@@ -72,7 +72,7 @@ export class RoutedRequests {
   ): { readonly reservationId: string; readonly route: ActiveRoute } {
     const { leaseSeconds = DEFAULT_LEASE_SECONDS } = request;
     if (leaseSeconds < 1 || leaseSeconds > MAX_LEASE_SECONDS)
-      throw invalid(`lease_seconds is ${leaseSeconds}, it must be from 1 to ${MAX_LEASE_SECONDS}`);
+      throw invalidArgument(`lease_seconds is ${leaseSeconds}, it must be from 1 to ${MAX_LEASE_SECONDS}`);
     const { reservations, reserve } = this.#modules;
     const { fullMessage } = reservations;
     if (fullMessage !== undefined)
@@ -106,7 +106,9 @@ export class RoutedRequests {
   #toGroupRequest(request: AskedRequest, maxExcluded: number, pairing?: Pairing): GroupRequest {
     const { prompt, excludedTargets: excluded } = request;
     if (excluded.length > maxExcluded)
-      throw invalid(`excluded_targets has ${excluded.length} entries, at most ${maxExcluded} are taken`);
+      throw invalidArgument(
+        `excluded_targets has ${excluded.length} entries, at most ${maxExcluded} are taken`,
+      );
     return {
       hash: prompt === undefined ? undefined : (contract) => this.#modules.hashes.read(prompt, contract),
       tokenCount: prompt === undefined || prompt.isPrefix === true ? undefined : tokenCountOf(prompt),
@@ -127,9 +129,4 @@ export class RoutedRequests {
 function cacheUseOf({ prefixCacheUnread, severalAnswers }: AskedRequest): CacheUse {
   if (prefixCacheUnread === true) return 'unread';
   return severalAnswers === true ? 'several' : 'plain';
-}
-
-/** A request that asks for what cannot be. */
-export function invalid(message: string): RpcError {
-  return new RpcError('invalid_argument', message);
 }

@@ -1,6 +1,6 @@
 import { TRANSFER_PROTOCOLS, type TransferProtocol } from '../../../core/contract/connector-rules.js';
 import { onAbort } from '../../../edge/platform/time/on-abort.js';
-import { RpcError, toRpcError } from '../../../edge/rpc/errors.js';
+import { invalidArgument, RpcError, toRpcError } from '../../../edge/rpc/errors.js';
 import { type RpcEdge, wrapDuplexStream, wrapUnary } from '../../../edge/rpc/handlers.js';
 import type {
   AttachRequest,
@@ -31,7 +31,7 @@ import type { CandidateCost } from '../choice/candidates.js';
 import type { GroupRequest, Selected } from '../group-router.js';
 import type { Decision, Pairing } from '../routing.js';
 import { AttachedClient } from './attached-client.js';
-import { invalid, RoutedRequests, type RoutedRequestsModules } from './routed-requests.js';
+import { RoutedRequests, type RoutedRequestsModules } from './routed-requests.js';
 import { toPairSelection, toSelection } from './selection-message.js';
 import type { ServedBoard } from './served-board.js';
 
@@ -75,7 +75,7 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
     }),
     reservePair: wrapUnary(edge, (message: ReservePairRequest): ReservePairResponse => {
       if (message.request === undefined)
-        throw invalid('request is missing: it says for what a pair is asked');
+        throw invalidArgument('request is missing: it says for what a pair is asked');
       const { reservationId, route } = requests.reserve(message.request, pairingOf(message));
       return { reservationId, selection: toPairSelection(route.decision) };
     }),
@@ -88,7 +88,7 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
     }),
     progress: wrapUnary(edge, ({ reservationId, outputTokens }: ProgressRequest): ProgressResponse => {
       if (outputTokens > MAX_OUTPUT_TOKENS)
-        throw invalid(`output_tokens is ${outputTokens}, at most ${MAX_OUTPUT_TOKENS} are taken`);
+        throw invalidArgument(`output_tokens is ${outputTokens}, at most ${MAX_OUTPUT_TOKENS} are taken`);
       requests.routeOf(reservationId).progress(outputTokens);
       return {};
     }),
@@ -97,7 +97,9 @@ export function createRouterService(modules: RouterServiceModules): RouterServer
       const route = reservations.find(reservationId);
       const promptTokens = request.promptTokens ?? route?.decision.promptTokens;
       if (cachedTokens !== undefined && cachedTokens > (promptTokens ?? cachedTokens))
-        throw invalid(`cached_tokens is ${cachedTokens}, more than the ${promptTokens} of prompt_tokens`);
+        throw invalidArgument(
+          `cached_tokens is ${cachedTokens}, more than the ${promptTokens} of prompt_tokens`,
+        );
       if (route !== undefined && fault !== undefined) modules.failed({ ...route.decision, fault }, route);
       route?.release(promptTokens === undefined ? undefined : { promptTokens, cachedTokens });
       return { wasActive: route !== undefined };

@@ -1,3 +1,4 @@
+import { isCount } from '../../../edge/platform/data/json-object.js';
 import type { Usage } from '../../../fleet/router/routing.js';
 
 const LINE_FEED = 0x0a;
@@ -184,8 +185,4 @@ function counts(promptTokens: number, cached: unknown, output: unknown): Usage {
     cachedTokens: isCount(cached) ? cached : undefined,
     outputTokens: isCount(output) ? output : undefined,
   };
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }

@@ -1,7 +1,7 @@
 import { numberOf, sizeOf } from '../../../engines/diagnosis/log-fields.js';
 import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
-import type { LogRule } from '../../../engines/diagnosis/log-rule.js';
+import { type LogRule, rule } from '../../../engines/diagnosis/log-rule.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
 
 /** Lines of this product's own processes, as JSON and as text. Their sentences are those of the agreement's rules. */
@@ -131,10 +131,6 @@ export function isOwnRecord({ level, msg, time, ts }: Readonly<Record<string, un
   return (
     typeof msg === 'string' && typeof time === 'string' && ts === undefined && /^[a-z]+$/.test(String(level))
   );
-}
-
-function rule(needle: string, read: LogRule['read']): LogRule {
-  return { needle, read };
 }
 
 /** The size that the events show is the first group of `form`; the declared one follows it. */

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../edge/platform/describe-error.js';
 import { EventDecoder, MAX_WORD_BYTES } from './decode-event.js';
 import type { EngineEvent } from './engine-event.js';
 import { MsgpackReader, UnreadableError } from './msgpack-reader.js';
@@ -79,7 +80,7 @@ export class BatchDecoder {
       this.reader.open(payload);
       yield* this.#batch(onEvent, onUnreadable);
     } catch (error) {
-      this.#problem ??= problemOf(error);
+      this.#problem ??= messageOf(error);
       onUnreadable();
     } finally {
       this.#event.trim();
@@ -188,14 +189,10 @@ export class BatchDecoder {
     } catch (error) {
       this.#unreadable += 1;
       if (this.#unreadable > MAX_UNREADABLE_EVENTS) throw error;
-      this.#problem ??= problemOf(error);
+      this.#problem ??= messageOf(error);
       return false;
     }
   }
-}
-
-function problemOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Runs steps to their end in one turn, and gives their result. */

@@ -1,5 +1,5 @@
 import { tryParseJson } from '../../../edge/platform/data/bounded-json.js';
-import { isJsonObject, type JsonObject } from '../../../edge/platform/data/json-object.js';
+import { objectOf } from '../../../edge/platform/data/json-object.js';
 import { engineOfKind } from '../../../engines/catalogue/engines.js';
 import type { PromptPath, SmallPrompt } from '../../../engines/descriptor/prompt-path.js';
 import { readTokenAnswer } from '../../../engines/descriptor/token-answer.js';
@@ -52,13 +52,13 @@ export interface CanaryCounts {
 
 /** Reads the counts of an answer: OpenAI's `usage`, or SGLang's `meta_info`. */
 export function readCounts(body: string): CanaryCounts {
-  const answer = recordOf(tryParseJson(body));
-  const usage = recordOf(answer['usage']);
-  const meta = recordOf(Array.isArray(answer['meta_info']) ? answer['meta_info'][0] : answer['meta_info']);
+  const answer = objectOf(tryParseJson(body));
+  const usage = objectOf(answer['usage']);
+  const meta = objectOf(Array.isArray(answer['meta_info']) ? answer['meta_info'][0] : answer['meta_info']);
   return {
     promptTokens: count(usage['prompt_tokens']) ?? count(meta['prompt_tokens']),
     cachedTokens:
-      count(recordOf(usage['prompt_tokens_details'])['cached_tokens']) ?? count(meta['cached_tokens']),
+      count(objectOf(usage['prompt_tokens_details'])['cached_tokens']) ?? count(meta['cached_tokens']),
   };
 }
 
@@ -70,10 +70,6 @@ export function readTokens(
 ): readonly number[] | undefined {
   const tokens = readTokenAnswer(tryParseJson(body), field, maxTokens);
   return tokens === undefined || tokens.length === 0 ? undefined : [...tokens];
-}
-
-function recordOf(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
 }
 
 function count(value: unknown): number | undefined {

@@ -1,5 +1,5 @@
 import { HASH_KERNEL_BASE64 } from './kernels/hash-kernel.js';
-import { type HashHalves, packedCount } from './packed-hashes.js';
+import { HASH_BYTES, type HashHalves, packedCount } from './packed-hashes.js';
 import { type KernelFunction, KernelModule, WasmKernel } from './wasm-kernel.js';
 
 /** What a block's hash covers: its own tokens, or these and the first token of the next block. */
@@ -45,7 +45,6 @@ const MAX_TOKENS_PER_BLOCK = 1_048_576;
 const MAX_CALL_TOKENS = 16 * 1_048_576;
 const MAX_CALL_BYTES = 4 * MAX_CALL_TOKENS;
 const MAX_MEDIA_PER_BLOCK = 65_536;
-const HASH_BYTES = 8;
 /** Tokens, both hashes of each when a block is one token, the longest message with media, the kernel's own. */
 const MAX_MEMORY_BYTES =
   MAX_CALL_BYTES +

@@ -1,6 +1,7 @@
 // Lists of hashes are packed, as in kv_events.proto and indexer.proto: each a little-endian u64, one after the other.
 
-const HASH_BYTES = 8;
+/** Bytes of one packed hash. */
+export const HASH_BYTES = 8;
 
 /** A u64 as two unsigned 32-bit words. */
 export interface HashHalves {

@@ -1,4 +1,4 @@
-import { packedCount } from './packed-hashes.js';
+import { HASH_BYTES, packedCount } from './packed-hashes.js';
 import type { IndexFunctions, IndexMemory } from './prefix-index-kernel.js';
 
 /** Holders of leading blocks: the first `count` of each list. Valid until the next call of `find`. */
@@ -9,7 +9,6 @@ export interface Matches {
   readonly depths: Uint32Array;
 }
 
-const HASH_BYTES = 8;
 /** Blocks in one answer of `held`: the bits of a number. */
 const HELD_BLOCKS = 32;
 

@@ -1,4 +1,5 @@
 import { Client, type ClientReadableStream, type ServiceError } from '@grpc/grpc-js';
+import { HEARTBEAT_DEADLINE_S } from '../../core/relay/heartbeats.js';
 import { type NamedWorker, workerName } from '../../core/text/worker-name.js';
 import type { Address } from '../../edge/platform/address.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
@@ -21,9 +22,6 @@ import {
 import { explainConnect, explainStatus } from './explain-break.js';
 import { BYTES_PER_SECOND, MESSAGES_PER_SECOND, MessageBudget } from './message-budget.js';
 import type { SessionListener } from './session-listener.js';
-
-/** Seconds without a word after which a sidecar is given up: three of its heartbeats. @internal */
-export const HEARTBEAT_DEADLINE_S = 15;
 
 /** A stream that lasted so long was a good one: the next failure is the first again. */
 const LIVED_MS: number = MAX_BACKOFF_MS;

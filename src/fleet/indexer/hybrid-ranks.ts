@@ -1,4 +1,5 @@
 import { type BlockPresence, longestHit, type PresenceShortcuts } from '../../core/blocks/longest-hit.js';
+import { HASH_BYTES } from '../../core/blocks/packed-hashes.js';
 import type { Matches, PrefixIndex } from '../../core/blocks/prefix-index.js';
 import type { AskedPrompt } from './asked-index.js';
 import type { RankRules } from './rank-rules.js';
@@ -23,7 +24,6 @@ interface Asked {
 
 const WORD_BITS = 5;
 const WORD_MASK = 31;
-const HASH_BYTES = 8;
 
 /**
  * The ranks of one index whose engines have other KV cache groups than one of

@@ -1,4 +1,5 @@
 import { Client, type ClientReadableStream, type ServiceError, status } from '@grpc/grpc-js';
+import { HEARTBEAT_DEADLINE_S } from '../../core/relay/heartbeats.js';
 import type { RelayMessage, RelayPosition, RelayReader } from '../../core/relay/relay.js';
 import { excerpt } from '../../edge/platform/probe-error.js';
 import type { SilenceWatch } from '../../edge/platform/streams/silence-watch.js';
@@ -6,9 +7,6 @@ import type { RpcChannel } from '../../edge/rpc/channel.js';
 import { KvEventsService } from '../../gen/kvaccord/v1/kv_events.js';
 import { readResponse } from './read-response.js';
 import type { RelayEnd, RelayListener, RelaySource } from './relay-source.js';
-
-/** Seconds without a word after which a stream is given up: three of the sidecar's heartbeats. */
-const HEARTBEAT_DEADLINE_S = 15;
 
 /**
  * Largest message that is taken: sixteen times a part of a snapshot. grpc-js

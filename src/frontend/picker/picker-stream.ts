@@ -7,6 +7,7 @@ import { drainingError } from '../errors/gateway-errors.js';
 import { OpenAiError } from '../errors/openai-error.js';
 import type { ComingBody, HeldBody, ReadBody } from '../gateway/request-body.js';
 import type { ClientWatch } from '../gateway/request-reader.js';
+import { CLIENT_CLOSED_REQUEST } from '../proxy/client-side.js';
 import { notPickedError } from '../proxy/refusals.js';
 import type { RequestSpan } from '../tracing/request-tracer.js';
 import { type BodyModes, bodyModesOf } from './body-mode.js';
@@ -370,9 +371,6 @@ export class PickerStream implements ShownRequest, HeldBody, UnorderedMember {
     else this.#call.write(message, onTaken);
   }
 }
-
-/** The status, in metrics alone, of a request whose stream ended before there was one. */
-const CLIENT_CLOSED_REQUEST = 499;
 
 function tooManyPieces(): OpenAiError {
   return new OpenAiError(413, `The body comes in more than ${MAX_PIECES} pieces.`, {

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Usage } from '../../fleet/router/routing.js';
 import { type Api, KEPT_RESPONSE, OTHER_PATH, RESPONSES } from '../apis/api.js';
 import { ResponseIdWatch } from '../gateway/response-homes.js';
+import { CLIENT_CLOSED_REQUEST } from '../proxy/client-side.js';
 import type { RequestSpan } from '../tracing/request-tracer.js';
 import { isFailure, judgeFailure, MAX_LOOKED_AT_BYTES, refusalOfPair } from './failed-answer.js';
 import { SERVED } from './names.js';
@@ -29,9 +30,6 @@ export interface SeenAnswer {
   /** What the engine said of it. */
   readonly usage: Usage | undefined;
 }
-
-/** The status, in metrics alone, of a request whose stream ended before its answer. */
-const CLIENT_CLOSED_REQUEST = 499;
 
 /** The answer to one request, as far as the gateway shows it. */
 export class ShownAnswer {

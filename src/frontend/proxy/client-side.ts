@@ -7,8 +7,8 @@ import type { AnswerHead, PassedAnswer } from './answers/passed-answer.js';
 import { writeHeadSafely } from './answers/write-head.js';
 import type { Caller } from './headers.js';
 
-/** The status, used in logs alone, of a request whose client left before there was one. */
-const CLIENT_CLOSED_REQUEST = 499;
+/** The status, in logs and metrics alone, of a request whose client left before there was one. */
+export const CLIENT_CLOSED_REQUEST = 499;
 
 /** Who waits for what a client does. */
 export interface ClientListener {

@@ -1,10 +1,8 @@
 import { BlockHasher } from '../../core/blocks/block-hasher.js';
+import { HASH_BYTES } from '../../core/blocks/packed-hashes.js';
 import { onAbort } from '../../edge/platform/time/on-abort.js';
 import type { RpcChannel } from '../../edge/rpc/channel.js';
 import { KvEventsClient, type SubscribeResponse } from '../../gen/kvaccord/v1/kv_events.js';
-
-/** Bytes of one sequence hash. */
-const HASH_BYTES = 8;
 
 /**
  * Asks a sidecar over gRPC what its worker holds: the sequence hashes of the

@@ -2,9 +2,9 @@ import { connect, createServer, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
+import { HEARTBEAT_DEADLINE_S } from '../../../src/core/relay/heartbeats.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
-import { HEARTBEAT_DEADLINE_S } from '../../../src/fleet/aggregator/worker-session.js';
 import { makeWireReport } from '../../support/reports.js';
 import { cleanUp, createPool, createPoolOn, startSidecar } from './session-fixture.js';
 

@@ -1,8 +1,9 @@
 import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
+import { HEARTBEAT_DEADLINE_S } from '../../../src/core/relay/heartbeats.js';
 import { FAULT_REASON } from '../../../src/edge/platform/streams/stream-refusals.js';
-import { HEARTBEAT_DEADLINE_S, MAX_REPORT_BYTES } from '../../../src/fleet/aggregator/worker-session.js';
+import { MAX_REPORT_BYTES } from '../../../src/fleet/aggregator/worker-session.js';
 import { KvEventsClient } from '../../../src/gen/kvaccord/v1/kv_events.js';
 import { makeWireReport } from '../../support/reports.js';
 import { createPool, findClosedPort, startSidecar } from './session-fixture.js';

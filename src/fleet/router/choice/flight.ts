@@ -1,7 +1,6 @@
+import { HASH_BYTES } from '../../../core/blocks/packed-hashes.js';
 import type { ActiveBlocks, ActiveRequest } from './active-blocks.js';
 import type { RoutedPrompt } from './survey.js';
-
-const HASH_BYTES = 8;
 
 /** Evicted blocks that are kept for one rank; beyond, all that was on its way there is compared with nothing. */
 const MAX_EVICTED = 4_096;

@@ -1,8 +1,7 @@
+import { HASH_BYTES } from '../../../core/blocks/packed-hashes.js';
 import type { Matches } from '../../../core/blocks/prefix-index.js';
 import { HASH_WORDS, PromptRun } from './prompt-run.js';
 import { RunTable } from './run-table.js';
-
-const HASH_BYTES = 8;
 
 /** Longest run: what is copied where a prompt parts from another one in the middle of it, 32 KiB. */
 const MAX_RUN_BLOCKS = 4_096;

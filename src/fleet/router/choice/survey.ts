@@ -1,3 +1,4 @@
+import { HASH_BYTES } from '../../../core/blocks/packed-hashes.js';
 import { TIERS } from '../../../core/blocks/tier.js';
 import type { AskedIndex, AskedPrompt } from '../../indexer/asked-index.js';
 import type { ActiveBlocks } from './active-blocks.js';
@@ -18,8 +19,6 @@ export interface SurveyedEpoch {
   /** Prompts on their way whose blocks are expected where they go. */
   readonly inFlight: ActiveBlocks;
 }
-
-const HASH_BYTES = 8;
 
 /**
  * What one request would cost on each rank. All lists are by place in the rank

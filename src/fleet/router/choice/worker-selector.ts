@@ -1,3 +1,4 @@
+import { HASH_BYTES } from '../../../core/blocks/packed-hashes.js';
 import type { Random } from '../../../edge/platform/random.js';
 import type { AskedIndex } from '../../indexer/asked-index.js';
 import { RoutingError } from '../routing.js';
@@ -335,7 +336,5 @@ export class WorkerSelector {
     return new RoutingError('no_worker', message);
   }
 }
-
-const HASH_BYTES = 8;
 
 const NOTHING_FOUND = (): undefined => undefined;

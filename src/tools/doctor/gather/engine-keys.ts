@@ -1,3 +1,4 @@
+import { isTokensPerBlock } from '../../../core/contract/tokens-per-block.js';
 import { isJsonObject } from '../../../edge/platform/data/json-object.js';
 import { ENGINES } from '../../../engines/catalogue/engines.js';
 import type { KeyMeaning } from '../../../engines/descriptor/engine-launch.js';
@@ -64,8 +65,5 @@ export function settingValueOf({ isOpposite }: KeyMeaning, value: string): strin
 /** A block size that an engine could use. */
 export function blockSizeOf(value: string): number | undefined {
   const tokens = Number(value);
-  return /^\d{1,7}$/.test(value) && tokens > 0 && tokens <= MAX_TOKENS_PER_BLOCK ? tokens : undefined;
+  return /^\d{1,7}$/.test(value) && isTokensPerBlock(tokens) ? tokens : undefined;
 }
-
-/** As of the contract. */
-const MAX_TOKENS_PER_BLOCK = 1_048_576;

@@ -1,5 +1,6 @@
 import type { handleServerStreamingCall, ServiceDefinition } from '@grpc/grpc-js';
 import { MAX_REHASHED_TOKENS } from '../../../core/contract/rehash.js';
+import { HEARTBEAT_INTERVAL_MS } from '../../../core/relay/heartbeats.js';
 import type { RelayPosition } from '../../../core/relay/relay.js';
 import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import { RpcError } from '../../../edge/rpc/errors.js';
@@ -10,8 +11,6 @@ import type { ReportStore } from '../report/report-store.js';
 import type { KvEventsController } from './kv-events-controller.js';
 import { KvEventsEncoder } from './kv-events-wire.js';
 
-/** Milliseconds without anything else to say after which a subscriber gets a heartbeat. */
-const HEARTBEAT_INTERVAL_MS = 5_000;
 /**
  * Subscribers at a time. Each is sent everything that the engine does, so they
  * cost more than watchers of a report; one aggregator serves many frontends.

@@ -1,3 +1,4 @@
+import { HEARTBEAT_INTERVAL_MS } from '../../../core/relay/heartbeats.js';
 import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import { RpcError } from '../../../edge/rpc/errors.js';
 import { type RpcEdge, wrapServerStream, wrapUnary } from '../../../edge/rpc/handlers.js';
@@ -16,11 +17,6 @@ import type { SideChannelChecks } from '../transfer/side-channel-checks.js';
 import type { OfferBoard } from './offer-board.js';
 import type { ReportStore } from './report-store.js';
 
-/**
- * Milliseconds without anything else to say after which a watcher gets a
- * heartbeat, so that it can distinguish a dead sidecar from a quiet one.
- */
-const HEARTBEAT_INTERVAL_MS = 5_000;
 /**
  * Watchers at a time. Each frontend holds one, or one aggregator for a whole
  * zone; a thousand cost some tens of megabytes at most.

@@ -4,7 +4,7 @@ import type { CanaryCounts } from './canary-requests.js';
 
 /** What was sent on one path, twice, and what came of it. */
 export interface CanaryTrial {
-  readonly door: Pick<PromptPath, 'path' | 'takes'>;
+  readonly promptPath: Pick<PromptPath, 'path' | 'takes'>;
   readonly rank: number;
   /** Tokens of the prompt, as sent or rendered; undefined where the engine renders none. */
   readonly promptTokens: number | undefined;
@@ -55,7 +55,7 @@ export function predictCached(
 
 /** Compares one trial with what was predicted of it. */
 export function judgeCanary(trial: CanaryTrial): CanaryVerdict {
-  const { door, rank, counts, tokensPerBlock } = trial;
+  const { promptPath, rank, counts, tokensPerBlock } = trial;
   // Where the engine renders no chat message, its own count has to do; then no block can be hashed.
   const promptTokens = trial.promptTokens ?? counts.promptTokens;
   const known = promptTokens !== undefined && tokensPerBlock !== undefined;
@@ -65,7 +65,7 @@ export function judgeCanary(trial: CanaryTrial): CanaryVerdict {
   return {
     fault: finding.fault,
     result: {
-      path: door.path,
+      path: promptPath.path,
       dataParallelRank: rank,
       state: finding.state,
       reason: finding.reason,
@@ -94,7 +94,7 @@ function find(trial: CanaryTrial, predicted: number | undefined, promptBlocks: n
   ) {
     return failed(
       'tokens',
-      `the engine counted ${counts.promptTokens} prompt tokens, and ${trial.door.takes === 'chat' ? 'it renders' : 'it was sent'} ${promptTokens}`,
+      `the engine counted ${counts.promptTokens} prompt tokens, and ${trial.promptPath.takes === 'chat' ? 'it renders' : 'it was sent'} ${promptTokens}`,
     );
   }
   if (isCachingOff === true) {
@@ -102,7 +102,7 @@ function find(trial: CanaryTrial, predicted: number | undefined, promptBlocks: n
   }
   if (promptBlocks === undefined || predicted === undefined) {
     const cached = counts.cachedTokens ?? 0;
-    if (cached > 0 && trial.door.takes === 'tokens' && whyUnchecked(trial) === '') {
+    if (cached > 0 && trial.promptPath.takes === 'tokens' && whyUnchecked(trial) === '') {
       return failed('source', nothingArrived('no block', cached, trial));
     }
     return inconclusive(
@@ -117,7 +117,7 @@ function find(trial: CanaryTrial, predicted: number | undefined, promptBlocks: n
 
 /** Whether the blocks of the prompt came by the events that are read; undefined when they did. */
 function findBlocks(trial: CanaryTrial, promptBlocks: number): Finding | undefined {
-  const { door, ownBlocks, otherBlocks, strayRank, counts, eventSource, promptTokens = 0 } = trial;
+  const { promptPath, ownBlocks, otherBlocks, strayRank, counts, eventSource, promptTokens = 0 } = trial;
   // Of a prompt that ends with a block, some engines publish the last one with the next token only.
   const least = Math.min(promptBlocks, Math.floor((promptTokens - 1) / (trial.tokensPerBlock ?? 1)));
   if (ownBlocks >= least) return undefined;
@@ -134,7 +134,7 @@ function findBlocks(trial: CanaryTrial, promptBlocks: number): Finding | undefin
     );
   }
   const cached = counts.cachedTokens ?? 0;
-  if (door.takes === 'chat') {
+  if (promptPath.takes === 'chat') {
     return otherBlocks > 0
       ? failed(
           'tokens',

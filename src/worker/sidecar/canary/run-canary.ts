@@ -83,15 +83,15 @@ export async function runCanary(
 ): Promise<CanaryOutcome> {
   const results: CanaryResult[] = [];
   const faults: CanaryFault[] = [];
-  const doors = canaryPaths(target.engineKind);
+  const paths = canaryPaths(target.engineKind);
   const ranks = target.ranks.length === 0 ? [0] : target.ranks.slice(0, MAX_RANKS);
   let known = target;
-  for (const [at, door] of doors.entries()) {
+  for (const [at, promptPath] of paths.entries()) {
     // Every rank has a source of its own to be proved; the paths are the same on all of them.
     for (const rank of at === 0 ? ranks : ranks.slice(0, 1)) {
       for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
         if (signal.aborted) return { results, faults, disturbedBy: 'given up' };
-        const asked = await askDoor(door, rank, known, modules, signal);
+        const asked = await askPath(promptPath, rank, known, modules, signal);
         if (asked.disturbedBy !== undefined) return { results, faults, disturbedBy: asked.disturbedBy };
         if (asked.fault === 'source' && attempt < MAX_ATTEMPTS) continue;
         results.push(asked.result);
@@ -105,7 +105,7 @@ export async function runCanary(
   return { results, faults, hashUnit: known.hashUnit, disturbedBy: undefined };
 }
 
-interface AskedDoor {
+interface AskedPath {
   readonly result: CanaryResult;
   readonly fault: CanaryFault | undefined;
   readonly tokensPerBlock?: number | undefined;
@@ -114,76 +114,76 @@ interface AskedDoor {
 }
 
 /** One path: a prompt twice, longer ones while no block of them is stored and the size is not known. */
-async function askDoor(
-  door: PromptPath,
+async function askPath(
+  promptPath: PromptPath,
   rank: number,
   target: CanaryTarget,
   modules: CanaryModules,
   signal: AbortSignal,
-): Promise<AskedDoor> {
+): Promise<AskedPath> {
   const lengths = canaryLengths(target.tokensPerBlock, target.maxModelLen);
   if (lengths.length === 0) {
     const reason = `no whole block of ${target.tokensPerBlock} tokens has room in a prompt (at most ${Math.min(target.maxModelLen ?? MAX_CANARY_TOKENS, MAX_CANARY_TOKENS)})`;
-    return unasked(door, rank, Canary_State.SKIPPED, reason);
+    return unasked(promptPath, rank, Canary_State.SKIPPED, reason);
   }
-  let last: AskedDoor | undefined;
+  let last: AskedPath | undefined;
   for (const length of lengths) {
-    last = await askOnce(door, rank, length, target, modules, signal);
+    last = await askOnce(promptPath, rank, length, target, modules, signal);
     const isFound = last.tokensPerBlock !== undefined || last.fault !== undefined;
     if (isFound || signal.aborted || last.disturbedBy !== undefined) break;
   }
-  return last as AskedDoor;
+  return last as AskedPath;
 }
 
 async function askOnce(
-  door: PromptPath,
+  promptPath: PromptPath,
   rank: number,
   length: number,
   target: CanaryTarget,
   modules: CanaryModules,
   signal: AbortSignal,
-): Promise<AskedDoor> {
+): Promise<AskedPath> {
   const before = await readLoad(target.engineKind, target.baseUrl, { get: modules.get, signal });
-  if (before.requests !== 0) return disturbed(door, rank);
+  if (before.requests !== 0) return disturbed(promptPath, rank);
   const prompt =
-    door.takes === 'chat' ? chatPrompt(length, modules.random) : tokenPrompt(length, modules.random);
+    promptPath.takes === 'chat' ? chatPrompt(length, modules.random) : tokenPrompt(length, modules.random);
   const tokens =
     prompt.type === 'tokens' ? prompt.tokens : await render(prompt.text, target, modules, signal);
   const limit = (target.maxModelLen ?? Number.POSITIVE_INFINITY) - 1;
   if (tokens !== undefined && tokens.length > limit) {
     const reason = `the message becomes ${tokens.length} tokens, at most ${limit} fit`;
-    return unasked(door, rank, Canary_State.SKIPPED, reason);
+    return unasked(promptPath, rank, Canary_State.SKIPPED, reason);
   }
   const seen = target.eventsReason === '' ? new SeenBlocks(modules.relay) : undefined;
   try {
     const headers = target.ranks.length > 1 ? { 'x-data-parallel-rank': String(rank) } : {};
-    const body = canaryBody(door, prompt, target.model);
+    const body = canaryBody(promptPath, prompt, target.model);
     const ask = async (): Promise<HttpAnswer> => {
-      modules.onRequest(door.path);
-      return await modules.post(`${target.baseUrl}${door.path}`, body, {
+      modules.onRequest(promptPath.path);
+      return await modules.post(`${target.baseUrl}${promptPath.path}`, body, {
         signal,
         timeoutMs: ANSWER_TIMEOUT_MS,
         headers,
       });
     };
     const first = await ask();
-    if (first.status !== 200) return refused(door, rank, first);
+    if (first.status !== 200) return refused(promptPath, rank, first);
     await arrival(seen, rank, tokens, target, modules, signal);
     const between = await readLoad(target.engineKind, target.baseUrl, { get: modules.get, signal });
     const second = await ask();
-    if (second.status !== 200) return refused(door, rank, second);
+    if (second.status !== 200) return refused(promptPath, rank, second);
     const after = await readLoad(target.engineKind, target.baseUrl, { get: modules.get, signal });
-    if ((between.requests ?? 0) > 0 || (after.requests ?? 0) > 0) return disturbed(door, rank);
-    return judged({ door, rank, tokens, target, seen, second, between, after });
+    if ((between.requests ?? 0) > 0 || (after.requests ?? 0) > 0) return disturbed(promptPath, rank);
+    return judged({ promptPath, rank, tokens, target, seen, second, between, after });
   } catch (error) {
-    return unasked(door, rank, Canary_State.INCONCLUSIVE, describeError(error));
+    return unasked(promptPath, rank, Canary_State.INCONCLUSIVE, describeError(error));
   } finally {
     seen?.close();
   }
 }
 
 function judged(asked: {
-  readonly door: PromptPath;
+  readonly promptPath: PromptPath;
   readonly rank: number;
   readonly tokens: readonly number[] | undefined;
   readonly target: CanaryTarget;
@@ -191,14 +191,14 @@ function judged(asked: {
   readonly second: HttpAnswer;
   readonly between: EngineLoad;
   readonly after: EngineLoad;
-}): AskedDoor {
-  const { door, rank, tokens, target, seen, second, between, after } = asked;
+}): AskedPath {
+  const { promptPath, rank, tokens, target, seen, second, between, after } = asked;
   const found = seen === undefined || tokens === undefined ? undefined : match(seen, tokens, target);
   const own = found?.find((match) => match.rank === rank);
   const tokensPerBlock = own?.tokensPerBlock ?? target.tokensPerBlock;
   const counts = readCounts(second.body);
   const { result, fault } = judgeCanary({
-    door,
+    promptPath,
     rank,
     promptTokens: tokens?.length,
     counts: { ...counts, cachedTokens: counts.cachedTokens ?? counted(between, after) },
@@ -303,19 +303,24 @@ function chatPrompt(length: number, random: Random): SmallPrompt {
   return { type: 'chat', text: words.join(' ') };
 }
 
-function disturbed(door: PromptPath, rank: number): AskedDoor {
+function disturbed(promptPath: PromptPath, rank: number): AskedPath {
   const reason = 'the engine has requests of others, or does not say how many it has';
-  return { ...unasked(door, rank, Canary_State.WAITING, reason), disturbedBy: reason };
+  return { ...unasked(promptPath, rank, Canary_State.WAITING, reason), disturbedBy: reason };
 }
 
-function refused(door: PromptPath, rank: number, { status, body }: HttpAnswer): AskedDoor {
+function refused(promptPath: PromptPath, rank: number, { status, body }: HttpAnswer): AskedPath {
   // A model without a chat template is refused with 400.
-  const isAbsent = status === 404 || status === 405 || (status === 400 && door.takes === 'chat');
+  const isAbsent = status === 404 || status === 405 || (status === 400 && promptPath.takes === 'chat');
   return isAbsent
-    ? unasked(door, rank, Canary_State.SKIPPED, `${door.path} is not served`)
-    : unasked(door, rank, Canary_State.INCONCLUSIVE, `${door.path} answers ${status}: ${excerpt(body)}`);
+    ? unasked(promptPath, rank, Canary_State.SKIPPED, `${promptPath.path} is not served`)
+    : unasked(
+        promptPath,
+        rank,
+        Canary_State.INCONCLUSIVE,
+        `${promptPath.path} answers ${status}: ${excerpt(body)}`,
+      );
 }
 
-function unasked(door: PromptPath, rank: number, state: Canary_State, reason: string): AskedDoor {
-  return { result: { path: door.path, dataParallelRank: rank, state, reason }, fault: undefined };
+function unasked(promptPath: PromptPath, rank: number, state: Canary_State, reason: string): AskedPath {
+  return { result: { path: promptPath.path, dataParallelRank: rank, state, reason }, fault: undefined };
 }

@@ -16,7 +16,7 @@ function judge(sketch: Partial<CanaryTrial> = {}): {
   fault: string | undefined;
 } {
   const { result, fault } = judgeCanary({
-    door: COMPLETIONS,
+    promptPath: COMPLETIONS,
     rank: 0,
     promptTokens: 80,
     counts: { promptTokens: 80, cachedTokens: 64 },
@@ -67,7 +67,7 @@ describe('what a canary shows', () => {
     expect(judge({ counts: { promptTokens: 81, cachedTokens: 64 } })).toMatchObject({ fault: 'tokens' });
     expect(judge({ ownBlocks: 1 })).toMatchObject({ fault: 'tokens' });
     // Of a chat message only the rendering says which tokens it has: other hashes are other tokens.
-    expect(judge({ door: CHAT, ownBlocks: 0, otherBlocks: 2 })).toMatchObject({ fault: 'tokens' });
+    expect(judge({ promptPath: CHAT, ownBlocks: 0, otherBlocks: 2 })).toMatchObject({ fault: 'tokens' });
   });
 
   it('distinguishes too little in the cache from too much', () => {

@@ -262,9 +262,22 @@ function oneRelease(key: string, { path }: Crash): ProposedFix {
   };
 }
 
+/** As a connector is made, nothing was sent yet: it reads what it was given. */
+function givenKey(key: string): ProposedFix {
+  return {
+    says: `Write "${key}" into kv_connector_extra_config of --kv-transfer-config, as the documentation of the connector has it for this version`,
+    why: `The connector reads "${key}" of its own configuration as it is made, and has no value for it where none is given. Other versions may do without.`,
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: ['kubectl get pod POD -o yaml | grep -A3 kv-transfer-config    # what it is given'],
+    verify: [`kubectl logs POD --since=10m | grep -c "KeyError: '${key}'"    # should be 0`],
+  };
+}
+
 /** A later version, and what to leave out until it is there. */
 export function repairPart(measurements: Measurements, crash: Crash): ProposedFix {
   const lacked = LACKS.exec(crash.sentence)?.[1];
+  if (lacked !== undefined && crash.place === '__init__' && SPEAKS.test(crash.path)) return givenKey(lacked);
   if (lacked !== undefined && SPEAKS.test(crash.path)) return oneRelease(lacked, crash);
   const part = partOf(crash);
   const wayOut = part.wayOut(measurements, crash);

@@ -194,4 +194,14 @@ export const ENGINE_ENVIRONMENT: readonly KnownFault[] = [
       'kubectl exec POD -- sh -c "env | grep -E \'HF_|PROXY|proxy\'; curl -sI https://huggingface.co | head -1"',
     ],
   },
+  {
+    id: 'flashinfer_cuda_before_gpu',
+    cause: 'program_ended',
+    needles: ['Failed to get device capability: SM '],
+    pattern: /Failed to get device capability: SM (\S{1,12}) requires CUDA >= ([\d.]{1,8}\d)/,
+    isSign: true,
+    says: 'FlashInfer does not know this GPU (SM $1): the CUDA of the image is older than $2',
+    why: 'FlashInfer asks the CUDA toolkit of the image for the capability of the GPU. An older toolkit than the GPU cannot name it, and FlashInfer then takes the GPU for one that is too old.',
+    cure: 'Run an image with CUDA $2 or later (pip list | grep -i cuda), or start vLLM with VLLM_USE_FLASHINFER_SAMPLER=0 and another attention backend than FLASHINFER',
+  },
 ];

@@ -105,4 +105,16 @@ export const DYNAMO_REQUESTS: readonly KnownFault[] = [
     cure: 'Send the worker one request by hand: where it answers, set DYN_HEALTH_CHECK_REQUEST_TIMEOUT=30 on the worker; where it does not, its engine hangs: see the last lines of its log and restart the pod',
     commands: ['kubectl exec WORKER_POD -- curl -s localhost:$DYN_SYSTEM_PORT/health'],
   },
+  {
+    id: 'dynamo_worker_types_missing',
+    cause: 'role_missing',
+    needles: ['no namespace has all required worker types live'],
+    isSign: true,
+    says: 'a model of Dynamo is not ready: no namespace has both its prefill and its decode workers',
+    why: 'A frontend serves a model once each role that its cards ask for has a live worker in one namespace. A worker without --disaggregation-mode takes no part in a pair, and one in another namespace is of another set.',
+    cure: 'Start the role that is missing in the namespace of the other one: prefill workers with --disaggregation-mode prefill, decode workers with --disaggregation-mode decode, and the same DYN_NAMESPACE on both',
+    commands: [
+      'kubectl get pods -o wide; kubectl logs WORKER | grep -iE "namespace|disaggregation|regist"    # which role each worker has, and where',
+    ],
+  },
 ];

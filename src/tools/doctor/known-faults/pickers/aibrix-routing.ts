@@ -152,4 +152,18 @@ export const AIBRIX_ROUTING: readonly KnownFault[] = [
     commands: ['kubectl get gateway,httproute -n aibrix-system -o wide'],
     disturbs: 'frontend',
   },
+  {
+    id: 'aibrix_no_route_of_model',
+    cause: 'role_missing',
+    needles: ['httproutes.gateway.networking.k8s.io '],
+    pattern: /httproutes\.gateway\.networking\.k8s\.io \\{0,3}"([\w.-]{1,120})-router\\{0,3}" not found/,
+    says: "AIBrix has no route for the model $1: it found no pods with the model's labels",
+    why: "The gateway plugin looks for the model's HTTPRoute where no pod of the model is ready to be routed to. The controller makes the route NAME-router from the labels of a Deployment, a StormService or a RayClusterFleet; pods of other kinds, or without the labels, get none.",
+    cure: 'Label the workload and its pods with model.aibrix.ai/name: "$1" and model.aibrix.ai/port, and send requests with exactly that name as "model"',
+    commands: [
+      'kubectl get httproute -A; kubectl get pods -A -l model.aibrix.ai/name --show-labels',
+      'kubectl logs -n aibrix-system deploy/aibrix-controller-manager | grep -i httproute',
+    ],
+    disturbs: 'nothing',
+  },
 ];

@@ -25,6 +25,18 @@ export const HTTP_CLIENTS: readonly KnownFault[] = [
     commands: ['curl -s -o /dev/null -w "%{http_code}\\n" http://HOST:PORT/health'],
   },
   {
+    id: 'gateway_instance_unreached',
+    cause: 'role_missing',
+    needles: ['An unexpected error occurred: All connection attempts failed'],
+    says: 'a gateway answers 503: it does not reach the instance of the model',
+    why: 'The instance does not run yet, has ended, or listens on a host and a port that the gateway has no way to: ports of a container that are not published, a firewall, 127.0.0.1.',
+    cure: 'See that the instance of the model runs (its log), and let the host of the gateway reach its address and port: publish the ports of the worker (docker run -p, or --network host), open them in the firewall',
+    commands: [
+      'curl -s -o /dev/null -w "%{http_code}\\n" http://WORKER:PORT/v1/models    # from the host of the gateway',
+    ],
+    disturbs: 'nothing',
+  },
+  {
     id: 'proxy_engine_has_no_path',
     cause: 'role_missing',
     needles: ["Client error '404 Not Found' for url "],

@@ -1,5 +1,13 @@
 import type { KnownFault } from '../known-fault.js';
 
+/** By the exception, and by the transfer that counts as failed where an excerpt has no exception. */
+const TELEMETRY_OFF = {
+  cause: 'transfers_fail',
+  says: 'NIXL transfers that are done count as failed: the engine asks for their telemetry, which is off',
+  why: 'The connector reads the figures of each finished transfer. Without telemetry NIXL 1.3 answers with an exception, and the blocks that have come are marked as invalid (issue 2266 of ai-dynamo/nixl).',
+  cure: 'Set NIXL_TELEMETRY_ENABLE=1 on the engines of both roles, or run releases of NIXL and the engine in which that exception is taken for no failure',
+} as const;
+
 /** NIXL's agent and backends: `src/core`, `src/plugins`, `src/utils`, 0.6 to 1.4. */
 export const NIXL_FAULTS: readonly KnownFault[] = [
   {
@@ -247,11 +255,15 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
   },
   {
     id: 'nixl_telemetry_off',
-    cause: 'transfers_fail',
     needles: ['nixlNoTelemetryError', 'NIXL_ERR_NO_TELEMETRY'],
-    says: 'NIXL transfers that are done count as failed: the engine asks for their telemetry, which is off',
-    why: 'The connector reads the figures of each finished transfer. Without telemetry NIXL 1.3 answers with an exception, and the blocks that have come are marked as invalid (issue 2266 of ai-dynamo/nixl).',
-    cure: 'Set NIXL_TELEMETRY_ENABLE=1 on the engines of both roles, or run releases of NIXL and the engine in which that exception is taken for no failure',
+    ...TELEMETRY_OFF,
+  },
+  {
+    id: 'nixl_telemetry_off_at_transfer',
+    needles: ['NIXL transfer failure: transfer_exception'],
+    below: ['getXferTelemetry: cannot return values when telemetry is not enabled'],
+    follows: ['nixl_telemetry_off'],
+    ...TELEMETRY_OFF,
   },
   {
     id: 'nixl_backend_not_made',

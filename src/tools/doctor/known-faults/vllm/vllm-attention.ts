@@ -187,4 +187,22 @@ export const VLLM_ATTENTION: readonly KnownFault[] = [
     why: 'The backend was chosen by --attention-backend (VLLM_ATTENTION_BACKEND before 0.13). vLLM names what it lacks, and takes another one where none is chosen.',
     cure: 'Start the engines of both roles without --attention-backend $1 (VLLM_ATTENTION_BACKEND), so that vLLM takes one that fits ("Using … attention backend" in its log)',
   },
+  {
+    id: 'attention_block_below_kernel',
+    cause: 'settings_refused',
+    needles: ['Input shapes should have M >= '],
+    pattern: /Input shapes should have M >= \d{1,3}, N >= \d{1,3} and K >= (\d{1,3})/,
+    says: 'a kernel of attention cannot be compiled: a block, or a head, has fewer than $1 entries',
+    why: "Triton's matrix product takes no dimension below $1. A smaller --block-size rules out the usual backends, and the one that is left (FlexAttention) makes a product over a block.",
+    cure: 'Start the engine with --block-size $1 or more, or without one; with a head that is smaller than that, with another --attention-backend. The router has to follow the size',
+  },
+  {
+    id: 'attention_kernel_not_compiled',
+    cause: 'program_ended',
+    needles: ['PassManager::run failed'],
+    says: 'an engine ends: Triton cannot compile a kernel for this GPU',
+    why: 'As a rule the GPU is older than what the kernel asks for (bfloat16, shared memory, compute capability 8.0), or Triton is older than the GPU. FlexAttention is what vLLM falls back to where no other backend takes the model.',
+    cure: 'Start vLLM with a backend that has kernels for this GPU (--attention-backend TRITON_ATTN, VLLM_ATTENTION_BACKEND before 0.13; XFORMERS on a GPU before compute capability 8.0 with a release that still has it) and --dtype half there; or run it on a GPU of compute capability 8.0 and later',
+    commands: ['nvidia-smi --query-gpu=name,compute_cap --format=csv', 'pip list | grep -iE "triton|torch"'],
+  },
 ];

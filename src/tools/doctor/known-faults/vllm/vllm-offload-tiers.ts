@@ -129,4 +129,14 @@ export const VLLM_OFFLOAD_TIERS: readonly KnownFault[] = [
     why: 'The other engine does not have the blocks under these hashes, is overloaded, or its RDMA writes fail. The prompts are computed again.',
     cure: 'Set the same PYTHONHASHSEED on every engine that shares blocks, and have requests fetched from an engine that still has their blocks (a larger cpu_bytes_to_use, and unbound_store_timeout_s of the tier above the longest prefill)',
   },
+  {
+    id: 'llmd_fs_group_of_key',
+    cause: 'offload_failed',
+    needles: ['Expected group_idx='],
+    pattern: /Expected group_idx=(\d{1,3}) but key encodes (\d{1,3})/,
+    says: "llm-d's file system backend stores nothing of a model with several KV cache groups: keys of group $2 come for group $1",
+    why: 'Its offloaded block (block_size, 256 by default) holds another number of GPU blocks than vLLM counts for it, so that keys of one group are read as those of the next. Each store fails, and nothing is found later.',
+    cure: 'Set "block_size" in kv_connector_extra_config to the --block-size of the engine, or run a later llmd_fs_backend; until then start the engine with --disable-hybrid-kv-cache-manager or without the offloading connector',
+    commands: ['kubectl exec POD -- pip list | grep -iE "llmd|vllm"'],
+  },
 ];

@@ -1,3 +1,4 @@
+import { ENGINES } from '../../../../engines/catalogue/engines.js';
 import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { plain } from './fault-classes.js';
@@ -41,6 +42,8 @@ const REFUSED_KEYS = [
 /** What a program writes in front of its errors of arguments: engines and routers, whatever the argument is. */
 const OF_SERVERS =
   /(?:^|[\s|])(?:vllm(?: serve)?|api_server\.py|sglang(?: serve)?|launch_(?:server|router)\.py|trtllm-serve|trtllm-llmapi-launch|lmcache|lmcache_\w{1,30}|dynamo[\w.-]{0,40}|vllm-router|router\.py|__main__\.py): error: /;
+/** A script that somebody wrote around an engine. */
+const SERVES = /(?:^|[\s|])[\w-]{0,40}(?:serve|infer|llm|worker|engine)[\w-]{0,40}\.py: error: /;
 const OF_CACHES = /kv|block-?size|page-?size|cache|disagg|router|radix|prefix|transfer|tokens-per-block/i;
 /** What the sidecar's own error begins with. */
 const OF_SIDECAR =
@@ -81,7 +84,11 @@ export const REFUSED_SETTING_RULES: readonly LogRule[] = [
   ...BY_ARGUMENTS.map((needle) =>
     rule(needle, (line, found) => {
       const sentence = behind(line, needle);
-      if (needle.startsWith(': error') && !OF_CACHES.test(sentence) && !OF_SERVERS.test(line.text)) return;
+      const isOfFleet =
+        OF_CACHES.test(sentence) ||
+        OF_SERVERS.test(line.text) ||
+        (SERVES.test(line.text) && namesEngineFlag(sentence));
+      if (needle.startsWith(': error') && !isOfFleet) return;
       const value = plain(`${needle.replace(/^: error: /, '')}${sentence}`);
       found.addSignal('settings_refused', line, { value, about: needle });
     }),
@@ -94,6 +101,14 @@ export const REFUSED_SETTING_RULES: readonly LogRule[] = [
     }),
   ),
 ];
+
+/** Whether an engine has one of the flags. */
+function namesEngineFlag(sentence: string): boolean {
+  const names = sentence.match(/--[a-z][\w-]{5,60}/g) ?? [];
+  return names.some((flag) =>
+    ENGINES.some(({ launch }) => launch?.arguments?.has(flag.slice(2).replaceAll('-', '_')) === true),
+  );
+}
 
 /** The error of a line, or what stands behind its needle. */
 function behind(line: LogLine, needle: string): string {

@@ -37,6 +37,7 @@ export function faultOfTraceback(traceback: Traceback): Fault | undefined {
   return (
     hostMemoryOf(traceback) ??
     cacheItselfOf(traceback) ??
+    fullPoolOf(traceback) ??
     said ??
     refusedArguments(traceback) ??
     refusedSetting(traceback, words) ??
@@ -48,6 +49,17 @@ export function faultOfTraceback(traceback: Traceback): Fault | undefined {
     otherRelease(traceback) ??
     refusedAtStart(traceback, words)
   );
+}
+
+/** Where SGLang takes pages for a batch: it raises there for want of them alone, in words that an excerpt may have cut off. */
+function fullPoolOf({ frames, sentence = '' }: Traceback): Fault | undefined {
+  const { path = '', place = '', source = '' } = frames.at(-1) ?? {};
+  const isFull =
+    sentence === '' &&
+    /mem_cache\/(?:common|allocation)\.py$/.test(path) &&
+    /^alloc_(?:paged_)?token_slots/.test(place) &&
+    source.startsWith('raise ');
+  return isFull ? { signal: 'cache_memory_missing', value: `${ROOM.batch} (of SGLang)` } : undefined;
 }
 
 /** What vLLM's KV cache manager asserts of its own blocks while it serves: no setting is refused. */

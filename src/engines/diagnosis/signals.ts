@@ -108,6 +108,8 @@ export const SIGNALS = [
   'request_too_long',
   /** A client asked an engine for a model by a name that it does not serve. */
   'model_not_served',
+  /** A client sent a chat for a model that has no chat template. */
+  'chat_template_missing',
   /** A program began. */
   'started',
 ] as const;

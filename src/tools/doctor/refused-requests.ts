@@ -2,7 +2,7 @@ import type { EngineWord } from '../../core/contract/engine-kinds.js';
 import { countOf } from '../../core/text/lists.js';
 import type { Measurements } from './measurements/measurements.js';
 
-/** Requests that engines refused for their length, or for the model that they ask for. */
+/** Requests that engines refused for their length, for the model that they ask for, or because they are chats. */
 export interface RefusedRequests {
   /** For the headline. */
   readonly headline: string;
@@ -19,6 +19,11 @@ const SETTINGS: Readonly<Partial<Record<EngineWord, string>>> = {
   trtllm: '--max_seq_len (max_num_tokens where a line names it, or enable_chunked_prefill: true)',
 };
 
+/** What gives each engine a chat template. */
+const TEMPLATES: Readonly<Partial<Record<EngineWord, string>>> = {
+  trtllm: '--chat_template',
+};
+
 /** What gives the KV cache of each engine more room. */
 const ROOM: Readonly<Partial<Record<EngineWord, string>>> = {
   vllm: '--gpu-memory-utilization, --kv-cache-dtype fp8',
@@ -28,7 +33,7 @@ const ROOM: Readonly<Partial<Record<EngineWord, string>>> = {
 
 /** Undefined where none was refused. They are clients' and no fault of the fleet. */
 export function refusedRequestsIn(measurements: Measurements): RefusedRequests | undefined {
-  return tooLongIn(measurements) ?? otherModelIn(measurements);
+  return tooLongIn(measurements) ?? otherModelIn(measurements) ?? chatsIn(measurements);
 }
 
 function tooLongIn({ signal, seen }: Measurements): RefusedRequests | undefined {
@@ -57,5 +62,18 @@ function otherModelIn({ signal }: Measurements): RefusedRequests | undefined {
     headline: `Nothing wrong was seen with caches and routing: ${why}`,
     says: `Whether clients get what they ask for: ${why} (${countOf(refused.count, 'line')}, the first at ${refused.first.place}).`,
     ask: `Have clients ask for a name that the engine serves (curl http://ENGINE:PORT/v1/models shows them), or give it this one too: --served-model-name NAME ${names[0] ?? ''}; behind an endpoint picker an InferenceModelRewrite changes the name`,
+  };
+}
+
+function chatsIn({ signal, seen }: Measurements): RefusedRequests | undefined {
+  const refused = signal('chat_template_missing');
+  if (refused === undefined) return undefined;
+  const why = 'an engine refused chats, as its model has no chat template';
+  const [engine] = seen.engines;
+  const option = `${(engine && TEMPLATES[engine.word]) ?? '--chat-template'} FILE.jinja`;
+  return {
+    headline: `Nothing wrong was seen with caches and routing: ${why}`,
+    says: `Whether clients get what they ask for: ${why} (${countOf(refused.count, 'line')}, the first at ${refused.first.place}).`,
+    ask: `Have clients send /v1/completions, serve the instruct variant of the model, or give the engine a template: ${option} (base models have none; that of the original is in tokenizer_config.json or chat_template.jinja)`,
   };
 }

@@ -113,3 +113,26 @@ describe('requests for a model that an engine does not serve', () => {
     expect(headline).not.toContain('at error level');
   });
 });
+
+describe('chats of a model without a chat template', () => {
+  const HEAD = '(APIServer pid=7) ERROR 10-15 11:58:26 [serving_chat.py:256] ';
+  const PREPROCESSING = `${HEAD}Error in preprocessing prompt inputs`;
+
+  it.each([
+    'ValueError: As of transformers v4.44, default chat template is no longer allowed, so you must provide a chat template if the tokenizer does not define one.',
+    'ValueError: Cannot use chat template functions because tokenizer.chat_template is not set and no template argument was passed! For information about writing templates and setting the tokenizer.chat_template attribute, please see the documentation',
+  ])('are named, and are no finding: %s', async (exception) => {
+    const { verdict, headline, advice } = await reportOf(
+      STATE,
+      PREPROCESSING,
+      `${HEAD}Traceback (most recent call last):`,
+      `${HEAD}  File "/usr/lib/python3.12/site-packages/vllm/entrypoints/chat_utils.py", line 1535, in apply_hf_chat_template`,
+      `${HEAD}    raise ValueError(`,
+      `${HEAD}${exception}`,
+      STATE,
+    );
+    expect(verdict).toBe('unknown');
+    expect(headline).toContain('refused chats, as its model has no chat template');
+    expect(advice).toContain('--chat-template FILE.jinja');
+  });
+});

@@ -1,6 +1,6 @@
 import type { KnownFault } from './known-fault.js';
 
-/** Models that an engine does not take as they are set: architectures, files, quantization, parts over GPUs, adapters, templates. */
+/** Models that an engine does not take as they are set: architectures, files, quantization, parts over GPUs, adapters. */
 export const ENGINE_MODELS: readonly KnownFault[] = [
   {
     id: 'architecture_not_supported',
@@ -111,15 +111,6 @@ export const ENGINE_MODELS: readonly KnownFault[] = [
     says: 'An adapter has LoRA rank $1, and the engine takes $2 at most (--max-lora-rank)',
     why: 'The engine keeps room for adapters of one largest rank.',
     cure: 'Start the engine with --max-lora-rank $1, or the next that it lists (8, 16, 32, 64, 128, 256, 320, 512)',
-  },
-  {
-    id: 'chat_template_missing',
-    cause: 'settings_refused',
-    needles: ['default chat template is no longer allowed'],
-    isSign: true,
-    says: 'Chats are refused: the model has no chat template, and the engine was given none',
-    why: 'A base model, or files without chat_template.jinja and tokenizer_config.json of the original, do not say how messages become a prompt.',
-    cure: 'Start vLLM with --chat-template FILE.jinja (examples are in the folder examples of its sources), serve the instruct variant of the model, or have clients send /v1/completions',
   },
   {
     id: 'gpu_part_above_one',

@@ -322,7 +322,7 @@ export class LogTally implements LogFindings {
     const originOf = (line: LogLine, about = ''): Origin => this.#originOf(line, about);
     this.#crashes.finish();
     this.#panics.finish();
-    const unexplainedErrors = this.#unexplained.finish();
+    const unexplainedErrors = this.#unexplained.finish(lines);
     this.#room.finish();
     const failures = this.#failures.finish(lines);
     const knownFaults = await this.#knownFaults.finish();

@@ -7,12 +7,10 @@ import { refusedConfiguration } from './general/refused-settings.js';
 import { demandIn } from './general/setting-demands.js';
 import { unreachedPeerIn } from './general/unreached-peers.js';
 import { lastWords } from './last-words.js';
+import { LastingPolls } from './lasting-polls.js';
 import type { UnexplainedErrors } from './log-summary.js';
 import { messageOf, SpreadErrors } from './spread-errors.js';
 import { UnexplainedErrorTally } from './unexplained-error-tally.js';
-
-/** Programs that are not reached whose lines are counted apart. */
-const MAX_UNREACHED = 32;
 
 /** What is made of a line is for the tally of its log. */
 interface Target {
@@ -41,8 +39,8 @@ export class UnexplainedLines {
   });
   /** The last error above a traceback: where the log ends within that, nothing else says what happened. */
   #heading: { readonly line: LogLine; readonly found: number } | undefined;
-  /** Lines of each program that is not reached. */
-  readonly #unreached = new Map<string, number>();
+  /** Of programs that are not reached. */
+  readonly #polls = new LastingPolls();
   /** The log has no line behind the next message. */
   #isAtEnd = false;
   /** What was found until a part of a message was read; -1 for none. */
@@ -81,13 +79,15 @@ export class UnexplainedLines {
     return this.#errors.before(line);
   }
 
-  /** At the end of the log; undefined where every line at error level was understood. */
-  finish(): UnexplainedErrors | undefined {
+  /** At the end of a log of so many lines; undefined where every line at error level was understood. */
+  finish(lines: number): UnexplainedErrors | undefined {
     this.#leaveToRules();
     this.#isAtEnd = true;
     this.#spread.finish();
     const heading = this.#heading;
     if (heading?.found === this.#target.tally.found) this.#addWhole(heading.line, heading.line.text);
+    for (const { line, fault, text, count } of this.#polls.finish(lines))
+      this.#target.onFault(line, fault, text, count);
     return this.#errors.finish();
   }
 
@@ -107,10 +107,8 @@ export class UnexplainedLines {
   #isUnreached(line: LogLine, text: string): boolean {
     const { fault, atLeast } = unreachedPeerIn(messageOf(line, text)) ?? {};
     if (fault === undefined || atLeast === undefined) return false;
-    const count = (this.#unreached.get(fault.value) ?? 0) + 1;
-    if (count > 1 || this.#unreached.size < MAX_UNREACHED) this.#unreached.set(fault.value, count);
-    if (count < atLeast) return false;
-    this.#target.onFault(line, fault, text, count === atLeast ? count : 1);
+    if (atLeast > 1) return this.#polls.add(line, text, fault, atLeast);
+    this.#target.onFault(line, fault, text, 1);
     return true;
   }
 

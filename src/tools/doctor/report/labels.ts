@@ -98,5 +98,6 @@ export const SIGNAL_LABELS: Readonly<Record<Signal, string>> = {
   control_plane_unreachable: 'NATS or etcd not reached',
   request_too_long: 'requests that were refused as too long',
   model_not_served: 'requests for a model that is not served',
+  chat_template_missing: 'chats that were refused for want of a chat template',
   started: 'starts',
 };

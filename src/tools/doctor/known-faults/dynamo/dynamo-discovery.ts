@@ -51,6 +51,8 @@ export const DYNAMO_DISCOVERY: readonly KnownFault[] = [
     id: 'dynamo_router_without_nats',
     cause: 'settings_refused',
     needles: ["KV router's EventSubscriber requires NATS", "KV router's request requires NATS"],
+    // "KV metrics subscriber not available (KV router's EventSubscriber requires NATS), skipping load metrics." is of loads alone.
+    pattern: /^(?!.{0,400}skipping load metrics)/,
     says: 'the router gets no KV events: they come over NATS, and it has no NATS server',
     why: 'In this release events of workers and what a router asks of them go over NATS, whatever carries the requests.',
     cure: 'Set NATS_SERVER=nats://NATS:4222 in the frontend and all workers, or start the frontend with --no-kv-events (--no-router-kv-events later), which routes by what it has sent itself',

@@ -116,7 +116,9 @@ export const LLM_D_TOKENS: readonly KnownFault[] = [
       'python get_model_chat_template failed',
       'failed to fetch chat template: ',
     ],
-    pattern: /chat template|get_model_chat_template/,
+    // The exception by itself is of an engine.
+    pattern:
+      /chat template \w{1,20} failed|get_model_chat_template|failed to fetch chat template|(?<!\bValueError: )Cannot use chat template(?<!\[\w{1,40}\.py:\d{1,5}\].{0,200})/,
     says: "llm-d's picker has no chat template for the model: chats are not scored by their prefix",
     why: 'The tokenizer files have no template (base models, mirrors without tokenizer_config.json, a template that only the engine was given with --chat-template). Completions are scored, chats are not.',
     cure: "Give the picker's tokenizer the files of the model with chat_template.jinja (modelName: a path that has it), or point token-producer at a render endpoint with --chat-template FILE",

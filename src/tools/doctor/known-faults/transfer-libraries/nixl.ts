@@ -26,7 +26,15 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
     id: 'nixl_no_backend_for_memory',
     cause: 'transfer_path_broken',
     needles: ["no available backends for mem type '"],
-    pattern: /no available backends for mem type '(\w{1,20})'/,
+    // What was never registered is not taken back either.
+    pattern: /(?<!\bderegisterMem: )no available backends for mem type '(\w{1,20})'/,
+    // A connector that needs the registration ends the engine. KVBM copies with CUDA and does without.
+    healedBy: [
+      'Application startup complete',
+      'The server is fired up and ready to roll',
+      'Offloading transfer to host completed',
+      'Registered base model ',
+    ],
     says: 'NIXL has no backend that takes memory of the kind $1',
     why: 'Backends that were created take some kinds of memory each: UCX and LIBFABRIC take VRAM only with a build for the GPU, POSIX and OBJ never. The one that the connector asks for did not start, or is not in its list.',
     cure: 'Give the connector a backend that takes $1 ("backends": ["UCX"] in kv_connector_extra_config, or SGLANG_DISAGGREGATION_NIXL_BACKEND=UCX), and install the wheel of this GPU (nixl-cu12, nixl-cu13)',

@@ -29,7 +29,13 @@ const REFUSALS: readonly (readonly [needle: string, most: RegExp])[] = [
 /** vLLM: "Error with model error=ErrorInfo(message='The model `Qwen3-8B` does not exist.', type='NotFoundError', …". */
 const UNKNOWN_MODEL = /\b[Ee]rror\b.{0,120}The model `([^`\s]{1,160})` does not exist\./i;
 
-/** Requests that an engine refuses because they are too long, or ask for another model: nothing is wrong with the fleet. */
+/** How transformers refuses chats of a model that has no chat template: of 4.44, and later. */
+const NO_TEMPLATE: readonly string[] = [
+  'default chat template is no longer allowed',
+  'tokenizer.chat_template is not set and no template argument was passed',
+];
+
+/** Requests that an engine refuses because they are too long, ask for another model, or are chats of a model without a template: nothing is wrong with the fleet. */
 export const REFUSED_REQUEST_RULES: readonly LogRule[] = [
   ...REFUSALS.map(([needle, most]) =>
     rule(needle, (line, found) => {
@@ -41,4 +47,7 @@ export const REFUSED_REQUEST_RULES: readonly LogRule[] = [
     const value = UNKNOWN_MODEL.exec(line.text)?.[1];
     if (value !== undefined) found.addSignal('model_not_served', line, { value, about: 'The model ' });
   }),
+  ...NO_TEMPLATE.map((needle) =>
+    rule(needle, (line, found) => found.addSignal('chat_template_missing', line, { about: needle })),
+  ),
 ];

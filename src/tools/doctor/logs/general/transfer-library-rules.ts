@@ -57,9 +57,9 @@ const UNFIT_CARDS: readonly (readonly [needle: string, id: PathFaultId])[] = [
 /** A warning that names another way which was taken. */
 const WAY_OUT = /fall(?:ing|s)? ?back|simultaneous-open|P2P (?:access|unavailable)|will (?:be )?retr/i;
 
-/** Entries that a process takes back as it ends, and that are no longer there; questions that NIXL answers with no. */
+/** Entries and memory that a process takes back as it ends, and that are not there; questions that NIXL answers with no. */
 const HARMLESS =
-  /\bDELETE http\S{1,300} (?:http=404|curl:)|Transfer is not complete yet|telemetry is not enabled/;
+  /\bDELETE http\S{1,300} (?:http=404|curl:)|Transfer is not complete yet|telemetry is not enabled|deregisterMem: no available/;
 
 /** What UCX writes of its modules as it loads them, at whatever level that is set to (UCX_MODULE_LOG_LEVEL). */
 const LOADS_MODULES =

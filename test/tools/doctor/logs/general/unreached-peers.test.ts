@@ -76,6 +76,23 @@ describe('a program that another one does not reach', () => {
     expect((await diagnosisOf(request)).assessments[0]?.cause).toBe('role_missing');
   });
 
+  const RECONCILED =
+    'E0124 22:18:21.350006       1 controller.go:329] "msg"="Reconciler error" "error"="failed to update metrics for scale target reference: failed to fetch metrics from source http://10.0.1.26:8000/metrics: Get \\"http://10.0.1.26:8000/metrics\\": dial tcp 10.0.1.26:8000: connect: connection refused" "controller"="podautoscaler"';
+  const SCALED = 'I0124 22:25:51.877636       1 kpa.go:343] "Operating in stable mode." desiredPodCount=3';
+
+  it.each([POLL, RECONCILED])('is none once polls have ended: %s', async (poll) => {
+    const polls = [poll, SCALED, SCALED, poll, poll, SCALED, poll];
+    expect((await diagnosisOf(...polls, ...new Array(60).fill(SCALED))).verdict).toBe('unknown');
+    const { assessments } = await diagnosisOf(...polls, ...new Array(20).fill(SCALED));
+    expect(assessments[0]?.cause).toBe('role_missing');
+  });
+
+  it('is one whose polls come seldom, and go on', async () => {
+    const minute = [...new Array(60).fill(SCALED), POLL];
+    const log = [...minute, ...minute, ...minute, ...new Array(90).fill(SCALED)];
+    expect((await diagnosisOf(...log)).assessments[0]?.cause).toBe('role_missing');
+  });
+
   it('is none while another try follows', async () => {
     const line =
       "[05/20/2026-10:00:00] [TRT-LLM] [E] Client error to http://gen0:8002/v1/completions: Cannot connect to host gen0:8002 ssl:default [Connect call failed ('10.0.0.5', 8002)] - retry 0 of 1";

@@ -11,7 +11,14 @@ export const OFFLOAD_RULES: readonly LogRule[] = [
   // "Failed to allocate memory for the KV cache.", and on the next line "The KV cache will not be stored."
   failing('Failed to allocate memory for the KV cache', SIGN_VALUES.lmcacheFull),
   // 0.2 to 0.3: "Failed to allocate memory for tensor(torch.Size([2, 80, 256, 256]), torch.bfloat16) because no memory is available".
-  failing('Failed to allocate memory for tensor(', SIGN_VALUES.lmcacheFull),
+  // At the level of debugging, later, another chunk is evicted for it: "No eviction candidates" where there is none.
+  rule('Failed to allocate memory for tensor(', (line, found) => {
+    if (/LMCache DEBUG\b.{0,300}no memory is available/.test(line.text)) return;
+    found.addSignal('offload_failed', line, {
+      value: SIGN_VALUES.lmcacheFull,
+      about: 'Failed to allocate memory for tensor(',
+    });
+  }),
   failing('Failed to allocate memory during remote receive', SIGN_VALUES.lmcacheFull),
   failing('No eviction candidates found in local cpu backend', SIGN_VALUES.lmcacheFull),
   // vllm-ascend: "Failed to get 6722 keys out of 6722. error_codes=[-707]. Check key existence and memory state."

@@ -103,6 +103,8 @@ export const ENGINE_ENVIRONMENT: readonly KnownFault[] = [
     id: 'gpus_without_peer_access',
     cause: 'program_ended',
     needles: ['peer access is not supported between these two devices'],
+    // SGLang goes on with NCCL: "Setup Custom allreduce failed with CUDART error: peer access is not supported …".
+    pattern: /^(?!.{0,300}Setup Custom allreduce failed)/,
     says: 'an engine ends: its GPUs do not reach the memory of each other, which the all-reduce of the engine needs',
     why: 'Virtual machines, PCIe switches with ACS and consumer GPUs refuse peer access. NCCL goes through host memory then; the custom all-reduce cannot.',
     cure: 'Start the engine with --disable-custom-all-reduce (vLLM and SGLang), and with NCCL_P2P_DISABLE=1 where NCCL meets the same',

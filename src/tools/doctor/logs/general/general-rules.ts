@@ -304,9 +304,9 @@ function memoryTaken(sentence: string, line: LogLine, found: LogFindings): Fault
     : undefined;
 }
 
-/** Optional parts that are not installed: "Ignore import error when loading …". */
+/** Optional parts that are not installed: "Ignore import error when loading …", and NCCL's port for questions, which one process of a host has. */
 function isPassedOver(text: string): boolean {
-  return /\b(?:Ignor\w+|optional|falling back|fallback|Skipping)\b/i.test(text);
+  return /\b(?:Ignor\w+|optional|falling back|fallback|Skipping|ras\/client_support)\b/i.test(text);
 }
 
 /** With what was to be bound, which stands before it: "Socket Bind failed while setting up listener for MD: Address already in use [98]". */

@@ -34,6 +34,8 @@ const OTHERS = [
   'Transfer failed with NIXL_ERR_REMOTE_DISCONNECT, which is not supported',
   'FlashInfer Internal Error: Invalid configuration : NUM_MMA_Q=1',
   'the widget of layer 7 has no colour',
+  "NameError: name 'start_time' is not defined",
+  "UnboundLocalError: local variable 'frob_size' is not set",
 ];
 
 async function firstCause(...lines: readonly string[]): Promise<string | undefined> {

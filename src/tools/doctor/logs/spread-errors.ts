@@ -14,6 +14,8 @@ const MAX_PARTS = 8;
 const MAX_WRAPPED = 3;
 /** A line that is cut at such an edge is long, and ends within a sentence. */
 const MIN_WRAPPED_CHARS = 36;
+/** Below a shorter one stands something else, unless a rule knows both as one sentence. */
+const MIN_PAGE_CHARS = 72;
 const ENDED = /[.!?)\]}>"'`]\s*$/;
 /** A time or a level near the beginning: of another record, also behind names that are not taken off. */
 const HAS_RECORD =
@@ -58,7 +60,8 @@ interface Open {
 
 /** What is made of an error once its message is whole, before the next one begins. */
 export interface SpreadHandlers {
-  readonly onError: (line: LogLine, text: string) => void;
+  /** `goesOn` where lines of something else stand right below it. */
+  readonly onError: (line: LogLine, text: string, goesOn: boolean) => void;
   /** It stands above a traceback, whose exception says what happened. */
   readonly onHeading: (line: LogLine) => void;
   /** Whether a rule makes something of its text with the lines below, which may be the rest of its sentence or of something else. */
@@ -138,7 +141,7 @@ export class SpreadErrors {
     const { line, parts, wrapped } = open;
     const text = [line.text.trimEnd(), ...parts].join(' ');
     const isKnown = wrapped.length > 0 && this.#handlers.isKnown(line, [text, ...wrapped].join(' '));
-    if (!isKnown) this.#handlers.onError(line, text);
+    if (!isKnown) this.#handlers.onError(line, text, wrapped.length > 0 && text.length < MIN_PAGE_CHARS);
   }
 
   #isPart(open: Open, text: string): boolean {

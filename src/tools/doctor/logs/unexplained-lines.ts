@@ -31,7 +31,7 @@ export class UnexplainedLines {
   readonly #target: Target;
   readonly #errors = new UnexplainedErrorTally();
   readonly #spread = new SpreadErrors({
-    onError: (line, text) => this.#addWhole(line, text),
+    onError: (line, text, goesOn) => this.#addWhole(line, text, goesOn),
     onHeading: (line) => {
       this.#heading = { line, found: this.#target.tally.found };
     },
@@ -112,7 +112,7 @@ export class UnexplainedLines {
     return true;
   }
 
-  #addWhole(line: LogLine, text: string): void {
+  #addWhole(line: LogLine, text: string, goesOn = false): void {
     this.#heading = undefined;
     const last = lastWords(text);
     if (last !== undefined) {
@@ -123,7 +123,8 @@ export class UnexplainedLines {
       refusedPart(text) ?? refusedConfiguration(text) ?? refusedClass(text) ?? demandOf(line, text);
     if (value !== undefined) this.#target.onFault(line, { signal: 'settings_refused', value }, text, 1);
     else if (isFatal(line)) this.#addLast(line, messageOf(line, text), '');
-    else if (this.#isAtEnd && /^\s{0,8}Error: \S/.test(text)) this.#addLast(line, text.trim(), 'Error: ');
+    else if (this.#isAtEnd && !goesOn && /^\s{0,8}Error: \S/.test(text))
+      this.#addLast(line, text.trim(), 'Error: ');
     else if (!this.#isUnreached(line, text))
       this.#errors.add(line, text, () => this.#target.originOf({ lineNumber: line.lineNumber, text }));
   }

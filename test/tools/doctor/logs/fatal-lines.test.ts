@@ -25,6 +25,14 @@ describe('a line with which a program ends itself', () => {
     const error = 'Error: the frob is out of tune';
     expect((await diagnosisOf(INFO, error)).assessments[0]?.cause).toBe('program_ended');
     expect((await diagnosisOf(INFO, error, INFO)).verdict).toBe('unknown');
+    const cut = `${error} of the widgets that stand in the way of the gadget which is the`;
+    expect((await diagnosisOf(INFO, cut, 'last of its kind')).assessments[0]?.cause).toBe('program_ended');
+  });
+
+  it('is none of an "Error: …" below which something else is written', async () => {
+    const error = 'Error: Pod logs ended but target pattern was not detected';
+    const { verdict } = await diagnosisOf(INFO, error, 'job.batch.volcano.sh "sglang-single" deleted');
+    expect(verdict).toBe('unknown');
   });
 
   it.each([

@@ -32,6 +32,8 @@ export const VLLM_MEMORY: readonly KnownFault[] = [
     // vLLM checks the size that it measures itself; 0.8 then counts layers with a window as if they kept all tokens.
     below: ['with num_gpu_blocks_override=', 'as specified by kv_cache_memory_bytes'],
     isSign: true,
+    // Tests of caches behind it make it as small.
+    mayBeMeant: true,
     says: 'The KV cache holds $2 of one sequence of $1 tokens: longer requests are never scheduled',
     why: 'Such a request waits for ever, and those behind it with it. --num-gpu-blocks-override and --kv-cache-memory-bytes set the size of the cache without that check.',
     cure: 'Start the engine without --num-gpu-blocks-override and --kv-cache-memory-bytes, or with a --max-model-len that the line "KV cache size" has room for',

@@ -3,9 +3,10 @@
  * beside another reason is no harmless one: patterns name the whole of what happened.
  */
 const HARMLESS: readonly RegExp[] = [
-  // Cleaning up at a stop: processes that somebody ended, what Python says of objects at its end, sockets that are closed.
+  // Cleaning up at a stop: processes that somebody ended, what Python says of objects at its end, sockets that are closed, memory that NIXL never registered.
   /died unexpectedly \(exit code: -15\)|exit(?:ed with)? ?code:? (?:-15|143)\b|signal 15\b|\bSIGTERM\b.{0,60}(?:exit|terminat|stopp|shut)/i,
   /resource_tracker: .{0,60}leaked|resource_tracker: process died unexpectedly|Task was destroyed but it is pending|Exception ignored in|Event loop is closed|destroy_process_group\(\) was not called|cannot schedule new futures after (?:interpreter )?shutdown|CancelledError\b(?:\(\)|: )?\s*$|\bKeyboardInterrupt\s*$/,
+  /\bderegisterMem: no available backends/,
   /http: Server closed|use of closed network connection|(?:listener|server|connection) closed by (?:shutdown|server shutdown)/i,
   // Libraries of CUDA that vLLM looks for on other hardware, too.
   /Failed to import from vllm\._\w{1,20} ?(?:with|:) ImportError\(.lib(?:cuda|cudart|nccl|numa)\b|FA version \d is not supported due to FA\d is (?:una\w{1,12} due to: lib|only supported on devices)/,

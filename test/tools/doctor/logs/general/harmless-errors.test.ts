@@ -17,6 +17,7 @@ const HARMLESS = [
   'ERROR 11-02 10:00:00 [envs.py:9] VLLM_ATTENTION_BACKEND is deprecated, use --attention-backend',
   'E1102 10:00:00.123456  1 apa.go:77] "Scaling information" current=1 desired=1',
   'ERROR: resource_tracker: There appear to be 1 leaked shared_memory objects to clean up at shutdown',
+  "E0320 20:42:20.781943     861 nixl_agent.cpp:498] deregisterMem: no available backends for mem type 'VRAM_SEG'",
   '(EngineCore_DP0 pid=9006) /usr/lib/python3.12/multiprocessing/resource_tracker.py:123: UserWarning: resource_tracker: process died unexpectedly, relaunching.  Some resources might leak.',
   "(EngineCore_DP0 pid=9006)   warnings.warn('resource_tracker: process died unexpectedly, '",
   '[05/10/2026-09:01:22] [TRT-LLM] [W] [Autotuner] Failed when profiling runner=MoERunner, tactic=3. Error: [TensorRT-LLM][ERROR] Assertion failed: Failed to initialize cutlass TMA WS grouped gemm. (/src/a.inl:556)',

@@ -10,6 +10,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   '5555': '--port of lmcache server, and "lmcache.mp.port" in kv_connector_extra_config',
   '5557':
     'the endpoint in --kv-events-config, or VLLM_NIXL_SIDE_CHANNEL_PORT, which is 5557 too before vLLM 0.11',
+  '5570': 'VLLM_RPC_PORT of vLLM before 0.6, one for each server of a host',
   '5600': 'VLLM_NIXL_SIDE_CHANNEL_PORT, from which ranks count up',
   '6379': '--port of Redis or of ray start',
   '6999': 'LMCACHE_INTERNAL_API_SERVER_PORT_START',

@@ -81,6 +81,11 @@ const OPTIONAL: readonly (readonly [pattern: RegExp, name: string, wayOut: strin
     'take it out of storage_plugins (external_backends before 0.3.11)',
   ],
   [
+    /lmcache.*storage_backend\/connector\/(?:lm|lmcache)_connector/,
+    "LMCache's connection to its server",
+    'restart that server in the release of the engines (its log says why it closed), else start the engine without remote_url (LMCACHE_REMOTE_URL)',
+  ],
+  [
     /lmcache.*(?:remote_backend|storage_backend\/(?:connector|native_clients|valkey|resp_client))/,
     "LMCache's connection to its remote store",
     'start the engine without remote_url (LMCACHE_REMOTE_URL)',

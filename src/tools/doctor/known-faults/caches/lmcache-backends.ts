@@ -228,4 +228,13 @@ export const LMCACHE_BACKENDS: readonly KnownFault[] = [
     cure: 'Run LMCache 0.3.11 or later on the engines (pip install -U lmcache, or a later image lmcache/vllm-openai), and restart them',
     commands: ['kubectl exec ENGINE -- pip list | grep -i lmcache    # 0.3.11 or later'],
   },
+  {
+    id: 'lmcache_format_unread',
+    cause: 'offload_failed',
+    needles: ['Unsupported memory format: '],
+    pattern: /Unsupported memory format: (?:MemoryFormat\.)?([A-Z]\w{1,30})/,
+    says: 'a remote store of LMCache cannot read blocks in the format $1: it lists them and gives none',
+    why: 'Blocks of models with MLA have a format of their own (KV_MLA_FMT). Stores learned it one after the other; one that lacks it fails at each read, and the prompt is computed again.',
+    cure: 'Run a later LMCache, whose store takes $1; until then leave remote_url (LMCACHE_REMOTE_URL) out for this model and keep its blocks in host memory (LMCACHE_LOCAL_CPU=True)',
+  },
 ];

@@ -303,4 +303,14 @@ export const PRODUCTION_STACK: readonly KnownFault[] = [
     cure: 'Give --static-model-types as many types (chat, completion, embeddings, rerank, score) as --static-backends has URLs',
     disturbs: 'frontend',
   },
+  {
+    id: 'production_stack_no_model_labels',
+    cause: 'role_missing',
+    needles: ["TypeError: 'NoneType' object is not iterable"],
+    below: [', in get_endpoint_info'],
+    says: "The production stack's router knows no engine: its list of static backends ends with an error, as they have no labels",
+    why: 'Releases of May 2025 put URLs, models and labels of --static-backends side by side, and end where no labels were given. The thread that reads metrics is gone then, and requests find no endpoint.',
+    cure: 'Give the router --static-model-labels with one label for each URL of --static-backends, or run a later release of it',
+    disturbs: 'frontend',
+  },
 ];

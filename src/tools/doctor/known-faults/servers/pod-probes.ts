@@ -53,6 +53,8 @@ export const POD_PROBES: readonly KnownFault[] = [
     cause: 'program_ended',
     needles: ['KeyboardInterrupt: terminated'],
     isSign: true,
+    // Somebody who watches a start ends it, too.
+    mayBeMeant: true,
     follows: ['pod_startup_probe', 'pod_liveness_too_early'],
     says: 'an engine got SIGTERM while it was still starting: of its probe, where it runs on Kubernetes',
     why: 'A startup, liveness or readiness probe with a failureThreshold below the time that the model takes to load ends the container, which then begins again.',

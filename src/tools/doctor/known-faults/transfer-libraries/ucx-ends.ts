@@ -55,4 +55,16 @@ export const UCX_ENDS: readonly KnownFault[] = [
     cure: 'Run the same UCX version with the same UCX_TLS on both engines; leave cuda_ipc out of it where the two are on different hosts without NVLink between them',
     disturbs: 'all_workers',
   },
+  {
+    id: 'ucx_endpoint_failed',
+    cause: 'transfer_path_broken',
+    needles: ['UCX error handling callback was invoked with status'],
+    pattern: /was invoked with status -\d{1,4} \(((?!Connection reset|Success)[^()]{1,60})\)/,
+    atLeast: 2,
+    isSign: true,
+    says: "NIXL's connection to another engine has failed ($1)",
+    why: 'The engine at its other end has ended, has been restarted, or is not reached any more. A decode engine that knows the old one asks it until its time-out; requests that are sent to it wait, or are computed again.',
+    cure: 'Compare the age of both pods (kubectl get pods): restart the engines that still know one that was restarted (decode after prefill), and open the way between both hosts where neither was',
+    commands: ['kubectl get pods -o wide    # age and restarts of prefill and decode'],
+  },
 ];

@@ -100,7 +100,7 @@ export function demandsOfSglang(sentence: string): boolean {
 export function correctedArguments(
   sentence: string,
 ): readonly [says: string, why: string, commands: readonly string[]] | undefined {
-  const ways = REFUSES.test(sentence) && !DEMANDS.test(sentence) ? waysWithout(sentence) : [];
+  const ways = REFUSES.test(sentence) && !DEMANDS.test(sentence) ? waysAround(sentence) : [];
   if (ways.length > 0)
     return [
       `Start the engine ${ways.slice(0, 3).join(', or ')} (kubectl edit)`,
@@ -129,6 +129,12 @@ export function correctedArguments(
     'SGLang checks its arguments against each other and against the model before it serves, and ends with the first that does not fit. Its sentence has the values that it takes.',
     [command],
   ];
+}
+
+/** Without the parts that are refused, or with the one that "unless" asks for. */
+function waysAround(sentence: string): readonly string[] {
+  const [refused = '', asked = ''] = sentence.split(/\bunless\b/);
+  return [...waysWithout(refused), ...flagsIn(asked).map((flag) => `with ${flag}`)];
 }
 
 function waysWithout(sentence: string): readonly string[] {

@@ -5,3 +5,8 @@ const SMALL = /^(?:(?:vLLM|vllm-ascend|llm-d|kv-accord|trtllm-serve)\b|\w+\.\w)/
 export function capitalised(text: string): string {
   return SMALL.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
 }
+
+/** A text with a small letter, for the middle of a sentence. */
+export function uncapitalised(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}

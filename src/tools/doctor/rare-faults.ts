@@ -1,19 +1,11 @@
+import { uncapitalised } from '../../core/text/capitalised.js';
 import { countOf } from '../../core/text/lists.js';
 import { filled } from './known-faults/known-fault.js';
 import type { Measurements } from './measurements/measurements.js';
+import type { Remark } from './remark.js';
 
-/** A known fault that an excerpt shows too seldom to be one: waits and retries of its kind pass. */
-export interface RareFault {
-  /** For the headline. */
-  readonly headline: string;
-  /** The same with its place. */
-  readonly says: string;
-  /** Its cure, for the case that it lasts. */
-  readonly ask: string;
-}
-
-/** Undefined where there is none. */
-export function rareFaultIn({ rareFaults }: Measurements): RareFault | undefined {
+/** A known fault that an excerpt shows too seldom to be one: waits and retries of its kind pass. Undefined where there is none. */
+export function rareFaultIn({ rareFaults }: Measurements): Remark | undefined {
   const [rare] = rareFaults;
   if (rare === undefined) return undefined;
   const { fault, values, count, first } = rare;
@@ -22,6 +14,6 @@ export function rareFaultIn({ rareFaults }: Measurements): RareFault | undefined
   return {
     headline: `Nothing lasting was seen, but ${count === 1 ? 'once' : `${count} times`}: ${says}`,
     says: `Whether it passed: ${says} (${countOf(count, 'line')}, the first at ${first.place}). It is a fault where it goes on.`,
-    ask: `Where it goes on: ${cure.charAt(0).toLowerCase()}${cure.slice(1)}`,
+    ask: `Where it goes on: ${uncapitalised(cure)}`,
   };
 }

@@ -1,16 +1,7 @@
 import type { EngineWord } from '../../core/contract/engine-kinds.js';
 import { countOf } from '../../core/text/lists.js';
 import type { Measurements } from './measurements/measurements.js';
-
-/** Requests that engines refused for their length, for the model that they ask for, or because they are chats. */
-export interface RefusedRequests {
-  /** For the headline. */
-  readonly headline: string;
-  /** The same with its place. */
-  readonly says: string;
-  /** What makes such requests possible. */
-  readonly ask: string;
-}
+import type { Remark } from './remark.js';
 
 /** The longest sequence in the setting of each engine. */
 const SETTINGS: Readonly<Partial<Record<EngineWord, string>>> = {
@@ -31,12 +22,12 @@ const ROOM: Readonly<Partial<Record<EngineWord, string>>> = {
   trtllm: 'free_gpu_memory_fraction, dtype: fp8',
 };
 
-/** Undefined where none was refused. They are clients' and no fault of the fleet. */
-export function refusedRequestsIn(measurements: Measurements): RefusedRequests | undefined {
+/** Requests that engines refused for their length, for the model that they ask for, or because they are chats. Undefined where none was refused. They are clients' and no fault of the fleet. */
+export function refusedRequestsIn(measurements: Measurements): Remark | undefined {
   return tooLongIn(measurements) ?? otherModelIn(measurements) ?? chatsIn(measurements);
 }
 
-function tooLongIn({ signal, seen }: Measurements): RefusedRequests | undefined {
+function tooLongIn({ signal, seen }: Measurements): Remark | undefined {
   const refused = signal('request_too_long');
   if (refused === undefined) return undefined;
   const why = `an engine refused requests that are longer than it takes (${[...refused.values.keys()].join(', ')} tokens)`;
@@ -53,7 +44,7 @@ function tooLongIn({ signal, seen }: Measurements): RefusedRequests | undefined 
   };
 }
 
-function otherModelIn({ signal }: Measurements): RefusedRequests | undefined {
+function otherModelIn({ signal }: Measurements): Remark | undefined {
   const refused = signal('model_not_served');
   if (refused === undefined) return undefined;
   const names = [...refused.values.keys()];
@@ -65,7 +56,7 @@ function otherModelIn({ signal }: Measurements): RefusedRequests | undefined {
   };
 }
 
-function chatsIn({ signal, seen }: Measurements): RefusedRequests | undefined {
+function chatsIn({ signal, seen }: Measurements): Remark | undefined {
   const refused = signal('chat_template_missing');
   if (refused === undefined) return undefined;
   const why = 'an engine refused chats, as its model has no chat template';

@@ -5,19 +5,10 @@ import type { UnexplainedErrors } from './logs/log-summary.js';
 import type { Measurements } from './measurements/measurements.js';
 import { ownAdviceIn } from './own-advice.js';
 import { quotedLine } from './quoted-line.js';
+import type { Remark } from './remark.js';
 
-/** Lines at error level that no rule knows, of all logs. */
-export interface UnexplainedErrorsReport {
-  /** For the headline: how many, and the first. */
-  readonly headline: string;
-  /** The same with places, and the most frequent of them. */
-  readonly says: string;
-  /** What to look at. */
-  readonly ask: string;
-}
-
-/** Undefined where every line at error level was understood. */
-export function unexplainedErrorsIn({ evidence, seen }: Measurements): UnexplainedErrorsReport | undefined {
+/** Lines at error level that no rule knows, of all logs. Undefined where every line at error level was understood. */
+export function unexplainedErrorsIn({ evidence, seen }: Measurements): Remark | undefined {
   const found = evidence.logs.flatMap(({ unexplainedErrors }) => unexplainedErrors ?? []);
   const [first] = found;
   if (first === undefined) return undefined;

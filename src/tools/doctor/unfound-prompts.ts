@@ -1,5 +1,6 @@
 import { engineReuses } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
+import type { Remark } from './remark.js';
 
 /** Readings with running requests from which on an engine that reports no tokens is busy: one comes every ten seconds. */
 const BUSY_READINGS = 3;
@@ -9,17 +10,8 @@ const ENOUGH_TOKENS = 20_000;
 /** Tokens of a block from which on prompts that begin alike may still have no whole one in common. */
 const LARGE_BLOCK = 128;
 
-/** Engines that found nothing of what they were asked, which prompts without a common beginning make as well as a fault. */
-export interface UnfoundPrompts {
-  readonly headline: string;
-  /** What is not known. */
-  readonly says: string;
-  /** What would show it. */
-  readonly ask: string;
-}
-
-/** Undefined where engines found something, computed too little to tell, or where a router was seen, whose findings say more. */
-export function unfoundPromptsIn(measurements: Measurements): UnfoundPrompts | undefined {
+/** Engines that found nothing of what they were asked, which prompts without a common beginning make as well as a fault. Undefined where engines found something, computed too little to tell, or where a router was seen, whose findings say more. */
+export function unfoundPromptsIn(measurements: Measurements): Remark | undefined {
   const { engineHits, routerHits, short, evidence, sizes } = measurements;
   if (engineHits === undefined || engineReuses(measurements) !== undefined || routerHits.length > 0) return;
   const isBusy =

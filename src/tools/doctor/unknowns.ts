@@ -143,14 +143,12 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
   const few = routerHits.every(({ count }) => count < MIN_DECISIONS);
   const most = Math.max(0, ...routerHits.map(({ count }) => count));
   const router = routerWords(measurements);
-  const unexplained = unexplainedErrorsIn(measurements);
-  const refused = refusedRequestsIn(measurements);
   const guessed = guessedHitsOf(evidence.metrics);
   const indexed = indexedBlocksOf(evidence.metrics);
   const unknowns: (Unknown | false | undefined)[] = [
     rareFaultIn(measurements),
-    unexplained !== undefined && unexplained,
-    refused !== undefined && refused,
+    unexplainedErrorsIn(measurements),
+    refusedRequestsIn(measurements),
     fullCacheIn(measurements),
     turnsWaitedFor(measurements),
     nothingToFind(measurements),

@@ -1,3 +1,4 @@
+import { uncapitalised } from '../../core/text/capitalised.js';
 import { countOf } from '../../core/text/lists.js';
 
 import type { Assessment, Diagnosis, RoutingSummary } from './diagnosis.js';
@@ -58,10 +59,7 @@ export function verdictOf(
 /** What somebody may want as it is, and how to have it otherwise. */
 function reportOf({ cause, headline, fixes }: Assessment): Pick<Diagnosis, 'headline' | 'advice'> {
   const [fix] = fixes;
-  const otherwise =
-    fix === undefined
-      ? ''
-      : ` Where it is not meant: ${fix.says.charAt(0).toLowerCase()}${fix.says.slice(1)}.`;
+  const otherwise = fix === undefined ? '' : ` Where it is not meant: ${uncapitalised(fix.says)}.`;
   return {
     headline: `Nothing wrong was seen. ${headline}, which may be meant`,
     advice: `Leave it as it is where ${cause === 'events_off' ? 'prompts have no beginning in common' : 'somebody wants it so'}.${otherwise}`,

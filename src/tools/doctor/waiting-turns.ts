@@ -1,4 +1,5 @@
 import type { Measurements } from './measurements/measurements.js';
+import type { Remark } from './remark.js';
 
 /** Readings of an engine from which on a queue is no moment of a start. */
 const MIN_READINGS = 5;
@@ -9,17 +10,8 @@ const ROOMY = 0.7;
 /** What vLLM and SGLang run at most where nothing is set: powers of two from 128 on. */
 const DEFAULTS = [128, 256, 512, 1024, 2048];
 
-/** Requests that wait although the cache has room, as an engine runs no more of them at a time. */
-export interface WaitingTurns {
-  readonly headline: string;
-  /** What is not known. */
-  readonly says: string;
-  /** What to change. */
-  readonly ask: string;
-}
-
-/** Undefined where nothing waits, or where it waits for room, or where it was not seen how many may run. */
-export function turnsWaitedFor({ evidence, seen, settings }: Measurements): WaitingTurns | undefined {
+/** Requests that wait although the cache has room, as an engine runs no more of them at a time. Undefined where nothing waits, or where it waits for room, or where it was not seen how many may run. */
+export function turnsWaitedFor({ evidence, seen, settings }: Measurements): Remark | undefined {
   const set = settings('max_num_seqs').map(({ value }) => Number(value));
   for (const { engine } of evidence.logs) {
     const { runningRequests, waitingRequests, usageWhileWaiting } = engine ?? {};

@@ -1,3 +1,4 @@
+import { uncapitalised } from '../../../core/text/capitalised.js';
 import type { Repair } from './repair.js';
 
 /** What a sentence calls a part or a setting, in its own words. */
@@ -39,7 +40,7 @@ const FORMS: readonly Form[] = [
   ],
   [
     /(?:^|[:.] )(At least one [^:;.\n]{2,60}?) (?:must|has to|needs to) be (?:enabled|configured|specified|provided|set|given)/i,
-    (one) => `Set ${one.charAt(0).toLowerCase()}${one.slice(1)} (kubectl edit)`,
+    (one) => `Set ${uncapitalised(one)} (kubectl edit)`,
   ],
   [
     new RegExp(

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { capitalised } from '../../../src/core/text/capitalised.js';
+import { capitalised, uncapitalised } from '../../../src/core/text/capitalised.js';
 
 it.each([
   ['the cache is full', 'The cache is full'],
@@ -10,4 +10,11 @@ it.each([
   ['', ''],
 ])('begins a sentence of %j', (text, expected) => {
   expect(capitalised(text)).toBe(expected);
+});
+
+it.each([
+  ['Start the engine', 'start the engine'],
+  ['', ''],
+])('goes on in a sentence with %j', (text, expected) => {
+  expect(uncapitalised(text)).toBe(expected);
 });

@@ -3,7 +3,7 @@ import type { ProposedFix } from '../diagnosis.js';
 /** A shared library that the loader does not find, as an exception or the loader itself says it. */
 const MISSING = /\b(lib[\w+.-]{1,60}?\.so(?:\.[\d.]{1,12})?): cannot open shared object file/;
 
-/** What brings a library that moves KV blocks, or that one of them needs; others are with the packages of the image: packages of Ubuntu and Debian, wheels, scripts of a vendor. The first that fits counts. */
+/** What brings a library, by its file: packages of Ubuntu and Debian, wheels, scripts of a vendor. The first that fits counts. */
 const BRINGS: readonly (readonly [pattern: RegExp, says: string])[] = [
   [
     /^lib(?:ibverbs|rdmacm|mlx[45]|efa|bnxt_re|hns|irdma)\b/,
@@ -24,6 +24,34 @@ const BRINGS: readonly (readonly [pattern: RegExp, says: string])[] = [
   [
     /^lib(?:etcd_wrapper|jsoncpp|glog|gflags|asio|transfer_engine|mooncake\w*|yalantinglibs)/,
     'Add the folder of Mooncake to LD_LIBRARY_PATH ($(python3 -c "import mooncake, os; print(os.path.dirname(mooncake.__file__))")), or install a later wheel, which does without: pip install -U mooncake-transfer-engine',
+  ],
+  [/^libmpi\b/, 'Add it to the image: apt-get install libopenmpi-dev'],
+  [/^libGL\b/, 'Add it to the image: apt-get install libgl1'],
+  [/^libglib-/, 'Add it to the image: apt-get install libglib2.0-0'],
+  [/^libnuma\b/, 'Add it to the image: apt-get install libnuma1'],
+  [/^libpython3/, 'Add it to the image: apt-get install libpython3-dev, of the Python that runs'],
+  [/^libgomp\b/, 'Add it to the image: apt-get install libgomp1'],
+  [/^libfabric/, 'Add it to the image: apt-get install libfabric1, or the installer of EFA on AWS'],
+  [/^libtbb/, 'Add it to the image: apt-get install libtbb12'],
+  [/^libtcmalloc/, 'Add it to the image: apt-get install google-perftools'],
+  [/^libnvinfer/, 'Add it to the image: pip install the tensorrt that this TensorRT-LLM requires'],
+  [/^libnccl\b/, 'Add it to the image: pip install nvidia-nccl-cu12, or cu13 with a PyTorch for CUDA 13'],
+  [/^libcudnn/, 'Add it to the image: pip install nvidia-cudnn-cu12, or cu13 with a PyTorch for CUDA 13'],
+  [
+    /^libcupti/,
+    'Add it to the image: pip install nvidia-cuda-cupti-cu12, or nvidia-cuda-cupti with a PyTorch for CUDA 13',
+  ],
+  [
+    /^libnvrtc/,
+    'Add it to the image: pip install nvidia-cuda-nvrtc-cu12, or nvidia-cuda-nvrtc with a PyTorch for CUDA 13',
+  ],
+  [
+    /^libcublas/,
+    'Add it to the image: pip install nvidia-cublas-cu12, or nvidia-cublas with a PyTorch for CUDA 13',
+  ],
+  [
+    /^libcusparseLt/,
+    'Add it to the image: pip install nvidia-cusparselt-cu12, or cu13 with a PyTorch for CUDA 13',
   ],
 ];
 

@@ -1,60 +1,17 @@
+import { addSharedLibrary } from './missing-libraries.js';
+import { packageOf, runtimeImageOf } from './package-names.js';
 import type { Repair } from './repair.js';
-
-/** Names in the index of Python packages, where they are not those of the module. */
-const PACKAGES: Readonly<Record<string, string>> = {
-  cuda: 'cuda-python',
-  cutlass: 'nvidia-cutlass-dsl',
-  cv2: 'opencv-python-headless',
-  dynamo: 'ai-dynamo',
-  flash_attn: 'flash-attn',
-  flash_attn_2_cuda: 'flash-attn',
-  flashinfer: 'flashinfer-python',
-  google: 'protobuf',
-  msgpack: 'msgpack',
-  PIL: 'pillow',
-  pkg_resources: 'setuptools',
-  pynvml: 'nvidia-ml-py',
-  sgl_kernel: 'sgl-kernel',
-  sklearn: 'scikit-learn',
-  tensorrt_llm: 'tensorrt-llm',
-  yaml: 'pyyaml',
-  zmq: 'pyzmq',
-};
-
-/** Images of Dynamo, by the engine of its workers. */
-const IMAGES: Readonly<Record<string, string>> = {
-  vllm: 'vllm-runtime',
-  sglang: 'sglang-runtime',
-  trtllm: 'tensorrtllm-runtime',
-};
 
 /** Engines and runtimes: where one is missing as a whole, another Python runs than the one that has it. */
 const PROGRAMS = /^(?:vllm|sglang|tensorrt_llm|dynamo|torch)$/;
 
-/** What brings a library of C++, by the beginning of its file. */
-const LIBRARIES: readonly (readonly [RegExp, string])[] = [
-  [/^libmpi\b/, 'apt-get install libopenmpi-dev'],
-  [/^libGL\b/, 'apt-get install libgl1'],
-  [/^libglib-/, 'apt-get install libglib2.0-0'],
-  [/^libnuma\b/, 'apt-get install libnuma1'],
-  [/^libpython3/, 'apt-get install libpython3-dev, of the Python that runs'],
-  [/^libgomp\b/, 'apt-get install libgomp1'],
-  [/^libfabric/, 'apt-get install libfabric1, or the installer of EFA on AWS'],
-  [/^libtbb/, 'apt-get install libtbb12'],
-  [/^libtcmalloc/, 'apt-get install google-perftools'],
-  [/^libnvinfer/, 'pip install the tensorrt that this TensorRT-LLM requires'],
-  [/^libnccl\b/, 'pip install nvidia-nccl-cu12, or cu13 with a PyTorch for CUDA 13'],
-  [/^libcudnn/, 'pip install nvidia-cudnn-cu12, or cu13 with a PyTorch for CUDA 13'],
-  [/^libcupti/, 'pip install nvidia-cuda-cupti-cu12, or nvidia-cuda-cupti with a PyTorch for CUDA 13'],
-  [/^libnvrtc/, 'pip install nvidia-cuda-nvrtc-cu12, or nvidia-cuda-nvrtc with a PyTorch for CUDA 13'],
-  [/^libcublas/, 'pip install nvidia-cublas-cu12, or nvidia-cublas with a PyTorch for CUDA 13'],
-  [/^libcusparseLt/, 'pip install nvidia-cusparselt-cu12, or cu13 with a PyTorch for CUDA 13'],
-];
-
 /** Packages that do not belong together, by the one that a sentence names; undefined where it names none. */
 export function repairPackages(sentence: string): Repair | undefined {
   return (
-    requiredVersion(sentence) ?? missingLibrary(sentence) ?? missingModule(sentence) ?? missingName(sentence)
+    requiredVersion(sentence) ??
+    addSharedLibrary(sentence) ??
+    missingModule(sentence) ??
+    missingName(sentence)
   );
 }
 
@@ -74,20 +31,6 @@ function requiredVersion(sentence: string): Repair | undefined {
   };
 }
 
-/** "libmpi.so.40: cannot open shared object file". */
-function missingLibrary(sentence: string): Repair | undefined {
-  const file = /\b(lib[\w+-]{1,60}\.so[.\d]{0,12}): cannot open shared object file/.exec(sentence)?.[1];
-  const brought = LIBRARIES.find(([pattern]) => pattern.test(file ?? ''))?.[1];
-  if (file === undefined || brought === undefined) return undefined;
-  return {
-    says: `Add ${file} to the image: ${brought}; where it is there, put its folder into LD_LIBRARY_PATH`,
-    why: 'The loader looks in its own folders and in LD_LIBRARY_PATH. The number behind .so has to be the same: another one is another version of the library.',
-    commands: [
-      `kubectl exec POD -- sh -c "ldconfig -p | grep ${file.split('.')[0]}; find / -name '${file.split('.')[0]}.so*' 2>/dev/null"    # which ones are there`,
-    ],
-  };
-}
-
 /** "No module named 'zmq'", "No module named 'vllm._C'". */
 function missingModule(sentence: string): Repair | undefined {
   const [, module = '', inner] = /No module named '(\w{2,60})(\.[\w.]{1,120})?'/.exec(sentence) ?? [];
@@ -98,7 +41,7 @@ function missingModule(sentence: string): Repair | undefined {
   const worker = /^\.(vllm|sglang|trtllm)\b/.exec(module === 'dynamo' ? (inner ?? '') : '')?.[1];
   if (worker !== undefined)
     return {
-      says: `Install the workers of Dynamo for this engine in the version of its runtime (pip install "ai-dynamo[${worker}]==VERSION", as pip show ai-dynamo-runtime says), or run their image (${IMAGES[worker]} of the release)`,
+      says: `Install the workers of Dynamo for this engine in the version of its runtime (pip install "ai-dynamo[${worker}]==VERSION", as pip show ai-dynamo-runtime says), or run their image (${runtimeImageOf(worker)} of the release)`,
       why: 'The package of the runtime has the folder dynamo too, without the workers. Releases also move modules within it: a command of one release does not start in another.',
       commands: [
         `kubectl exec POD -- sh -c "pip list | grep -i dynamo; python3 -m dynamo.${worker} --help | head -3"`,
@@ -167,8 +110,4 @@ function otherTransformers(name: string): Repair {
       : 'What an engine imports by this name is gone in a later release of transformers, most with 5.0.',
     commands: ['kubectl exec POD -- sh -c "pip show transformers; pip check"    # which one is there'],
   };
-}
-
-function packageOf(module: string): string {
-  return PACKAGES[module] ?? module;
 }

@@ -1,9 +1,10 @@
 import { shellQuoted } from '../../../core/text/shell-quoted.js';
 import type { ProposedFix } from '../diagnosis.js';
-import { otherReleaseIn, type WorkerFolder } from '../logs/general/other-release.js';
+import { otherReleaseIn } from '../logs/general/other-release.js';
 import { environmentOf } from './lines.js';
 import { addSharedLibrary } from './missing-libraries.js';
 import { findNixlPlugin } from './nixl-plugin.js';
+import { packageOf, runtimeImageOf } from './package-names.js';
 
 /** Makes NATS or etcd reachable. */
 export function reachControlPlane(names: readonly string[]): ProposedFix {
@@ -43,18 +44,6 @@ export function reachServer(server: string): ProposedFix {
   };
 }
 
-/** Names in the index of Python packages, where they are other ones. */
-const PACKAGES: Readonly<Record<string, string>> = {
-  nixl: 'nixl',
-  lmcache: 'lmcache',
-  mooncake: 'mooncake-transfer-engine',
-  ucm: 'uc-manager',
-  pegakv: 'pegaflow-llm',
-  aibrix: 'aibrix-kvcache',
-  flash_attn_2_cuda: 'flash-attn',
-  sgl_kernel: 'sgl-kernel',
-};
-
 /** Symbols of PyTorch's C++ libraries: `_ZN3c104cuda9SetDeviceEa`, `_ZNK2at10TensorBase4dataEv`. */
 const OF_TORCH = /undefined symbol: _ZNK?(?:3c10|2at|5torch|6caffe2)/;
 
@@ -74,19 +63,19 @@ export function installLibrary(sentence: string): ProposedFix {
     /nixl|lmcache|mooncake|flexkv|(?<!lib)ucm(?!_)|pegakv|aibrix|kvbm|hf3fs|memfabric|ibverbs|rdma|ucx/i
       .exec(sentence)?.[0]
       ?.toLowerCase();
-  const name = PACKAGES[library ?? ''];
+  const name = library === undefined ? 'LIBRARY' : packageOf(library);
   if (/UC[PXST] (?:API |library )?version/.test(sentence)) return oneUcx();
   const other = otherReleaseIn(sentence);
   if (other !== undefined || OF_DYNAMO.test(sentence)) return oneRelease(sentence, other);
   const module = /No module named '(\w+)\.[\w.]+'/.exec(sentence)?.[1];
-  if (module !== undefined) return otherVersion(module, PACKAGES[module] ?? module);
+  if (module !== undefined) return otherVersion(module, packageOf(module));
   const isSystem = /ibverbs|rdma|ucx/.test(library ?? '');
   if (!isSystem && library !== undefined && OF_CALLS.test(sentence))
-    return otherCalls(library, name ?? library, OF_ENGINE.test(sentence));
+    return otherCalls(library, name, OF_ENGINE.test(sentence));
   return {
     says: isSystem
       ? 'Add the libraries of RDMA to the image: apt-get install libibverbs1 rdma-core'
-      : `Add ${library ?? 'the library'} to the image, in the version that the release notes of the engine name: pip install ${name ?? library ?? 'LIBRARY'}==VERSION`,
+      : `Add ${library ?? 'the library'} to the image, in the version that the release notes of the engine name: pip install ${name}==VERSION`,
     why: 'Images of an engine have these libraries in one variant and lack them in another. A package that is there and fails was built for another CUDA, Python or engine: attributes and arguments that are missing say that one of the two is older.',
     disturbs: 'all_workers',
     files: [],
@@ -148,20 +137,13 @@ function otherCalls(library: string, name: string, isOfEngine: boolean): Propose
 const OF_DYNAMO =
   /'builtins\.\w{1,60}' object has no attribute|from 'dynamo\.|Remote(?:Prefill|Decode)(?:Request|Params)|Method '\w+' is not implemented|has no attribute '\w*(?:nixl_metadata|remote_prefill|remote_nixl)/;
 
-/** The first word of the images of Dynamo with each engine. */
-const IMAGES: Readonly<Record<WorkerFolder, string>> = {
-  vllm: 'vllm',
-  sglang: 'sglang',
-  trtllm: 'tensorrtllm',
-};
-
 /** Dynamo brings an engine of one version, which has what its workers call. */
 function oneRelease(sentence: string, other: ReturnType<typeof otherReleaseIn>): ProposedFix {
   const ofBindings = /'builtins\.|from 'dynamo\./.test(sentence);
   return {
     says:
       other !== undefined
-        ? `Install the ${other.engine} that this ai-dynamo pins, in one step: pip install "ai-dynamo[${other.folder}]==VERSION" (VERSION of pip show ai-dynamo), or run the image ${IMAGES[other.folder]}-runtime:VERSION`
+        ? `Install the ${other.engine} that this ai-dynamo pins, in one step: pip install "ai-dynamo[${other.folder}]==VERSION" (VERSION of pip show ai-dynamo), or run the image ${runtimeImageOf(other.folder)}:VERSION`
         : ofBindings
           ? 'Install ai-dynamo and ai-dynamo-runtime of one version: pip install ai-dynamo==VERSION ai-dynamo-runtime==VERSION (a checkout of examples or components: git checkout vVERSION)'
           : 'Run the runtime and the engine that were released together: pip install the engine that ai-dynamo of this version pins as its extra, or build the image from one tag; without speculative decoding until then',
@@ -195,7 +177,7 @@ export function buildForTorch(sentence: string): ProposedFix | undefined {
       sentence.slice(Math.max(0, sentence.search(/(?:site|dist)-packages\//))),
     ) ?? [];
   const module = folder ?? file ?? 'the package';
-  const name = PACKAGES[module] ?? module;
+  const name = packageOf(module);
   return {
     says: `Install the release of ${name} that was built for the PyTorch of this image (pip install ${name}==VERSION, by the table of its documentation), or build it against that one: pip install --force-reinstall --no-deps --no-build-isolation --no-binary ${name} ${name} (needs nvcc)`,
     why: `The symbol is PyTorch's, and the PyTorch that runs does not have it: an extension of C++ works with the release alone that it was compiled against. Installing or updating the engine behind it replaced PyTorch, or the extension was compiled in an environment with another one.`,

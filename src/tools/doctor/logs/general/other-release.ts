@@ -2,7 +2,7 @@
 const ENGINES = { vllm: 'vLLM', sglang: 'SGLang', trtllm: 'TensorRT-LLM' } as const;
 
 /** A folder of such a worker, which is also the name of the extra of ai-dynamo. */
-export type WorkerFolder = keyof typeof ENGINES;
+type WorkerFolder = keyof typeof ENGINES;
 
 /** A worker of Dynamo that calls its engine by names which this release of the engine does not have. */
 interface OtherRelease {

@@ -130,23 +130,23 @@ export interface Gateway {
   /** Whether it knows only what KV events say. */
   readonly usesEvents: boolean;
   /** The one part of a request for which it looks prompts up, where its profiles say so. */
-  readonly asks?: 'prefill' | 'decode';
+  readonly asks?: 'prefill' | 'decode' | undefined;
   /** How KV events are to reach it, where its configuration says that. */
-  readonly reception?: EventReception;
+  readonly reception?: EventReception | undefined;
   /** Where a scheduling profile names a plugin that is not there. */
-  readonly undefinedRef?: SettingValue;
+  readonly undefinedRef?: SettingValue | undefined;
   /** Where a plugin stands that no scheduling profile asks. */
-  readonly unaskedPlugin?: SettingValue;
+  readonly unaskedPlugin?: SettingValue | undefined;
   /** A mode of a plugin that its release does not know, with the release: it guesses instead. */
   readonly ignoredMode?: SettingValue & { readonly version: string };
   /** Labels of the pods that it may choose, where values of its chart say them. */
   readonly selects?: ReadonlyMap<string, string>;
   /** How topics begin that it subscribes to. */
-  readonly topicFilter?: SettingValue;
+  readonly topicFilter?: SettingValue | undefined;
   /** The release of llm-d's picker, where its image stands beside the configuration. */
-  readonly release?: Release & { readonly text: string };
+  readonly release?: (Release & { readonly text: string }) | undefined;
   /** The model by whose tokenizer it makes tokens of prompts, itself or by a vLLM that it asks under this name. */
-  readonly tokenizerModel?: SettingValue & { readonly isRendered?: boolean };
+  readonly tokenizerModel?: (SettingValue & { readonly isRendered?: boolean }) | undefined;
   readonly context?: DisaggregatedServers;
   readonly generation?: DisaggregatedServers;
 }

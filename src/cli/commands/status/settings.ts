@@ -1,8 +1,8 @@
 import type { CommandDescription } from '../../command.js';
+import { askedSettings } from '../../settings/asked-settings.js';
 import { OF_SERVERS } from '../../settings/common-settings.js';
 
-/** The settings of `kv-accord status`. */
-export const statusSettings = {
+const ownSettings = {
   watch: {
     kind: 'boolean',
     group: 'Output',
@@ -36,15 +36,13 @@ export const statusSettings = {
     placeholder: 'MODEL',
     help: 'With --index, --routing or --pairs: the served model, when the fleet serves several.',
   },
-  timeout: {
-    kind: 'duration',
-    default: '5s',
-    min: '100ms',
-    max: '1h',
-    group: 'Output',
-    help: 'Longest wait for the first answer.',
-  },
 } as const;
+
+/** The settings of `kv-accord status`. */
+export const statusSettings: typeof ownSettings & typeof askedSettings = {
+  ...ownSettings,
+  ...askedSettings,
+};
 
 /** `kv-accord status`. */
 export const statusDescription: CommandDescription<typeof statusSettings> = {

@@ -1,8 +1,8 @@
 import type { CommandDescription } from '../../command.js';
+import { askedSettings } from '../../settings/asked-settings.js';
 import { OF_SERVERS } from '../../settings/common-settings.js';
 
-/** The settings of `kv-accord top`. */
-export const topSettings = {
+const ownSettings = {
   once: {
     kind: 'boolean',
     group: 'Output',
@@ -27,15 +27,13 @@ export const topSettings = {
     placeholder: 'MODEL',
     help: 'Only this served model.',
   },
-  timeout: {
-    kind: 'duration',
-    default: '5s',
-    min: '100ms',
-    max: '1h',
-    group: 'Output',
-    help: 'Longest wait for the first answer.',
-  },
 } as const;
+
+/** The settings of `kv-accord top`. */
+export const topSettings: typeof ownSettings & typeof askedSettings = {
+  ...ownSettings,
+  ...askedSettings,
+};
 
 /** What workers can be sorted by. */
 export type Sort = (typeof topSettings.sort.choices)[number];

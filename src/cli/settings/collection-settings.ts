@@ -110,28 +110,6 @@ export const collectionSettings: typeof ownSettings & typeof kubeSettings = {
   ...kubeSettings,
 };
 
-/** What a command that waits for one answer has beside them; the answer comes from the fleet itself or from an aggregator. */
-export const answerSettings = {
-  aggregator: {
-    kind: 'address',
-    use: 'dial',
-    group: 'Fleet',
-    help: 'Ask this running aggregator instead of the workers.',
-  },
-  group: {
-    kind: 'string',
-    group: 'Fleet',
-    placeholder: 'MODEL',
-    help: 'The served model to wait for, when the fleet serves several.',
-  },
-  timeout: {
-    kind: 'duration',
-    default: '10m',
-    group: 'Waiting',
-    help: 'End with code 3 (code 5 when no worker can be reached) when nothing is agreed by then; 0 waits forever.',
-  },
-} as const;
-
 interface FleetSettings {
   readonly workers: readonly string[];
   readonly workersFile: string | undefined;
@@ -171,13 +149,6 @@ export function checkFleet(settings: FleetSettings, reject: Reject<FleetSetting>
     const address = parseAddress(text);
     if (address !== undefined && !isLoopback(address)) throw reject('workers', LOOPBACK_OR_TLS, text);
   }
-}
-
-/** The same for a command that may also ask an aggregator. */
-export function checkAnswer(settings: FleetSettings, reject: Reject<FleetSetting | 'aggregator'>): void {
-  checkFleet(settings, reject);
-  const problem = checkDialled(settings.aggregator, settings);
-  if (problem !== undefined) throw reject('aggregator', problem);
 }
 
 /** What an address to dial must be, where plaintext would leave this machine and that was not asked for. */

@@ -1,9 +1,8 @@
 import { readDirectSources } from '../../app/direct-sources.js';
 import type { DirectEngines } from '../../app/direct-workers.js';
-import { hasDiscovery, type WorkerPlaces } from '../../app/has-discovery.js';
+import type { WorkerPlaces } from '../../app/has-discovery.js';
 import type { SettingError } from '../../app/setting-error.js';
 import type { Address } from '../../edge/platform/address.js';
-import { checkAnswer } from './collection-settings.js';
 
 /** Engines that a command reads itself: the same for every command that can. */
 export const directSettings = {
@@ -61,14 +60,4 @@ export function checkDirect(
     throw reject('kv-event-sources', 'left out when --aggregator is asked: give them to the aggregator');
   if (model === undefined && !settings.workers.some(namesModels))
     throw reject('model', "given with --kv-event-sources: engines' events do not name their model");
-}
-
-/** The same for a command that waits for one answer, which may do without workers that are found. */
-export function checkDirectAnswer(
-  settings: DirectSettings & Parameters<typeof checkAnswer>[0],
-  reject: Parameters<typeof checkAnswer>[1] & Parameters<typeof checkDirect>[1],
-): void {
-  const isAlone = settings.kvEventSources.length > 0 && !hasDiscovery(settings);
-  if (!isAlone || settings.aggregator !== undefined) checkAnswer(settings, reject);
-  checkDirect(settings, reject);
 }

@@ -1,7 +1,6 @@
 import type { CommandDescription } from '../../command.js';
-import { answerSettings, collectionSettings } from '../../settings/collection-settings.js';
+import { answerSettings, checkAnswer } from '../../settings/answer-settings.js';
 import { OF_SERVERS } from '../../settings/common-settings.js';
-import { checkDirectAnswer, directSettings } from '../../settings/direct-settings.js';
 
 const ownSettings = {
   'frontend-uses': {
@@ -35,12 +34,7 @@ const ownSettings = {
 } as const;
 
 /** The settings of `kv-accord exec`. */
-export const execSettings: typeof collectionSettings &
-  typeof directSettings &
-  typeof answerSettings &
-  typeof ownSettings = {
-  ...collectionSettings,
-  ...directSettings,
+export const execSettings: typeof answerSettings & typeof ownSettings = {
   ...answerSettings,
   ...ownSettings,
 };
@@ -73,5 +67,5 @@ export const execDescription: CommandDescription<typeof execSettings> = {
       line: 'kv-accord exec --aggregator 127.0.0.1:50060 -- indexer --block-size {tokens_per_block}',
     },
   ],
-  check: checkDirectAnswer,
+  check: checkAnswer,
 };

@@ -1,7 +1,6 @@
 import type { CommandDescription } from '../../command.js';
-import { answerSettings, collectionSettings } from '../../settings/collection-settings.js';
+import { answerSettings, checkAnswer } from '../../settings/answer-settings.js';
 import { OF_SERVERS } from '../../settings/common-settings.js';
-import { checkDirectAnswer, directSettings } from '../../settings/direct-settings.js';
 
 const ownSettings = {
   'frontend-uses': {
@@ -14,12 +13,7 @@ const ownSettings = {
 } as const;
 
 /** The settings of `kv-accord wait`. */
-export const waitSettings: typeof collectionSettings &
-  typeof directSettings &
-  typeof answerSettings &
-  typeof ownSettings = {
-  ...collectionSettings,
-  ...directSettings,
+export const waitSettings: typeof answerSettings & typeof ownSettings = {
   ...answerSettings,
   ...ownSettings,
 };
@@ -42,5 +36,5 @@ export const waitDescription: CommandDescription<typeof waitSettings> = {
       line: 'kv-accord wait --aggregator 127.0.0.1:50060 --timeout 2m',
     },
   ],
-  check: checkDirectAnswer,
+  check: checkAnswer,
 };

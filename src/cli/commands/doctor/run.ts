@@ -41,7 +41,7 @@ export const runDoctor: CommandBody<typeof doctorSettings> = async (settings, co
   if (parts.every(({ source }) => source.status === 'not_read')) {
     for (const part of parts) stderr.write(`kv-accord doctor: ${explain(part, settings)}\n`);
     stderr.write(
-      'kv-accord doctor: nothing could be read. Name what there is: logs (--logs), manifests (--manifests), metrics (--metrics), a cluster (--kube), or the address of an aggregator, a sidecar or an engine.\n',
+      'kv-accord doctor: nothing could be read. Name what there is: logs, saved metrics and manifests, or a folder of them; a cluster (--kube); or the address of an aggregator, a sidecar or an engine.\n',
     );
     return EXIT_TRANSPORT;
   }

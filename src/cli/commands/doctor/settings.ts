@@ -124,18 +124,19 @@ export const doctorDescription: CommandDescription<typeof doctorSettings> = {
   description:
     'Looks at logs, metrics, manifests and a live fleet, and says what is wrong, how sure that is, and what would fix it. It only reads: nothing is changed, restarted or applied. Exit codes: 0 healthy, 1 findings, 2 bad usage, 5 nothing could be read, 6 not enough was read for a verdict.',
   operands: {
-    syntax: '[HOST:PORT|URL...]',
-    help: 'a kv-accord aggregator or sidecar (HOST:PORT), an engine or a frontend (URL). When nothing at all is named: what runs on this machine, on the usual ports',
+    syntax: '[FILE|FOLDER|URL...]',
+    help: 'logs, saved pages of metrics, manifests, or a folder of them, each read as what it is (- is standard input); a kv-accord aggregator or sidecar (HOST:PORT); an engine or a frontend (URL). When nothing at all is named: what runs on this machine, on the usual ports',
   },
   settings: doctorSettings,
   unread: OF_SERVERS,
   examples: [
     { says: 'The fleet of the aggregator on this machine', line: 'kv-accord doctor' },
+    { says: 'All that was saved of a fleet', line: 'kv-accord doctor saved/' },
     {
       says: 'From files and metrics',
       line: 'kv-accord doctor --logs frontend.log --logs worker-0.log --manifests deploy/ --metrics http://frontend:8000/metrics',
     },
-    { says: 'A log as it comes', line: 'kubectl logs frontend | kv-accord doctor --logs -' },
+    { says: 'A log as it comes', line: 'kubectl logs frontend | kv-accord doctor -' },
     { says: 'A namespace of a cluster', line: 'kv-accord doctor --kube inference' },
     {
       says: 'A report with plots, and the proposed files',

@@ -2,9 +2,9 @@ import { openEngineTrust } from '../../../app/open-engine-trust.js';
 import { openSecurity } from '../../../app/open-security.js';
 import { SettingError } from '../../../app/setting-error.js';
 import { readEngineKey } from '../../../app/setting-file.js';
-import { ADDRESS_FORMS, type Address, parseAddress } from '../../../edge/platform/address.js';
-import { kindOfPath } from '../../../edge/platform/files/find-files.js';
+import { type Address, parseAddress } from '../../../edge/platform/address.js';
 import { createHttpGet } from '../../../edge/platform/net/http-get.js';
+import { isInputGiven } from '../../../edge/platform/streams/standard-input.js';
 import type { EvidencePart, SourceOutcome } from '../../../tools/doctor/evidence.js';
 import { gatherEngine } from '../../../tools/doctor/gather/engine.js';
 import { gatherGpus } from '../../../tools/doctor/gather/gpus.js';
@@ -12,11 +12,11 @@ import { gatherLog } from '../../../tools/doctor/gather/logs.js';
 import { gatherMetrics, MAX_PAGE_BYTES, type PageModules } from '../../../tools/doctor/gather/metrics.js';
 import { gatherModel } from '../../../tools/doctor/gather/model.js';
 import { outcome } from '../../../tools/doctor/gather/outcomes.js';
-import { quote } from '../../settings/wrong-value.js';
 import type { ManifestFile } from '../../shared/manifest-files.js';
 import { gatherNamespace } from './cluster.js';
 import type { DoctorContext, DoctorSettings } from './context.js';
 import type { FleetAsker } from './fleet-asker.js';
+import type { PlacesByKind } from './given-paths.js';
 import { LogProgress } from './progress.js';
 
 /** Where an aggregator, then a sidecar, is when nothing is named. */
@@ -24,11 +24,12 @@ const USUAL_FLEETS = ['127.0.0.1:50060', '127.0.0.1:50061'];
 /** Where engines and frontends serve when nobody said otherwise, as the sidecar looks for them. */
 const USUAL_ENGINES = [8000, 30_000, 8081].map((port) => `http://127.0.0.1:${port}`);
 
-/** What an operator may have named: a program by gRPC, a program by HTTP, or a page of metrics. */
+/** What an operator may have named without a flag: a program by gRPC, a program by HTTP, a page of metrics, or a file or folder. */
 type Operand =
   | { readonly type: 'grpc'; readonly address: Address }
   | { readonly type: 'http'; readonly baseUrl: string }
-  | { readonly type: 'page'; readonly url: string };
+  | { readonly type: 'page'; readonly url: string }
+  | { readonly type: 'path'; readonly path: string };
 
 /** What an aggregator or a sidecar says; rejects only with the signal's reason. */
 type AskFleet = (address: Address) => Promise<EvidencePart>;
@@ -39,8 +40,19 @@ export async function gatherEvidence(
   context: DoctorContext,
 ): Promise<readonly EvidencePart[]> {
   const { environment, signal } = context;
-  const { logs, manifests, metrics, engineConfig, modelConfig, gpuMemory, kube, timeoutMs } = settings;
-  const operands = await Promise.all(context.operands.map(readOperand));
+  const { modelConfig, gpuMemory, kube, timeoutMs } = settings;
+  const operands = context.operands.map(readOperand);
+  const given = await readPaths(operands.flatMap((one) => (one.type === 'path' ? [one.path] : [])));
+  if (given.log.includes('-') && settings.manifests.includes('-'))
+    throw new SettingError(
+      '"-" (on the command line): must be left out beside --manifests -: there is one standard input',
+    );
+  const logs = [...settings.logs, ...given.log];
+  const manifests = [...settings.manifests, ...given.manifests];
+  const metrics = [...settings.metrics, ...given.metrics];
+  const engineConfig = [...settings.engineConfig, ...given.engine_config];
+  const models = [...(modelConfig === undefined ? [] : [modelConfig]), ...given.model];
+  const gpus = [...(gpuMemory === undefined ? [] : [gpuMemory]), ...given.gpu];
   const bearerKey = await readEngineKey(settings.engineApiKeyFile);
   const security = await openSecurity(settings, context);
   const trust = await openEngineTrust(settings.engineTlsCa, context).catch((error: unknown) => {
@@ -67,11 +79,13 @@ export async function gatherEvidence(
   };
   try {
     const named: Promise<EvidencePart>[] = [
-      ...operands.map((operand) => askOperand(operand, askFleet, engines)),
-      ...metrics.map((place) => gatherMetrics(place, pages)),
-      ...engineConfig.map(readEngineConfig),
-      ...(modelConfig === undefined ? [] : [gatherModel(modelConfig)]),
-      ...(gpuMemory === undefined ? [] : [gatherGpus(gpuMemory, { environment, timeoutMs })]),
+      ...operands.flatMap((operand) =>
+        operand.type === 'path' ? [] : [askProgram(operand, askFleet, engines)],
+      ),
+      ...distinct(metrics).map((place) => gatherMetrics(place, pages)),
+      ...distinct(engineConfig).map(readEngineConfig),
+      ...distinct(models).map(gatherModel),
+      ...distinct(gpus).map((place) => gatherGpus(place, { environment, timeoutMs })),
     ];
     const isAnyNamed = named.length + logs.length + manifests.length > 0 || kube !== undefined;
     const quick = isAnyNamed ? Promise.all(named) : gatherUsual(askFleet, pages);
@@ -95,7 +109,7 @@ async function gatherLogs(
   const progress = new LogProgress(stderr, clock);
   const parts: EvidencePart[] = [];
   try {
-    for (const place of new Set(places)) {
+    for (const place of distinct(places)) {
       const { onProgress } = progress;
       parts.push(await gatherLog(place, { clock, signal, onProgress }));
     }
@@ -120,7 +134,7 @@ async function gatherDeployed(
   return gatherManifests(places, namespace, objects);
 }
 
-async function readOperand(text: string): Promise<Operand> {
+function readOperand(text: string): Operand {
   if (/^https?:\/\//i.test(text) && URL.canParse(text)) {
     const url = new URL(text);
     if (url.username !== '' || url.password !== '')
@@ -132,17 +146,23 @@ async function readOperand(text: string): Promise<Operand> {
       : { type: 'page', url: url.href };
   }
   const address = parseAddress(text);
-  if (address !== undefined && !(address.type === 'tcp' && address.port === 0))
-    return { type: 'grpc', address };
-  const isFile = await kindOfPath(text).then(
-    () => true,
-    () => false,
-  );
-  const hint = isFile ? '; a file is named by its flag, such as --logs FILE, once for each' : '';
-  throw new SettingError(`${quote(text)} (on the command line): must be ${ADDRESS_FORMS}, or a URL${hint}`);
+  return address === undefined || (address.type === 'tcp' && address.port === 0)
+    ? { type: 'path', path: text }
+    : { type: 'grpc', address };
 }
 
-function askOperand(operand: Operand, askFleet: AskFleet, pages: PageModules): Promise<EvidencePart> {
+async function readPaths(paths: readonly string[]): Promise<PlacesByKind> {
+  if (paths.length === 0)
+    return { log: [], metrics: [], manifests: [], engine_config: [], model: [], gpu: [] };
+  const { sortPaths } = await import('./given-paths.js');
+  return sortPaths(paths);
+}
+
+function askProgram(
+  operand: Exclude<Operand, { type: 'path' }>,
+  askFleet: AskFleet,
+  pages: PageModules,
+): Promise<EvidencePart> {
   switch (operand.type) {
     case 'grpc':
       return askFleet(operand.address);
@@ -151,6 +171,10 @@ function askOperand(operand: Operand, askFleet: AskFleet, pages: PageModules): P
     case 'page':
       return gatherMetrics(operand.url, pages);
   }
+}
+
+function distinct(places: readonly string[]): readonly string[] {
+  return [...new Set(places)];
 }
 
 /** An aggregator, else a sidecar, else all engines and frontends, on the usual ports of this machine. */
@@ -169,6 +193,7 @@ async function gatherUsual(askFleet: AskFleet, pages: PageModules): Promise<read
   const found = (await Promise.all(USUAL_ENGINES.map((url) => gatherEngine(url, pages)))).filter(isRead);
   if (found.length > 0) return found;
   const words = tried.map(({ name, detail }) => `${name} (${detail.replace(`${name}: `, '')})`).join(', ');
-  const detail = `nothing was named, and nothing answers at ${words}`;
+  const piped = isInputGiven() ? '; standard input is read where it is named: kv-accord doctor -' : '';
+  const detail = `nothing was named, and nothing answers at ${words}${piped}`;
   return [{ source: outcome('fleet', 'this machine', 'not_read', detail) }];
 }

@@ -1,5 +1,6 @@
-import { open, readdir, realpath, stat } from 'node:fs/promises';
+import { readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readFileStart } from './file-start.js';
 
 /** Folders below folders. Trees of manifests have three or four. */
 const MAX_DEPTH = 32;
@@ -75,13 +76,7 @@ const MAX_FIRST_LINE = 256;
 /** Whether a file begins with a line; not where it cannot be read. */
 async function begins(path: string, firstLine: RegExp): Promise<boolean> {
   try {
-    const file = await open(path);
-    try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_FIRST_LINE), 0, MAX_FIRST_LINE, 0);
-      return firstLine.test(buffer.toString('latin1', 0, bytesRead));
-    } finally {
-      await file.close();
-    }
+    return firstLine.test((await readFileStart(path, MAX_FIRST_LINE)).toString('latin1'));
   } catch {
     return false;
   }

@@ -59,11 +59,11 @@ export const frontendLate: Cause = {
       explains: ['parents_missing'],
       fixes: [
         {
-          says: 'Wait ten minutes, and run the doctor on the log since then: kubectl logs FRONTEND --since=10m | kv-accord doctor --logs -',
+          says: 'Wait ten minutes, and run the doctor on the log since then: kubectl logs FRONTEND --since=10m | kv-accord doctor -',
           why: 'It passes as old blocks are evicted. New prompts are placed correctly from the start. Nothing has to be changed.',
           disturbs: 'nothing',
           files: [],
-          commands: ['kubectl logs FRONTEND --since=10m | kv-accord doctor --logs -'],
+          commands: ['kubectl logs FRONTEND --since=10m | kv-accord doctor -'],
           verify: storeChecks(measurements.seen),
         },
         eventRoomFix(measurements),

@@ -9,11 +9,16 @@ import { untilStopped } from '../../../edge/platform/streams/until-stopped.js';
 import type { EvidencePart } from '../evidence.js';
 import { readLog } from '../logs/read-log.js';
 import { isMetricsText } from '../metrics/metrics-text.js';
+import { unpackedStart } from './file-kinds.js';
 import { MAX_PAGE_BYTES, metricsPart } from './metrics.js';
 import { notRead, outcome } from './outcomes.js';
+import { plainText } from './read-text.js';
 
 /** Enough of a text to know whether it is a page of metrics. */
 const PEEKED_BYTES = 4_096;
+
+/** Where the first header of a POSIX tar archive has its magic. */
+const TAR_MAGIC_AT = 257;
 
 /** The place that stands for standard input. */
 const STANDARD_INPUT = '-';
@@ -33,13 +38,8 @@ export async function gatherLog(place: string, modules: LogModules): Promise<Evi
   try {
     const source = place === STANDARD_INPUT ? standardInputSource() : await openByteSource(place);
     const name = place === STANDARD_INPUT ? 'standard input' : place;
-    const { isPage, packedBy, pieces } = await peeked(untilStopped(source.pieces, modules.signal));
-    if (packedBy !== undefined)
-      return notRead(
-        'log',
-        name,
-        `is packed by ${packedBy}: ${packedBy} -dc FILE | kv-accord doctor --logs -`,
-      );
+    const { isPage, packing, pieces } = await peeked(untilStopped(source.pieces, modules.signal));
+    if (packing !== undefined) return notRead('log', name, packing);
     if (isPage) return await pagePart(name, pieces);
     return await logPart(name, { ...source, pieces }, '', modules);
   } catch (error) {
@@ -50,26 +50,43 @@ export async function gatherLog(place: string, modules: LogModules): Promise<Evi
 /** Names that people give and that no file has, with what to give in their place; else the system's error. */
 function whyNotOpened(place: string, error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'EISDIR') return 'is a folder: name each log in it with a --logs of its own';
+  if (code === 'EISDIR') return 'is a folder: kv-accord doctor FOLDER reads all logs in it';
   if (code === 'ENOENT' && /^[a-z][a-z0-9+.-]*:\/\//i.test(place))
-    return 'is an address, and none is fetched: curl -fsS URL | kv-accord doctor --logs -';
+    return 'is an address, and none is fetched: curl -fsS URL | kv-accord doctor -';
   if (code === 'ENOENT' && /^[^=/]+=./.test(place))
     return 'does not exist; a log is named by its file alone, without NAME=';
   return error;
 }
 
-/** How files begin that other programs than gzip have packed, which are not unpacked here. */
-const PACKERS: readonly (readonly [start: RegExp, program: string])[] = [
-  [/^\x28\xb5\x2f\xfd/, 'zstd'],
-  [/^\xfd7zXZ\0/, 'xz'],
-  [/^BZh[1-9]1AY&SY/, 'bzip2'],
+/** How files begin that other programs than gzip have packed, which are not unpacked here, and how they are read. */
+const PACKINGS: readonly Packing[] = [
+  packedBy('zstd', '\x28\xb5\x2f\xfd'),
+  packedBy('xz', '\xfd7zXZ\0'),
+  ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((level) => packedBy('bzip2', `BZh${level}1AY&SY`)),
+  archive('tar', 'tar -xf FILE -C FOLDER', 'ustar', TAR_MAGIC_AT),
+  archive('zip', 'unzip FILE -d FOLDER', 'PK\x03\x04'),
 ];
+
+interface Packing {
+  /** Bytes as characters of Latin-1, and where they stand. */
+  readonly magic: string;
+  readonly at: number;
+  readonly says: string;
+}
+
+function packedBy(program: string, magic: string): Packing {
+  return { magic, at: 0, says: `is packed by ${program}: ${program} -dc FILE | kv-accord doctor -` };
+}
+
+function archive(form: string, unpacking: string, magic: string, at = 0): Packing {
+  return { magic, at, says: `is a ${form} archive of files: ${unpacking}, then kv-accord doctor FOLDER` };
+}
 
 /** Looks at the first piece of a source without taking it away. */
 async function peeked(source: AsyncIterable<Uint8Array>): Promise<{
   readonly isPage: boolean;
-  /** The program that packed it, where that is one whose form is not unpacked here; it is closed then. */
-  readonly packedBy: string | undefined;
+  /** How it is packed, where that is not read here, and what to do; it is closed then. */
+  readonly packing: string | undefined;
   readonly pieces: AsyncIterable<Uint8Array>;
 }> {
   const iterator = source[Symbol.asyncIterator]();
@@ -81,10 +98,11 @@ async function peeked(source: AsyncIterable<Uint8Array>): Promise<{
       await iterator.return?.();
     }
   };
-  const start = first.done === true ? '' : Buffer.from(first.value).toString('latin1', 0, PEEKED_BYTES);
-  const packedBy = PACKERS.find(([magic]) => magic.test(start))?.[1];
-  if (packedBy !== undefined) await iterator.return?.();
-  return { isPage: isMetricsText(start), packedBy, pieces: rest() };
+  const bytes = first.done === true ? new Uint8Array() : unpackedStart(first.value.subarray(0, PEEKED_BYTES));
+  const start = Buffer.from(bytes).toString('latin1', 0, PEEKED_BYTES);
+  const packing = PACKINGS.find(({ magic, at }) => start.startsWith(magic, at))?.says;
+  if (packing !== undefined) await iterator.return?.();
+  return { isPage: isMetricsText(start), packing, pieces: rest() };
 }
 
 /** A page of metrics that was given as a log, read as what it is. */
@@ -96,7 +114,7 @@ async function pagePart(name: string, pieces: AsyncIterable<Uint8Array>): Promis
     if (bytes > MAX_PAGE_BYTES) return notRead('metrics', name, `has more than ${MAX_PAGE_BYTES} bytes`);
     parts.push(piece);
   }
-  const text = new TextDecoder().decode(Buffer.concat(parts));
+  const text = plainText(Buffer.concat(parts), MAX_PAGE_BYTES);
   // A quotation may be indented.
   const part = metricsPart(name, text.replace(/^[ \t]+/gm, ''));
   const { source } = part;

@@ -7,7 +7,11 @@ import { readWholeFile } from '../../../edge/platform/files/file-watcher.js';
  * says what is wrong.
  */
 export async function readText(path: string, maxBytes: number): Promise<string> {
-  const bytes = await readWholeFile(path, maxBytes);
+  return plainText(await readWholeFile(path, maxBytes), maxBytes);
+}
+
+/** The text of a file's bytes, packed by gzip or plain. Throws what `readText` rejects with. */
+export function plainText(bytes: Buffer, maxBytes: number): string {
   const plain = isGzip(bytes) ? unpack(bytes, maxBytes) : bytes;
   if (plain.subarray(0, LOOKED_AT_BYTES).includes(0)) throw new Error('is no text');
   return new TextDecoder().decode(plain);

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -73,6 +74,48 @@ describe('a compose file', () => {
     const sizes = evidence.sizes.map(({ side, tokens_per_block: tokens }) => `${side} ${tokens}`);
     expect(sizes).toEqual(expect.arrayContaining(['router 16', 'worker 64']));
     expect(stdout).not.toContain('not-for-you');
+  });
+});
+
+describe('files that are named without a flag', () => {
+  it('are read as what they are', async () => {
+    const names = ['frontend.log', 'deploy', 'nvidia-smi.csv', 'config.json'].map((name) => join(CASE, name));
+    expect(await run(names)).toEqual(await run(WHOLE_CASE));
+  });
+
+  it('may be a folder of all that was saved', async () => {
+    const { code, stdout } = await run([CASE, '--json']);
+    expect(code).toBe(1);
+    const { evidence } = JSON.parse(stdout) as {
+      evidence: { sources: readonly { kind: string; name: string }[] };
+    };
+    const read = evidence.sources.map(({ kind, name }) => `${kind} ${name.slice(CASE.length)}`);
+    expect(read).toEqual(
+      expect.arrayContaining([
+        'log /frontend.log',
+        'log /worker-0.log',
+        'metrics /worker-metrics.txt',
+        'gpu /nvidia-smi.csv',
+        'model /config.json',
+        'manifests ',
+      ]),
+    );
+  });
+
+  it('have something in them', async () => {
+    const { code, stderr } = await run([folder()]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(
+      'must be a folder with logs, saved pages of metrics or manifests, and there are none',
+    );
+  });
+
+  it.skipIf(process.platform === 'win32')('may be a named pipe', async () => {
+    const path = join(folder(), 'pipe');
+    execFileSync('mkfifo', [path]);
+    const running = run([path]);
+    await writeFile(path, readFileSync(join(CASE, 'frontend.log')));
+    expect((await running).stdout).toContain('Block-size mismatch');
   });
 });
 
@@ -175,8 +218,11 @@ describe('exit codes', () => {
   });
 
   it.each([
-    [['frontend.log'], /"frontend.log" \(on the command line\): must be .*HOST:PORT.*or a URL$/m],
-    [[join(CASE, 'frontend.log')], /a file is named by its flag, such as --logs FILE/],
+    [
+      ['frontend.log'],
+      /"frontend.log" \(on the command line\): must be a file, a folder, HOST:PORT.*or a URL, and it does not exist$/m,
+    ],
+    [['-', '--manifests', '-'], /"-" \(on the command line\): must be left out beside --manifests -/],
     [['http://user:secret@127.0.0.1:1/'], /must be given without user name and password/],
     [['--logs', '-', '--manifests', '-'], /there is one standard input/],
     [['--kubeconfig', CASE], /kubeconfig/],
@@ -225,7 +271,7 @@ describe('sources', () => {
       ...['--metrics', '127.0.0.1:1', '--manifests', 'https://example.com/a.yaml'],
     ]);
     expect(code).toBe(5);
-    expect(stderr).toContain('is a folder: name each log in it with a --logs of its own');
+    expect(stderr).toContain('is a folder: kv-accord doctor FOLDER reads all logs in it');
     expect(stderr).toContain(
       'https://example.com/a.log: is an address, and none is fetched: curl -fsS URL |',
     );

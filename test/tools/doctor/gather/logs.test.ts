@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { afterEach, expect, it } from 'vitest';
 import { gatherLog } from '../../../../src/tools/doctor/gather/logs.js';
 import { FakeClock } from '../../../support/fake-clock.js';
@@ -35,7 +36,31 @@ it.each([
 ])('names the program for a log that is packed by %s', async (program, bytes) => {
   const { source } = await gatherLog(folder.write('a.log', bytes), modules);
   expect(source).toMatchObject({ status: 'not_read' });
-  expect(source.detail).toBe(`is packed by ${program}: ${program} -dc FILE | kv-accord doctor --logs -`);
+  expect(source.detail).toBe(`is packed by ${program}: ${program} -dc FILE | kv-accord doctor -`);
+});
+
+it.each([
+  [
+    'a tar archive',
+    Buffer.concat([Buffer.alloc(257, 'a'), Buffer.from('ustar'), Buffer.alloc(250)]),
+    'tar -xf',
+  ],
+  [
+    'a tar archive that is packed by gzip',
+    gzipSync(Buffer.concat([Buffer.alloc(257, 'a'), Buffer.from('ustar'), Buffer.alloc(250)])),
+    'tar -xf',
+  ],
+  ['a zip archive', Buffer.from('PK\x03\x04\x14\x00'), 'unzip'],
+])('says how to read %s', async (_, bytes, command) => {
+  const { source } = await gatherLog(folder.write('a.log', bytes), modules);
+  expect(source).toMatchObject({ status: 'not_read' });
+  expect(source.detail).toMatch(new RegExp(`^is a .*: ${command} FILE .*, then kv-accord doctor FOLDER$`));
+});
+
+it('reads a page of metrics that is packed by gzip', async () => {
+  const page = '# HELP a b\n# TYPE inference_pool_ready_pods gauge\ninference_pool_ready_pods{name="p"} 4\n';
+  const part = await gatherLog(folder.write('page.gz', gzipSync(page)), modules);
+  expect(part.metrics?.[0]?.program).toBe('llm-d');
 });
 
 it('reads a text that begins with the letters of a packer', async () => {

@@ -3,6 +3,7 @@ import { type FlatRecord, flatRecord } from './flat-record.js';
 import { timeOf, timeOfField } from './log-time.js';
 import { quoteLongNumbers } from './long-numbers.js';
 import type { TimeGaps } from './quick-time.js';
+import { MAX_FIELDS, MAX_VALUE_CHARS } from './record-scan.js';
 
 /** A line without what was put around it on its way. */
 export interface CleanLine {
@@ -71,8 +72,6 @@ const FRAME = /^(?:\u2502 ?|> )/;
 const FRAME_END = /\s*\u2502\s*$/;
 /** Wrappings within each other: a runtime's JSON around a prefix around a program's JSON. */
 const MAX_LAYERS = 5;
-const MAX_FIELDS = 64;
-const MAX_VALUE_CHARS = 2_000;
 
 /** Collectors that put a whole line into one field: Docker, journald, Loki, Google Cloud Logging. */
 const LINE_FIELDS = ['log', 'MESSAGE', 'line', 'textPayload'];

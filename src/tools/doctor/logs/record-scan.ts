@@ -13,9 +13,10 @@ const COLON = 58;
 const OPENING_BRACE = 123;
 const CLOSING_BRACE = 125;
 
-/** Fields and characters of a value up to which a record is read here. */
-const MAX_FIELDS = 64;
-const MAX_VALUE_CHARS = 2_000;
+/** Fields of a record that are read: the most of a program's own are about 40. */
+export const MAX_FIELDS = 64;
+/** Characters of a field's value that are read: rules look for no more. */
+export const MAX_VALUE_CHARS = 2_000;
 /** Digits of a number that is text as it stands: a double would lose the last ones of an id of 64 bits. */
 const MOST_DIGITS = 20;
 

@@ -1,10 +1,28 @@
 import type { EnvironmentKind } from '../logs/general/environment-kinds.js';
+import {
+  type ConnectionFailure,
+  connectionFailureIn,
+  hostAndPort,
+  type PeerAddress,
+  peerAddressIn,
+} from '../logs/general/failed-connections.js';
 import type { Repair } from './repair.js';
 
 /** What repairs the surroundings of a program, by the address, path or name that its error has. */
 export function repairEnvironment(kind: EnvironmentKind, sentence: string): Repair {
   return REPAIRS[kind](sentence);
 }
+
+const NO_CONNECTION =
+  'No connection came about: what should listen there has not started yet or has ended, or something between the two keeps packets back.';
+
+const UNREACHABLE: Readonly<Record<ConnectionFailure, string>> = {
+  refused:
+    'The host answered that nobody listens on that port: what should has not started yet, has ended, or listens on another port or on 127.0.0.1 alone (--host 0.0.0.0).',
+  unresolved: NO_CONNECTION,
+  silent: 'Nobody answered in time: the host is gone, or something between the two keeps packets back.',
+  unsaid: NO_CONNECTION,
+};
 
 const REPAIRS: Readonly<Record<EnvironmentKind, (sentence: string) => Repair>> = {
   unresolved: (sentence) => {
@@ -47,14 +65,16 @@ const REPAIRS: Readonly<Record<EnvironmentKind, (sentence: string) => Repair>> =
           commands: ['kubectl get secret -A | grep -iE "redis|nats|token"    # which ones are there'],
         },
   unreachable: (sentence) => {
-    const address = addressIn(sentence);
+    const peer = placedPeerIn(sentence);
+    const address = peer === undefined ? undefined : hostAndPort(peer);
+    const isHttp = peer?.scheme.startsWith('http') === true;
     return {
       says: `Have ${address === undefined ? 'what the program connects to' : `what listens at ${address}`} run, and let this pod reach it (kubectl get pods,svc; NetworkPolicy, security group); else write the address of the one that runs into the setting that has ${address ?? 'its address'}`,
-      why: /refused/i.test(sentence)
-        ? 'The host answered that nobody listens on that port: what should has not started yet, has ended, or listens on another port or on 127.0.0.1 alone (--host 0.0.0.0).'
-        : 'Nobody answered in time: the host is gone, or something between the two keeps packets back.',
+      why: UNREACHABLE[connectionFailureIn(sentence)],
       commands: [
-        `kubectl exec POD -- sh -c "nc -zv ${(address ?? 'HOST:PORT').replace(/:(?=\w{1,5}$)/, ' ')}"    # from the pod of the program`,
+        isHttp
+          ? `curl -v ${peer.scheme}://${address}    # from the pod of the program`
+          : `kubectl exec POD -- sh -c "nc -zv ${peer?.host ?? 'HOST'} ${peer?.port ?? 'PORT'}"    # from the pod of the program`,
       ],
     };
   },
@@ -89,16 +109,10 @@ const REPAIRS: Readonly<Record<EnvironmentKind, (sentence: string) => Repair>> =
   },
 };
 
-/** `redis:6379`, `10.0.0.3:8000`, `('10.0.0.3', 8000)`, `http://minio:9000/kv`. */
-function addressIn(sentence: string): string | undefined {
-  const [, host, port] =
-    /host='([\w.-]{1,120})', port=(\d{2,5})/.exec(sentence) ??
-    /\('([\w.:-]{1,120})', (\d{2,5})\)/.exec(sentence) ??
-    /(?:^|[\s/@"'=(])(\[[\da-f:]{2,45}\]|[\w-]{1,63}(?:\.[\w-]{1,63}){0,8}):(\d{2,5})(?![\d:])/i.exec(
-      sentence,
-    ) ??
-    [];
-  return host === undefined || port === undefined ? undefined : `${host}:${port}`;
+/** What a program asks, by host and port; an address without a port is a server of the network outside. */
+function placedPeerIn(sentence: string): PeerAddress | undefined {
+  const peer = peerAddressIn(sentence);
+  return peer?.port === '' ? undefined : peer;
 }
 
 /** The name that does not resolve. */

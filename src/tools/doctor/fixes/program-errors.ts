@@ -140,20 +140,10 @@ const NOT_GIVEN: Repair = {
 
 /** An error with its reasons, the last of which happened first. */
 function repairReason(reason: string): Repair {
-  const isRefused = /onnection refused|os error 111/.test(reason);
   return {
-    says: `Repair what the last reason of the error says, which happened first: "${reason}"${isRefused ? '; nothing listens at that address: start what it connects to, or correct the address' : ''}`,
+    says: `Repair what the last reason of the error says, which happened first: "${reason}"`,
     why: 'The program ended with this error. What stands above the reason only passes it on: what was to be done when it happened.',
     commands: ['kubectl logs POD --previous | grep -n -m1 -A12 "^Error: "    # the whole of it'],
-  };
-}
-
-/** A program that asks another one as it starts, and gets no answer. */
-function repairAddress(url: string): Repair {
-  return {
-    says: `Start what answers at ${url} before this program, and see that it does (curl -v ${url}); where it runs elsewhere, correct the address that this program is given`,
-    why: 'The program asks this address as it starts, and ends where no connection comes about: nothing listens there yet, the name or port is another one, or a NetworkPolicy or proxy lies between.',
-    commands: [`curl -v ${url}    # from the pod of the program`],
   };
 }
 
@@ -190,8 +180,6 @@ interface Setup {
 function repairBySentence(sentence: string): Repair | undefined {
   const reason = lastReasonOf(sentence);
   if (reason !== undefined) return repairReason(reason);
-  const url = /error sending request for url \(([^()\s]{1,200})\)/.exec(sentence)?.[1];
-  if (url !== undefined) return repairAddress(url);
   return repairSaid(sentence);
 }
 

@@ -25,6 +25,7 @@ import { Failures } from './failures.js';
 import { environmentKindOf } from './general/environment-kinds.js';
 import { isHarmlessError } from './general/harmless-errors.js';
 import { KnownFaultTally } from './known-fault-tally.js';
+import { lastWords } from './last-words.js';
 import type { CostTally, LogSummary } from './log-summary.js';
 import { excerptOf } from './masking.js';
 import { PanicReader } from './panics.js';
@@ -89,7 +90,8 @@ export class LogTally implements LogFindings {
   addUnexplained(line: LogLine): void {
     if (isHarmlessError(line.text)) return;
     this.#crashes.addError(line, line.text);
-    const last = lastLineOf(line.text);
+    // Last words of a program in Rust are read below, without their quotation marks.
+    const last = lastWords(line.text) === undefined ? lastLineOf(line.text) : undefined;
     if (last !== undefined && (this.#lacksReason(line) || environmentKindOf(last) !== undefined))
       this.addError(line, { sentence: last, about: last.slice(0, 60) });
     this.#unexplained.add(line);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { repairFor } from '../../../../src/tools/doctor/fixes/program-errors.js';
+import { errorKindOf } from '../../../../src/tools/doctor/logs/general/error-kinds.js';
 import { lastReasonOf, lastWords } from '../../../../src/tools/doctor/logs/last-words.js';
 import { summaryOf } from './summaries.js';
 
@@ -22,7 +23,9 @@ describe('the last words of a program in Rust', () => {
       'Error: Failed to start the KV router (caused by: Connection refused (os error 111))',
     );
     expect(lastReasonOf(sentence)).toBe('Connection refused (os error 111)');
-    expect(repairFor(undefined, sentence).says).toContain('start what it connects to');
+    expect(repairFor(errorKindOf(sentence), sentence).says).toContain(
+      'Have what the program connects to run',
+    );
   });
 
   it('are a text alone, whose address is asked in vain', async () => {
@@ -32,9 +35,9 @@ describe('the last words of a program in Rust', () => {
     const { sentence = '', ends } = failures?.[0] ?? {};
     expect(ends).toBe(1);
     expect(sentence).toMatch(/^Error: group default failed: health check failed/);
-    expect(repairFor(undefined, sentence).says).toContain(
-      'Start what answers at http://10.0.0.2:9100/health',
-    );
+    const { says, commands } = repairFor(errorKindOf(sentence), sentence);
+    expect(says).toContain('Have what listens at 10.0.0.2:9100 run');
+    expect(commands[0]).toMatch(/^curl -v http:\/\/10\.0\.0\.2:9100 /);
   });
 
   it('are found with one reason without a number', () => {

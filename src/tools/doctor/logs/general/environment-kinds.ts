@@ -1,3 +1,5 @@
+import { NOT_CONNECTED, NOT_RESOLVED } from './failed-connections.js';
+
 /** What the surroundings of a program lack or refuse: its host, its network, its credentials. */
 export type EnvironmentKind =
   | 'unresolved'
@@ -10,10 +12,7 @@ export type EnvironmentKind =
 
 /** In the words of C, Python, Go, Rust and the clients of stores. The first that fits counts. */
 export const ENVIRONMENT_KINDS: readonly (readonly [EnvironmentKind, RegExp])[] = [
-  [
-    'unresolved',
-    /Name or service not known|Temporary failure in name resolution|nodename nor servname|NameResolutionError|getaddrinfo (?:failed|ENOTFOUND)|dial tcp: lookup .{1,120} no such host|failed to lookup address information|Name does not resolve/i,
-  ],
+  ['unresolved', NOT_RESOLVED],
   [
     'certificate',
     /CERTIFICATE_VERIFY_FAILED|certificate verify failed|self[- ]signed certificate|certificate has expired|x509: |invalid peer certificate|SSL: WRONG_VERSION_NUMBER|tls: first record does not look like/i,
@@ -22,10 +21,7 @@ export const ENVIRONMENT_KINDS: readonly (readonly [EnvironmentKind, RegExp])[] 
     'credentials',
     /\bAuthenticationError\b|\bNOAUTH\b|\bWRONGPASS\b|\bAccessDenied\b|InvalidAccessKeyId|SignatureDoesNotMatch|NoCredentialsError|Unable to locate credentials|An error occurred \(40[13]\) when calling|StatusCode\.(?:UNAUTHENTICATED|PERMISSION_DENIED)|Authorization Violation|authentication failed/i,
   ],
-  [
-    'unreachable',
-    /Connection refused|Connect call failed|All connection attempts failed|Could not connect to the endpoint|Failed to establish a new connection|No route to host|Network is unreachable|Timeout connecting to server|ECONNREFUSED|EHOSTUNREACH|ConnectTimeout|Connection timed out/i,
-  ],
+  ['unreachable', NOT_CONNECTED],
   ['permission', /\bPermissionError\b|Permission denied|\[Errno 13\]|EACCES|Read-only file system/i],
   ['threads', /can't start new thread|pthread_create failed|fork: Resource temporarily unavailable/i],
   ['bad_file', /\byaml\.\w{1,30}\.\w{1,30}Error\b|\b(?:Scanner|Parser|Composer)Error: |\bTOMLDecodeError\b/],

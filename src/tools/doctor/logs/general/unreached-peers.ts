@@ -1,8 +1,13 @@
+import {
+  type ConnectionFailure,
+  connectionFailureIn,
+  hostAndPort,
+  NOT_CONNECTED,
+  NOT_RESOLVED,
+  peerAddressIn,
+} from './failed-connections.js';
 import type { Fault } from './fault-classes.js';
 
-/** What clients of HTTP, of gRPC and of sockets say of a connection that did not come about: aiohttp, httpx, urllib3, reqwest, Go, nginx. */
-const UNREACHED =
-  /[Cc]onnection refused|ECONNREFUSED|Max retries exceeded with url|Cannot connect to host|Connect call failed|All connection attempts failed|error sending request for url|\bdial (?:tcp|udp)\b.{0,80}(?:i\/o timeout|no route to host|timed out|no such host)|[Nn]ame or service not known|Temporary failure in name resolution|[Ff]ailed to connect (?:to|gRPC client for) .{1,120}(?:transport error|timed out|all addresses)|[Cc]annot reach .{1,80} at\b|no responders/;
 /** Of the network outside, of sockets in the file system, and of what a client of this program did. */
 const ELSEWHERE =
   /huggingface|hf-mirror|github\.com|pypi|amazonaws|googleapis|\bdial unix\b|unix:|telemetry|usage_stats|otlp|collector|bootstrap|handshake|side.?channel/i;
@@ -37,6 +42,14 @@ export interface UnreachedPeer {
   readonly atLeast: number;
 }
 
+/** Why an engine is not reached, as its value has it. */
+const WHY: Readonly<Record<ConnectionFailure, string>> = {
+  refused: 'nothing listens there',
+  unresolved: 'its name does not resolve',
+  silent: 'no answer in time',
+  unsaid: 'no connection',
+};
+
 const POLLS = 3;
 /** What follows is of the client that wrote the error: addresses in memory, its request. */
 const MAX_CHARS = 1_000;
@@ -49,14 +62,15 @@ export function unreachedPeerIn(whole: string): UnreachedPeer | undefined {
     const role = (none[1] ?? none[2] ?? none[3] ?? '').trim().toLowerCase();
     return { fault: { signal: 'role_missing', value: role === '' ? 'any' : role }, atLeast: 1 };
   }
-  if (!UNREACHED.test(message) || ELSEWHERE.test(message)) return undefined;
+  const isUnreached = NOT_CONNECTED.test(message) || NOT_RESOLVED.test(message);
+  if (!isUnreached || ELSEWHERE.test(message)) return undefined;
   const name = CONTROL.find(([, pattern]) => pattern.test(message))?.[0];
   if (name !== undefined) {
     const value = name === 'etcd' || name === 'NATS' ? name : `${name}${at(message)}`;
     return { fault: { signal: 'control_plane_unreachable', value }, atLeast: POLLS };
   }
   if (!ENGINE.test(message)) return undefined;
-  const value = `${UNREACHED_ENGINE}${at(message)} (${whyIn(message)})`;
+  const value = `${UNREACHED_ENGINE}${at(message)} (${WHY[connectionFailureIn(message)]})`;
   return {
     fault: { signal: 'role_missing', value },
     atLeast: OF_REQUEST.test(message) && !RETRIES.test(message) ? 1 : POLLS,
@@ -72,22 +86,10 @@ export function isUnreachedServer(value: string): boolean {
 /** How the value of an engine that is not reached begins. */
 export const UNREACHED_ENGINE = 'an engine is not reached';
 
+/** Of a client of HTTP the scheme, the host and the port, without the path. */
 function at(message: string): string {
-  const address = addressIn(message);
-  return address === '' ? '' : ` at ${address}`;
-}
-
-/** Of a client of HTTP the host and the port, without the path. */
-function addressIn(message: string): string {
-  const [, url, host, port, tcp, to] =
-    /\b((?:https?|grpc):\/\/[\w.[\]:-]{3,100})|host='([\w.-]{1,100})', port=(\d{1,5})|\b(?:dial tcp|connect to host|connecting to|failed, connecting) (?:\(?'?)([\w.[\]:-]{3,100}:\d{2,5})|Connect call failed \('([\d.]{7,15})'/.exec(
-      message,
-    ) ?? [];
-  return (url ?? tcp)?.replace(/:$/, '') ?? (host === undefined ? (to ?? '') : `${host}:${port}`);
-}
-
-function whyIn(message: string): string {
-  if (/refused|Connect call failed|attempts failed/i.test(message)) return 'nothing listens there';
-  if (/not known|resolution|no such host/i.test(message)) return 'its name does not resolve';
-  return /timed? ?out|timeout/i.test(message) ? 'no answer in time' : 'no connection';
+  const address = peerAddressIn(message);
+  if (address === undefined) return '';
+  const { scheme } = address;
+  return ` at ${scheme === '' ? '' : `${scheme}://`}${hostAndPort(address)}`;
 }

@@ -6,7 +6,9 @@ import { loadOf, memoryOptions, tightest } from './fixes/memory.js';
 import { type Measurements, readMeasurements } from './measurements/measurements.js';
 import type { MemoryArithmetic } from './memory/memory-arithmetic.js';
 import { rankCauses } from './rank.js';
-import { routingOf, unknownsOf, verdictOf } from './verdict.js';
+import { remarksIn } from './remarks/remarks.js';
+import { unknownsIn } from './unknowns.js';
+import { routingOf, verdictOf } from './verdict.js';
 
 /**
  * What is wrong, how sure it is, and what would fix it. Pure: the same
@@ -15,11 +17,13 @@ import { routingOf, unknownsOf, verdictOf } from './verdict.js';
 export function diagnose(evidence: Evidence, memory: readonly MemoryArithmetic[] = []): Diagnosis {
   const measurements = readMeasurements(evidence, memory);
   const assessments = rankCauses(ALL_CAUSES, measurements);
+  const remarks = remarksIn(measurements);
+  const unknowns = unknownsIn(measurements, remarks);
   return {
-    ...verdictOf(measurements, assessments),
+    ...verdictOf(measurements, assessments, remarks, unknowns),
     assessments,
     options: optionsOf(measurements, assessments),
-    unknowns: unknownsOf(measurements),
+    unknowns: unknowns.map(({ says }) => says),
     checks: runChecks(measurements),
     routing: routingOf(measurements),
     memory,

@@ -1,16 +1,11 @@
 import { countOf } from '../../core/text/lists.js';
 import { MIN_DECISIONS, noneFound, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
-import { unfoundPromptsIn } from './unfound-prompts.js';
-import { isNobodyServing, namesOf, nothingToFind } from './unknowns.js';
+import { isNobodyServing, namesOf } from './unknowns.js';
 
-/** The headline where neither a fault was seen nor enough to call it healthy: what was seen of routing and caches. */
+/** The headline where nothing was seen that is wrong or worth a remark, nor enough to call it healthy: what was seen of routing and caches. */
 export function noFindingHeadline(measurements: Measurements): string {
-  const { short, seen } = measurements;
-  if (nothingToFind(measurements) !== false) {
-    const size = short?.tokensPerBlock === undefined ? '' : ` of ${short.tokensPerBlock} tokens`;
-    return `Nothing wrong was seen: prompts are shorter than a block${size}, and there is nothing to find`;
-  }
+  const { seen } = measurements;
   if (isNobodyServing(measurements)) {
     const others = seen.others.length === 0 ? '' : ` in lines of ${namesOf(seen.others)}`;
     return `Nothing wrong was seen${others}; no line of an engine or a router was recognised`;
@@ -36,8 +31,6 @@ function emptyDecisions(measurements: Measurements): string | undefined {
 function engineCaches(measurements: Measurements): string | undefined {
   const { engineHits, routerHits } = measurements;
   if (engineHits === undefined || routerHits.length > 0) return undefined;
-  const unfound = unfoundPromptsIn(measurements);
-  if (unfound !== undefined) return unfound.headline;
   if (engineHits.share === 0) return undefined;
   const upTo = engineHits.promptTokens === 0 ? 'up to ' : '';
   return `Nothing wrong was seen: engines had ${upTo}${percent(engineHits.share)} of prompt tokens in their caches, and no routing decision was seen`;

@@ -1,15 +1,10 @@
 import { countOf, nameSome } from '../../core/text/lists.js';
 import { defaultSizeText } from '../../engines/descriptor/default-size.js';
-import { fullCacheIn } from './full-cache.js';
-import { comparable, findsBlocks, MIN_DECISIONS, noneFound, percent } from './measurements/cache-hits.js';
+import { comparable, findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { guessedHitsOf, indexedBlocksOf } from './measurements/router-lookups.js';
-import { rareFaultIn } from './rare-faults.js';
-import { refusedRequestsIn } from './refused-requests.js';
+import type { Remarks } from './remarks/remarks.js';
 import { basisRank } from './sizes.js';
-import { unexplainedErrorsIn } from './unexplained-errors.js';
-import { unfoundPromptsIn } from './unfound-prompts.js';
-import { turnsWaitedFor } from './waiting-turns.js';
 
 /** Something that was not seen. */
 export interface Unknown {
@@ -119,19 +114,8 @@ function routerWords(measurements: Measurements): {
   };
 }
 
-/** A router that found nothing where no prompt has a whole block. */
-export function nothingToFind(measurements: Measurements): Unknown | false {
-  const { short } = measurements;
-  if (short === undefined || noneFound(measurements) === undefined) return false;
-  const than = short.tokensPerBlock === undefined ? 'a block' : `a block of ${short.tokensPerBlock} tokens`;
-  return {
-    says: `Whether the router finds blocks: ${short.says}, less than ${than}, and blocks that are not whole are neither stored nor found.`,
-    ask: `Send two equal prompts that are longer than ${than}, one after the other, and run this command again`,
-  };
-}
-
-/** What was not seen, and which source would show it. */
-export function unknownsIn(measurements: Measurements): readonly Unknown[] {
+/** What remains open of what was seen, then what was not seen, and which source would show it. */
+export function unknownsIn(measurements: Measurements, remarks: Remarks): readonly Unknown[] {
   const { routerHits, engineHits, stores, sizes, dynamo, decisions, evidence, seen } = measurements;
   const knows = (isWorker: boolean): boolean =>
     sizes.rows.some(
@@ -145,14 +129,9 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
   const router = routerWords(measurements);
   const guessed = guessedHitsOf(evidence.metrics);
   const indexed = indexedBlocksOf(evidence.metrics);
-  const unknowns: (Unknown | false | undefined)[] = [
-    rareFaultIn(measurements),
-    unexplainedErrorsIn(measurements),
-    refusedRequestsIn(measurements),
-    fullCacheIn(measurements),
-    turnsWaitedFor(measurements),
-    nothingToFind(measurements),
-    unfoundPromptsIn(measurements),
+  const unknowns: (Unknown | false)[] = [
+    ...remarks.ofErrors,
+    ...remarks.ofLoad,
     findsTooLittle(measurements) && {
       says: `Why the router finds less than half of what engines have (${percent(foundPart(measurements))} against ${percent(engineHits?.share ?? 0)}): logs and metrics of all workers and frontends may show it.`,
       ask: 'Add the logs and metrics of all workers and frontends to this command: --logs FILE and --metrics URL, one for each',
@@ -212,5 +191,5 @@ export function unknownsIn(measurements: Measurements): readonly Unknown[] {
         ask: `Add ${kind} ${name} again once it can be read`,
       })),
   ];
-  return unknowns.filter((unknown) => unknown !== false && unknown !== undefined);
+  return unknowns.filter((unknown) => unknown !== false);
 }

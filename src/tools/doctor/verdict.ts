@@ -2,22 +2,20 @@ import { uncapitalised } from '../../core/text/capitalised.js';
 import { countOf } from '../../core/text/lists.js';
 
 import type { Assessment, Diagnosis, RoutingSummary } from './diagnosis.js';
-import { fullCacheIn } from './full-cache.js';
 import type { Spread } from './logs/log-summary.js';
 import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { noFindingHeadline } from './no-finding.js';
-import { rareFaultIn } from './rare-faults.js';
-import { refusedRequestsIn } from './refused-requests.js';
+import type { Remarks } from './remarks/remarks.js';
 import { agreedText } from './sizes.js';
-import { unexplainedErrorsIn } from './unexplained-errors.js';
-import { findsTooLittle, unknownsIn } from './unknowns.js';
-import { turnsWaitedFor } from './waiting-turns.js';
+import { findsTooLittle, type Unknown } from './unknowns.js';
 
-/** The verdict with its headline and advice. */
+/** The verdict with its headline and advice; `unknowns` begin with the remarks. */
 export function verdictOf(
   measurements: Measurements,
   assessments: readonly Assessment[],
+  { ofErrors, ofLoad }: Remarks,
+  unknowns: readonly Unknown[],
 ): Pick<Diagnosis, 'verdict' | 'headline' | 'advice'> {
   const health = healthOf(measurements);
   const [first] = assessments;
@@ -43,16 +41,15 @@ export function verdictOf(
           : 'Nothing to do; a weak sign of something else is listed below.',
     };
   }
-  const remark =
-    rareFaultIn(measurements) ??
-    unexplainedErrorsIn(measurements) ??
-    refusedRequestsIn(measurements) ??
-    (meant === undefined ? (fullCacheIn(measurements) ?? turnsWaitedFor(measurements)) : undefined);
-  if (remark === undefined && meant !== undefined) return { verdict: 'unknown', ...reportOf(meant) };
+  const [error] = ofErrors;
+  if (error === undefined && meant !== undefined) return { verdict: 'unknown', ...reportOf(meant) };
+  const remark = error ?? ofLoad[0];
+  const ask =
+    unknowns[0]?.ask ?? 'Run the doctor again on logs and metrics of the frontend, while requests come';
   return {
     verdict: 'unknown',
     headline: remark?.headline ?? noFindingHeadline(measurements),
-    advice: `${unknownsIn(measurements)[0]?.ask ?? 'Run the doctor again on logs and metrics of the frontend, while requests come'}.`,
+    advice: `${ask}.`,
   };
 }
 
@@ -96,11 +93,6 @@ function healthOf(measurements: Measurements): string | undefined {
   return works && isQuiet
     ? `kv-accord has ${countOf(fleets.length, 'group')} agreed, with the gate open and routing exact`
     : undefined;
-}
-
-/** What was not seen, and which source would show it. */
-export function unknownsOf(measurements: Measurements): readonly string[] {
-  return unknownsIn(measurements).map(({ says }) => says);
 }
 
 /** How routing went, as far as any source reports it. */

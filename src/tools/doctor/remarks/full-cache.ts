@@ -1,8 +1,8 @@
-import { uncapitalised } from '../../core/text/capitalised.js';
-import { countOf } from '../../core/text/lists.js';
-import { isFullForOthers, memoryOptions } from './fixes/memory.js';
-import { percent } from './measurements/cache-hits.js';
-import type { Measurements } from './measurements/measurements.js';
+import { uncapitalised } from '../../../core/text/capitalised.js';
+import { countOf } from '../../../core/text/lists.js';
+import { isFullForOthers, memoryOptions } from '../fixes/memory.js';
+import { percent } from '../measurements/cache-hits.js';
+import type { Measurements } from '../measurements/measurements.js';
 import type { Remark } from './remark.js';
 
 /** Requests that wait for room in a KV cache that is full: a load that somebody may want, and what delays first tokens. Undefined where none waited, or where they waited for a turn and not for room. */

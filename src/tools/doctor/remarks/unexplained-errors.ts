@@ -1,10 +1,10 @@
-import { countOf } from '../../core/text/lists.js';
-import type { Origin } from './evidence.js';
-import { withoutWriterOf } from './fixes/lmcache-parts.js';
-import type { UnexplainedErrors } from './logs/log-summary.js';
-import type { Measurements } from './measurements/measurements.js';
-import { ownAdviceIn } from './own-advice.js';
-import { quotedLine } from './quoted-line.js';
+import { countOf } from '../../../core/text/lists.js';
+import type { Origin } from '../evidence.js';
+import { withoutWriterOf } from '../fixes/lmcache-parts.js';
+import type { UnexplainedErrors } from '../logs/log-summary.js';
+import type { Measurements } from '../measurements/measurements.js';
+import { ownAdviceIn } from '../own-advice.js';
+import { quotedLine } from '../quoted-line.js';
 import type { Remark } from './remark.js';
 
 /** Lines at error level that no rule knows, of all logs. Undefined where every line at error level was understood. */

@@ -1,7 +1,7 @@
-import { uncapitalised } from '../../core/text/capitalised.js';
-import { countOf } from '../../core/text/lists.js';
-import { filled } from './known-faults/known-fault.js';
-import type { Measurements } from './measurements/measurements.js';
+import { uncapitalised } from '../../../core/text/capitalised.js';
+import { countOf } from '../../../core/text/lists.js';
+import { filled } from '../known-faults/known-fault.js';
+import type { Measurements } from '../measurements/measurements.js';
 import type { Remark } from './remark.js';
 
 /** A known fault that an excerpt shows too seldom to be one: waits and retries of its kind pass. Undefined where there is none. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { diagnose } from '../../../src/tools/doctor/diagnose.js';
-import type { Diagnosis } from '../../../src/tools/doctor/diagnosis.js';
-import { summaryOf } from './logs/summaries.js';
-import { joined } from './support/evidence.js';
+import { diagnose } from '../../../../src/tools/doctor/diagnose.js';
+import type { Diagnosis } from '../../../../src/tools/doctor/diagnosis.js';
+import { summaryOf } from '../logs/summaries.js';
+import { joined } from '../support/evidence.js';
 
 async function diagnosisOf(...lines: readonly string[]): Promise<Diagnosis> {
   return diagnose(joined({ logs: [await summaryOf(`${lines.join('\n')}\n`)] }));

@@ -1,4 +1,4 @@
-import type { Measurements } from './measurements/measurements.js';
+import type { Measurements } from '../measurements/measurements.js';
 import type { Remark } from './remark.js';
 
 /** Readings of an engine from which on a queue is no moment of a start. */

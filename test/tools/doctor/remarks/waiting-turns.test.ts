@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { diagnose } from '../../../src/tools/doctor/diagnose.js';
-import { summaryOf } from './logs/summaries.js';
-import { joined } from './support/evidence.js';
+import { diagnose } from '../../../../src/tools/doctor/diagnose.js';
+import { summaryOf } from '../logs/summaries.js';
+import { joined } from '../support/evidence.js';
 
 function statistics(running: number, waiting: number, usage: number): string {
   return Array.from(

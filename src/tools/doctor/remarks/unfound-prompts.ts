@@ -1,5 +1,5 @@
-import { engineReuses } from './measurements/cache-hits.js';
-import type { Measurements } from './measurements/measurements.js';
+import { engineReuses } from '../measurements/cache-hits.js';
+import type { Measurements } from '../measurements/measurements.js';
 import type { Remark } from './remark.js';
 
 /** Readings with running requests from which on an engine that reports no tokens is busy: one comes every ten seconds. */

@@ -1,6 +1,6 @@
-import type { EngineWord } from '../../core/contract/engine-kinds.js';
-import { countOf } from '../../core/text/lists.js';
-import type { Measurements } from './measurements/measurements.js';
+import type { EngineWord } from '../../../core/contract/engine-kinds.js';
+import { countOf } from '../../../core/text/lists.js';
+import type { Measurements } from '../measurements/measurements.js';
 import type { Remark } from './remark.js';
 
 /** The longest sequence in the setting of each engine. */

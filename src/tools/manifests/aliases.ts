@@ -20,7 +20,7 @@ export function aliasTargets(document: Document.Parsed): ReadonlyMap<Alias, Node
       if (isAlias(node)) {
         const target = anchors.get(node.source);
         if (target !== undefined) found.set(node, target);
-      } else if (node.anchor !== undefined) anchors.set(node.anchor, node as Node);
+      } else if (node.anchor !== undefined) anchors.set(node.anchor, node);
     },
   });
   targets.set(document, found);

@@ -67,32 +67,30 @@ export function findPodSpecs(access: YamlAccess, root: YAMLMap, key: string): re
       for (const [index, item] of node.items.entries()) {
         const inner = access.resolve(item);
         if (!isMap(inner)) continue;
-        const name = (access.text(inner as YAMLMap, 'name') ?? access.text(inner as YAMLMap, 'groupName'))
-          ?.value;
+        const name = (access.text(inner, 'name') ?? access.text(inner, 'groupName'))?.value;
         const label = name ?? String(index);
         // The name says more than the key of the list that it is in.
         const parts = [...way.parts.slice(0, -1), label];
-        const named = access.text(inner as YAMLMap, 'name') === undefined ? way.named : (inner as YAMLMap);
+        const named = access.text(inner, 'name') === undefined ? way.named : inner;
         visit(inner, undefined, { ...way, path: `${way.path}[${label}]`, parts, named }, depth + 1);
       }
       return;
     }
     if (!isMap(node)) return;
-    const map = node as YAMLMap;
-    const replicas = access.number(map, 'replicas') ?? way.replicas;
-    const isPod = isPodSpec(access, map);
+    const replicas = access.number(node, 'replicas') ?? way.replicas;
+    const isPod = isPodSpec(access, node);
     if (isPod) {
       const { path, parts, isFollower, named } = way;
       const part = parts.length === 0 ? undefined : parts.join('/');
       const metadata = path.endsWith('.spec') ? access.map(parent, 'metadata') : undefined;
-      found.push({ spec: map, metadata, part, path, replicas, isFollower, named });
+      found.push({ spec: node, metadata, part, path, replicas, isFollower, named });
     }
-    const entries = access.entries(map);
+    const entries = access.entries(node);
     for (const [name, value] of entries) {
       if (isPod && POD_LISTS.includes(name)) continue;
       visit(
         value,
-        map,
+        node,
         {
           path: `${way.path}.${name}`,
           parts: SILENT_KEYS.includes(name) ? way.parts : [...way.parts, name],

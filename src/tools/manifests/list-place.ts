@@ -16,7 +16,7 @@ export function listPlaceIn(access: YamlAccess, map: YAMLMap, key: string): List
   const { value } = pair;
   if (isAlias(value) || !isSeq(value) || value.anchor !== undefined)
     return { isThere: true, names: [], way: undefined };
-  return { isThere: true, names: value.items.flatMap(nameIn), way: behindItems(value as YAMLSeq) };
+  return { isThere: true, names: value.items.flatMap(nameIn), way: behindItems(value) };
 }
 
 function nameIn(item: unknown): readonly string[] {

@@ -55,7 +55,7 @@ export function readObjects(file: SourceFile): readonly ObjectNode[] {
   for (const document of file.documents) {
     const access = new YamlAccess(document);
     if (isMap(document.contents)) {
-      collect(access, document.contents as YAMLMap, document, 0, objects);
+      collect(access, document.contents, document, 0, objects);
     }
   }
   return objects;

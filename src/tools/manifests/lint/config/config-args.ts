@@ -1,4 +1,4 @@
-import { isMap, isScalar, isSeq, type Node, type YAMLMap } from 'yaml';
+import { isMap, isScalar, isSeq, type YAMLMap } from 'yaml';
 import { readSourceFile } from '../../source-file.js';
 import { keyOf, placedText } from '../../yaml-access.js';
 import { type Word, wordOfText } from '../shell/words.js';
@@ -14,7 +14,7 @@ const MAX_ENTRIES = 2_000;
 export function readConfigArgs(text: InnerText): readonly Word[] | undefined {
   const [document, ...others] = readSourceFile('', text.value).documents;
   if (document === undefined || others.length > 0 || !isMap(document.contents)) return undefined;
-  return argsOfMap(document.contents as YAMLMap, text);
+  return argsOfMap(document.contents, text);
 }
 
 /** The entries of a mapping as the arguments that they stand for. */
@@ -24,18 +24,19 @@ export function argsOfMap({ items }: YAMLMap, text: InnerText): readonly Word[] 
     const name = placedText(pair.key);
     if (key === undefined || name === undefined) return [];
     const flag = wordAt(`--${key}`, text, name.start, name.end);
-    const value = pair.value as Node | null;
+    const { value } = pair;
     if (isScalar(value) && typeof value.value === 'boolean') return value.value ? [flag] : [];
     return [flag, ...valuesOf(value, text)];
   });
 }
 
-function valuesOf(value: Node | null, text: InnerText): readonly Word[] {
-  const [start = 0, end = start] = value?.range ?? [];
+function valuesOf(value: unknown, text: InnerText): readonly Word[] {
   const placed = placedText(value);
   if (placed !== undefined) return [wordAt(placed.value, text, placed.start, placed.end)];
-  if (isSeq(value)) return value.items.flatMap((item) => valuesOf(item as Node, text));
-  return isMap(value) ? [wordAt(JSON.stringify(value.toJSON()), text, start, end)] : [];
+  if (isSeq(value)) return value.items.flatMap((item) => valuesOf(item, text));
+  if (!isMap(value)) return [];
+  const [start = 0, end = start] = value.range ?? [];
+  return [wordAt(JSON.stringify(value.toJSON()), text, start, end)];
 }
 
 function wordAt(value: string, text: InnerText, start: number, end: number): Word {

@@ -38,7 +38,7 @@ export function readDisaggregatedText(text: InnerText): Gateway | undefined {
   const [document] = documents;
   return problems.length > 0 || document === undefined || !isMap(document.contents)
     ? undefined
-    : readDisaggregatedConfig(new YamlAccess(document), document.contents as YAMLMap, ({ start, end }) =>
+    : readDisaggregatedConfig(new YamlAccess(document), document.contents, ({ start, end }) =>
         text.spanOf(start, end),
       );
 }

@@ -1,4 +1,4 @@
-import { isMap, type YAMLMap } from 'yaml';
+import { isMap } from 'yaml';
 import { readSourceFile } from '../../source-file.js';
 import { YamlAccess } from '../../yaml-access.js';
 import type { Launch } from '../launches/launch.js';
@@ -91,7 +91,7 @@ function readYaml(text: InnerText): ReadonlyMap<string, SettingValue> | undefine
     return new Map();
   }
   const access = new YamlAccess(document);
-  const root = document.contents as YAMLMap;
+  const root = document.contents;
   const entries = [
     ...access
       .textEntries(access.map(root, 'kv_cache_config'))

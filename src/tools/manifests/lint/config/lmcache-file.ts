@@ -1,4 +1,4 @@
-import { isMap, type YAMLMap } from 'yaml';
+import { isMap } from 'yaml';
 import { readSourceFile } from '../../source-file.js';
 import { YamlAccess } from '../../yaml-access.js';
 import type { Launch } from '../launches/launch.js';
@@ -14,7 +14,7 @@ export function readLmcacheFile(launch: Launch): ReadonlyMap<string, SettingValu
   const { documents, problems } = readSourceFile('', text.value);
   const [document] = documents;
   if (problems.length > 0 || document === undefined || !isMap(document.contents)) return undefined;
-  const entries = new YamlAccess(document).textEntries(document.contents as YAMLMap);
+  const entries = new YamlAccess(document).textEntries(document.contents);
   return new Map(
     entries.map(({ key, value }): [string, SettingValue] => [
       key.value,

@@ -112,7 +112,7 @@ export function buildOverlay(
       return;
     }
     const access = new YamlAccess(document);
-    const root = document.contents as YAMLMap;
+    const root = document.contents;
     const miss = (kind: Outside['kind'], given: PlacedText): void => {
       if (outside.length < MAX_CHANGES) outside.push({ kind, span: locateScalar(source, given).span });
     };
@@ -249,7 +249,7 @@ function addLabels({ object, access: own }: BuiltObject, { root, access }: OpenK
 
 function mapUnder(map: YAMLMap, key: string): YAMLMap {
   const existing = map.items.find((pair) => keyOf(pair) === key)?.value;
-  if (isMap(existing)) return existing as YAMLMap;
+  if (isMap(existing)) return existing;
   const made = new YAMLMap();
   made.range = map.range ?? null;
   setValue(map, key, made);

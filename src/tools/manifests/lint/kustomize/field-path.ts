@@ -45,7 +45,7 @@ function keyIn(part: string): string {
 function below(node: Node, part: string, create: boolean): readonly Node[] {
   return placesIn(node, part, false).length > 0 || !create || !isMap(node)
     ? placesIn(node, part, false).flatMap(({ node: inner }) => inner ?? [])
-    : [added(node as YAMLMap, keyIn(part))];
+    : [added(node, keyIn(part))];
 }
 
 function added(map: YAMLMap, key: string): YAMLMap {
@@ -60,7 +60,7 @@ function placesIn(node: Node, part: string, create: boolean): readonly FieldPlac
     const key = keyIn(part);
     const pairs = part === '*' ? node.items : node.items.filter((pair) => keyOf(pair) === key);
     if (pairs.length === 0 && create)
-      return [{ node: undefined, put: (value) => setValue(node as YAMLMap, key, value) }];
+      return [{ node: undefined, put: (value) => setValue(node, key, value) }];
     return pairs.map((pair) => ({
       node: (pair.value ?? undefined) as Node | undefined,
       put: (value) => {

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { isMap, type YAMLMap } from 'yaml';
+import { isMap } from 'yaml';
 import { readSourceFile } from '../../source-file.js';
 import { YamlAccess } from '../../yaml-access.js';
 import { isKustomizationFile } from '../config/kustomizations.js';
@@ -12,7 +12,7 @@ export function generatorFilesIn(file: string, text: string): readonly string[] 
   if (!isKustomizationFile(file) || !text.includes('configMapGenerator')) return [];
   const named = readSourceFile(file, text).documents.flatMap((document) => {
     const access = new YamlAccess(document);
-    const root = isMap(document.contents) ? (document.contents as YAMLMap) : undefined;
+    const root = isMap(document.contents) ? document.contents : undefined;
     return access
       .maps(root, 'configMapGenerator')
       .flatMap((generator) => [

@@ -8,7 +8,7 @@ export function setImages(object: YAMLMap, images: readonly YAMLMap[], access: Y
     Pair(_key, { key, value }) {
       if (!isScalar(key) || !/^(?:initC|c)ontainers$/.test(String(key.value)) || !isSeq(value)) return;
       for (const container of value.items)
-        if (isMap(container)) for (const image of images) setImage(container as YAMLMap, image, access);
+        if (isMap(container)) for (const image of images) setImage(container, image, access);
     },
   });
 }

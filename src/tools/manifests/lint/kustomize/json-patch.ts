@@ -14,7 +14,7 @@ export function applyJsonPatch(object: YAMLMap, steps: YAMLSeq, access: YamlAcce
   return steps.items.every((item) => {
     const step = access.resolve(item);
     if (!isMap(step)) return false;
-    const text = (key: string): string | undefined => access.text(step as YAMLMap, key)?.value;
+    const text = (key: string): string | undefined => access.text(step, key)?.value;
     const path = pathOf(text('path'));
     const value = step.items.find((pair) => keyOf(pair) === 'value')?.value;
     if (path === undefined) return false;
@@ -72,7 +72,7 @@ function put(root: YAMLMap, path: readonly string[], value: Node, how: 'add' | '
   const name = path.at(-1) ?? '';
   if (isMap(parent)) {
     const isThere = parent.items.some((one) => keyOf(one) === name);
-    if (isThere || how === 'add') setValue(parent as YAMLMap, name, value);
+    if (isThere || how === 'add') setValue(parent, name, value);
     return isThere || how === 'add';
   }
   if (!isSeq(parent)) return false;

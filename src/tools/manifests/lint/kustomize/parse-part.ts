@@ -50,7 +50,7 @@ function writeOutAliases(document: Document.Parsed): boolean {
       const own = actual.items.filter((pair) => keyOf(pair) !== '<<');
       const names = new Set(own.map((pair) => keyOf(pair)));
       map.items = own.map(({ key, value }) => new Pair(key, copy(value)));
-      for (const [name, value] of access.entries(actual as YAMLMap)) {
+      for (const [name, value] of access.entries(actual)) {
         if (names.has(name)) continue;
         const key = new Scalar(name);
         key.range = value.range ?? null;

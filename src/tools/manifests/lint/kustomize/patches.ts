@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { type Document, isMap, isSeq, type YAMLMap, type YAMLSeq } from 'yaml';
+import { type Document, isMap, isSeq, type YAMLMap } from 'yaml';
 import type { PlacedText } from '../../pod-site.js';
 import { YamlAccess } from '../../yaml-access.js';
 import { scalarText } from '../text/scalar-text.js';
@@ -87,8 +87,7 @@ export function applyPatch(objects: readonly BuiltObject[], patch: ReadPatch): b
     for (const document of documents) {
       const own = new YamlAccess(document);
       const content = document.contents;
-      const isMeant =
-        target === undefined && isMap(content) ? isOf(object, content as YAMLMap, own) : isTargeted;
+      const isMeant = target === undefined && isMap(content) ? isOf(object, content, own) : isTargeted;
       if (isMeant === false) continue;
       isApplied = true;
       if (isMeant === 'unknown' || !applyTo(object, content, own)) object.isUnknown = true;
@@ -99,7 +98,7 @@ export function applyPatch(objects: readonly BuiltObject[], patch: ReadPatch): b
 
 function applyTo(object: BuiltObject, content: unknown, access: YamlAccess): boolean {
   if (isSeq(content)) {
-    const isApplied = applyJsonPatch(object.object, content as YAMLSeq, access);
+    const isApplied = applyJsonPatch(object.object, content, access);
     const renamed = object.access.text(object.access.map(object.object, 'metadata'), 'name')?.value;
     if (renamed !== undefined) object.names.add(renamed);
     return isApplied;
@@ -110,7 +109,7 @@ function applyTo(object: BuiltObject, content: unknown, access: YamlAccess): boo
     return true;
   }
   const name = object.access.text(object.access.map(object.object, 'metadata'), 'name');
-  strategicMerge(object.object, content as YAMLMap, hasKnownSchema(object));
+  strategicMerge(object.object, content, hasKnownSchema(object));
   const metadata = object.access.map(object.object, 'metadata');
   if (name !== undefined && metadata !== undefined) setValue(metadata, 'name', scalarOf(name));
   return true;

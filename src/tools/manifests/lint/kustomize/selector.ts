@@ -65,7 +65,5 @@ function hasLabels({ access, object }: BuiltObject, selector: string): Selected 
   const labels = access.map(object, 'metadata', 'labels');
   const wanted = selector.split(',').map((one) => /^\s*([\w./-]+)\s*==?\s*([\w.-]*)\s*$/.exec(one));
   if (wanted.includes(null)) return 'unknown';
-  return wanted.every(
-    (one) => isMap(labels) && access.text(labels as YAMLMap, one?.[1] ?? '')?.value === one?.[2],
-  );
+  return wanted.every((one) => isMap(labels) && access.text(labels, one?.[1] ?? '')?.value === one?.[2]);
 }

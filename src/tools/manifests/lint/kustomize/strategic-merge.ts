@@ -1,4 +1,4 @@
-import { isMap, isScalar, isSeq, type Node, Pair, type YAMLMap, type YAMLSeq } from 'yaml';
+import { isMap, isNode, isScalar, isSeq, type Node, Pair, Scalar, type YAMLMap, type YAMLSeq } from 'yaml';
 import { keyOf } from '../../yaml-access.js';
 
 /** Lists of Kubernetes' own workloads whose items are merged by a key; every other list is replaced as a whole. */
@@ -34,7 +34,7 @@ export function strategicMerge(target: YAMLMap, patch: YAMLMap, isKnown: boolean
       removed.add(existing);
       continue;
     }
-    const merged = mergedValue(name, existing?.value as Node | undefined, value as Node, isKnown);
+    const merged = mergedValue(name, existing?.value, value, isKnown);
     if (existing === undefined) target.items.push(new Pair(key, merged));
     else existing.value = merged;
   }
@@ -48,17 +48,17 @@ export function directiveOf(node: unknown): string | undefined {
   return isScalar(value) ? String(value.value) : undefined;
 }
 
-function mergedValue(name: string, existing: Node | undefined, value: Node, isKnown: boolean): Node {
+function mergedValue(name: string, existing: unknown, value: unknown, isKnown: boolean): Node {
   if (isMap(value)) {
     const isReplaced = directiveOf(value) === 'replace' || !isMap(existing);
-    const base = isReplaced ? emptyLike(value as YAMLMap) : (existing as YAMLMap);
-    strategicMerge(base, value as YAMLMap, isKnown);
+    const base = isReplaced ? emptyLike(value) : existing;
+    strategicMerge(base, value, isKnown);
     return base;
   }
   const mergeKey = isKnown && Object.hasOwn(MERGE_KEYS, name) ? MERGE_KEYS[name] : undefined;
   if (isSeq(value) && isSeq(existing) && mergeKey !== undefined)
-    return mergeLists(existing as YAMLSeq, value as YAMLSeq, mergeKey, isKnown);
-  return value.clone() as Node;
+    return mergeLists(existing, value, mergeKey, isKnown);
+  return isNode(value) ? (value.clone() as Node) : new Scalar(value);
 }
 
 /** Items of one key are merged; those of the patch stand before the others, as Kustomize puts them. */
@@ -76,10 +76,10 @@ function mergeLists(existing: YAMLSeq, patch: YAMLSeq, mergeKey: string, isKnown
     if (directive === 'delete') removed.add(found);
     else if (isMap(item) && isMap(found)) {
       if (directive === 'replace') found.items = [];
-      strategicMerge(found as YAMLMap, item as YAMLMap, isKnown);
+      strategicMerge(found, item, isKnown);
       named.push(found);
       removed.add(found);
-    } else if (isMap(item)) named.push(mergedValue('', undefined, item as YAMLMap, isKnown));
+    } else if (isMap(item)) named.push(mergedValue('', undefined, item, isKnown));
   }
   // Of two items with one key, as JSON patches add them, one stays.
   const isLast = (item: unknown): boolean => {

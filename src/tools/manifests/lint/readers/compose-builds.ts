@@ -11,9 +11,9 @@ export function buildFilesIn(text: string): readonly string[] {
   if (!/^services:/m.test(text) || !/\bbuild:/.test(text) || !/\bdynamo\./.test(text)) return [];
   const paths = readSourceFile('', text).documents.flatMap((document) => {
     const access = new YamlAccess(document);
-    const root = isMap(document.contents) ? (document.contents as YAMLMap) : undefined;
+    const root = isMap(document.contents) ? document.contents : undefined;
     const services = [...access.entries(access.map(root, 'services'))].slice(0, MAX_SERVICES);
-    return services.flatMap(([, node]) => (isMap(node) ? (buildFile(access, node as YAMLMap) ?? []) : []));
+    return services.flatMap(([, node]) => (isMap(node) ? (buildFile(access, node) ?? []) : []));
   });
   return [...new Set(paths)].filter((path) => !posix.isAbsolute(path) && !path.startsWith('..'));
 }

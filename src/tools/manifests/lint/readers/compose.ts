@@ -38,7 +38,7 @@ export function readCompose(file: OpenFile, tree: TreeFiles): readonly (readonly
   return plainDocuments(file).flatMap(({ access, root }) => {
     const services = [...access.entries(access.map(root, 'services'))].slice(0, MAX_SERVICES);
     const read = services.flatMap(([name, node]) => {
-      const service = isMap(node) ? (node as YAMLMap) : undefined;
+      const service = isMap(node) ? node : undefined;
       return service === undefined || !isService(access, service)
         ? []
         : [
@@ -91,7 +91,7 @@ function overrideOf(
   const [document] = source === undefined ? [] : readSourceFile(source.file, source.text).documents;
   if (source === undefined || document === undefined || !isMap(document.contents)) return undefined;
   const access = new YamlAccess(document);
-  const root = document.contents as YAMLMap;
+  const root = document.contents;
   const own = new ComposeFile(source, tree);
   return (name) => {
     const service = access.map(root, 'services', name);
@@ -114,9 +114,9 @@ export function envFilesIn(text: string): readonly string[] {
   const documents = readSourceFile('', text).documents;
   const named = documents.flatMap((document) => {
     const access = new YamlAccess(document);
-    const root = isMap(document.contents) ? (document.contents as YAMLMap) : undefined;
+    const root = isMap(document.contents) ? document.contents : undefined;
     const services = [...access.entries(access.map(root, 'services'))].slice(0, MAX_SERVICES);
-    return services.flatMap(([, node]) => (isMap(node) ? envFilesOf(access, node as YAMLMap) : []));
+    return services.flatMap(([, node]) => (isMap(node) ? envFilesOf(access, node) : []));
   });
   const inside = named.filter((path) => !posix.isAbsolute(path) && !/(?:^|\/)\.\.(?:\/|$)/.test(path));
   return [...new Set([ENV_FILE, ...inside])].slice(0, MAX_ENV_FILES);
@@ -303,7 +303,7 @@ class ComposeFile {
   #environment(access: YamlAccess, node: Node | undefined): ReadonlyMap<string, Word> {
     const env = new Map<string, Word>();
     if (isMap(node)) {
-      for (const [name, value] of access.entries(node as YAMLMap)) {
+      for (const [name, value] of access.entries(node)) {
         const text = placedText(value);
         if (text !== undefined) env.set(name, this.#interpolated(wordOf(this.#source, text)));
       }

@@ -35,7 +35,7 @@ export function readEndpointPickers({ source, documents }: OpenFile): readonly L
   const launches: Launch[] = [];
   for (const document of documents) {
     const access = new YamlAccess(document);
-    const root = isMap(document.contents) ? (document.contents as YAMLMap) : undefined;
+    const root = isMap(document.contents) ? document.contents : undefined;
     const namespace = access.text(access.map(root, 'metadata'), 'namespace')?.value;
     const owner = root && identityOf(access, root);
     const add = (found: Launch | undefined): void => {
@@ -44,8 +44,7 @@ export function readEndpointPickers({ source, documents }: OpenFile): readonly L
     const versionAt = (around: readonly Surrounding[]): PickerVersion | undefined =>
       pickerVersionOf(source.text, access, around);
     visit(document, {
-      Map(_key, node, path) {
-        const map = node as YAMLMap;
+      Map(_key, map, path) {
         if (access.text(map, 'kind')?.value !== KIND) return undefined;
         add(
           readPickerConfig(access, map, {
@@ -110,8 +109,8 @@ function readText(
   const whole = outer.spanOf(0, text.value.length);
   for (const document of readSourceFile(source.file, text.value).documents) {
     const access = new YamlAccess(document);
-    const root = document.contents as YAMLMap;
-    if (access.text(root, 'kind')?.value === KIND)
+    const root = document.contents;
+    if (isMap(root) && access.text(root, 'kind')?.value === KIND)
       return readPickerConfig(access, root, {
         spanOf: (inner) => outer.spanOf(inner.start, inner.end),
         at: whole,

@@ -1,4 +1,4 @@
-import { isScalar, type Node, visit, type YAMLMap, type YAMLSeq } from 'yaml';
+import { isScalar, type Node, visit, type YAMLMap } from 'yaml';
 import { placedText, placeOfNode } from '../../yaml-access.js';
 import { ENGINE_ARGUMENTS, ENGINE_FLAG } from '../launches/engine-flags.js';
 import type { Launch } from '../launches/launch.js';
@@ -47,10 +47,9 @@ export function readLooseCommands({ source, documents }: OpenFile): readonly Lau
     visit(document, {
       Map(_key, node) {
         // Schemas describe commands, and start none.
-        return isSchema(node as YAMLMap) ? visit.SKIP : undefined;
+        return isSchema(node) ? visit.SKIP : undefined;
       },
-      Seq(_key, node) {
-        const list = node as YAMLSeq;
+      Seq(_key, list) {
         const texts = list.items.flatMap((item) => {
           const text = isScalar(item) ? placedText(item) : undefined;
           return text === undefined ? [] : [text.value];
@@ -67,10 +66,10 @@ export function readLooseCommands({ source, documents }: OpenFile): readonly Lau
         if (key === 'key' || !isScalar(node)) return;
         const text = placedText(node)?.value ?? '';
         const program = programIn(text.slice(0, MAX_TEXT_CHARS));
-        if (program !== undefined) add(program, NO_READER, node as Node);
+        if (program !== undefined) add(program, NO_READER, node);
         // `prefill_flags: "--tp-size 8 --page-size 64"`, which something puts into a command.
         else if (/^\s*--[a-z]/.test(text) && LOOSE_FLAG.test(text.slice(0, MAX_TEXT_CHARS)))
-          add(ENGINE_ARGUMENTS.program, ENGINE_ARGUMENTS.reason, node as Node);
+          add(ENGINE_ARGUMENTS.program, ENGINE_ARGUMENTS.reason, node);
       },
     });
   }

@@ -1,4 +1,4 @@
-import { isMap, isPair, type Node, type YAMLMap } from 'yaml';
+import { isMap, isPair, type YAMLMap } from 'yaml';
 import { placedText, type YamlAccess } from '../../yaml-access.js';
 
 /** Where a text stands: the maps around it, the nearest first, each with the key that leads on to it. */
@@ -14,8 +14,8 @@ export function surroundingsOf(path: readonly unknown[]): readonly Surrounding[]
     const pair = path[at];
     const map = path[at - 1];
     if (!isPair(pair) || !isMap(map)) continue;
-    const key = placedText(pair.key as Node)?.value;
-    if (key !== undefined) found.push({ map: map as YAMLMap, key });
+    const key = placedText(pair.key)?.value;
+    if (key !== undefined) found.push({ map, key });
   }
   return found;
 }

@@ -28,7 +28,7 @@ export function readRayServe({ source, documents }: OpenFile): readonly Launch[]
   if (!SIGN.test(source.text)) return [];
   return documents.flatMap((document) => {
     const access = new YamlAccess(document);
-    const root = isMap(document.contents) ? (document.contents as YAMLMap) : undefined;
+    const root = isMap(document.contents) ? document.contents : undefined;
     const namespace = access.text(access.map(root, 'metadata'), 'namespace')?.value;
     const inner = access.text(access.map(root, 'spec'), 'serveConfigV2');
     const launches =
@@ -45,7 +45,7 @@ function readInner(text: InnerText, { value }: PlacedText): readonly Launch[] {
   const [document] = readSourceFile('', value).documents;
   return document === undefined || !isMap(document.contents)
     ? []
-    : readConfig(new YamlAccess(document), document.contents as YAMLMap, text);
+    : readConfig(new YamlAccess(document), document.contents, text);
 }
 
 function readConfig(access: YamlAccess, root: YAMLMap, text: InnerText): readonly Launch[] {

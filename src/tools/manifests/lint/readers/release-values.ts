@@ -41,7 +41,7 @@ function releaseValues(source: TextSource, document: Document.Parsed): readonly 
   const access = new YamlAccess(document);
   const root = document.contents;
   if (!isMap(root)) return [];
-  return givenIn(access, root as YAMLMap)
+  return givenIn(access, root)
     .slice(0, MAX_CHARTS)
     .flatMap(({ chart, map, text }): readonly Values[] => {
       if (map !== undefined) return [{ access, root: map, source, chart }];
@@ -50,7 +50,7 @@ function releaseValues(source: TextSource, document: Document.Parsed): readonly 
       const [inner] = parsePart(scalarText(source, text), joined) ?? [];
       return inner === undefined || !isMap(inner.contents)
         ? []
-        : [{ access: new YamlAccess(inner), root: inner.contents as YAMLMap, source: joined, chart }];
+        : [{ access: new YamlAccess(inner), root: inner.contents, source: joined, chart }];
     });
 }
 

@@ -23,9 +23,7 @@ export function plainDocuments({ documents }: OpenFile): readonly PlainDocument[
   return documents.flatMap((document) => {
     const access = new YamlAccess(document);
     const root = document.contents;
-    return isMap(root) && access.get(root as YAMLMap, 'kind') === undefined
-      ? [{ access, root: root as YAMLMap }]
-      : [];
+    return isMap(root) && access.get(root, 'kind') === undefined ? [{ access, root }] : [];
   });
 }
 

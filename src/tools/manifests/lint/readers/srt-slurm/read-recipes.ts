@@ -151,7 +151,7 @@ function plain(recipe: Recipe, map: YAMLMap): Record<string, unknown> {
   return Object.fromEntries(
     [...recipe.access.entries(map)].map(([key, value]) => [
       key,
-      isMap(value) ? plain(recipe, value as YAMLMap) : isScalar(value) ? value.value : [],
+      isMap(value) ? plain(recipe, value) : isScalar(value) ? value.value : [],
     ]),
   );
 }

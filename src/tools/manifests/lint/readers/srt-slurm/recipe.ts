@@ -116,7 +116,7 @@ function ofFirst(
     ? {
         args,
         env: access.map(backend, `${old}_environment`),
-        events: isMap(asked) ? said(access.get(asked as YAMLMap, old)) : all,
+        events: isMap(asked) ? said(access.get(asked, old)) : all,
         count,
         at: keyIn(access, config, old) ?? keyIn(access, backend, 'type'),
       }
@@ -155,15 +155,13 @@ function merged(access: YamlAccess, base: YAMLMap, over: YAMLMap, index?: number
       other === undefined
         ? value
         : isMap(value) && isMap(other)
-          ? merged(access, value as YAMLMap, other as YAMLMap, index)
+          ? merged(access, value, other, index)
           : itemOf(access, other, index);
     return pairOf(base, name, chosen);
   });
   for (const [name, value] of own) {
     if (result.items.some((one) => keyOf(one) === name)) continue;
-    const chosen = isMap(value)
-      ? merged(access, new YAMLMap(), value as YAMLMap, index)
-      : itemOf(access, value, index);
+    const chosen = isMap(value) ? merged(access, new YAMLMap(), value, index) : itemOf(access, value, index);
     result.items.push(pairOf(over, name, chosen));
   }
   return result;
@@ -185,7 +183,7 @@ export function pairOf(from: YAMLMap, name: string, value: Node): Pair {
 
 function longestList(access: YamlAccess, map: YAMLMap): number {
   const lengths = [...access.entries(map).values()].map((value) =>
-    isMap(value) ? longestList(access, value as YAMLMap) : isSeq(value) ? value.items.length : 0,
+    isMap(value) ? longestList(access, value) : isSeq(value) ? value.items.length : 0,
   );
   return Math.max(0, ...lengths);
 }

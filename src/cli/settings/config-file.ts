@@ -1,4 +1,4 @@
-import { isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { SettingError } from '../../app/setting-error.js';
 import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../edge/platform/data/yaml-bounds.js';
 import { quote } from './wrong-value.js';
@@ -42,8 +42,7 @@ export function parseConfigFile(path: string, text: string): ConfigFile {
   if (!('items' in root) || isSeq(root)) {
     throw fail(lineOf(root.range?.[0]), 'must be "name: value" lines with the names of the flags');
   }
-  const entries = root.items.map(({ key, value }): ConfigEntry => {
-    const keyNode = key as Node;
+  const entries = root.items.map(({ key: keyNode, value }): ConfigEntry => {
     const line = lineOf(keyNode.range?.[0]);
     if (!isScalar(keyNode)) throw fail(line, 'a name must be plain text');
     const name = String(keyNode.value);

@@ -186,6 +186,7 @@ function decode(bytes: Buffer): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
+    // The caller says that the file is no UTF-8: the decoder knows no more.
     return undefined;
   }
 }

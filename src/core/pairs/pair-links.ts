@@ -105,7 +105,7 @@ export class PairLinksTable {
 
 /** Judges two places by any of their members, as if these were on different hosts. */
 function judge(prefill: Entry, place: Place): number {
-  const [decode] = place.members as ReadonlySet<Entry>;
+  const [decode] = place.members;
   if (decode === undefined) return 0;
   const pairClass = classAcrossHosts(prefill.member.position, decode.member.position);
   const state = STATES.indexOf(judgementOf(prefill, decode).state);

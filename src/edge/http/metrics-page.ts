@@ -54,6 +54,7 @@ export class MetricsPage {
       return this.#render(contentType);
     });
     this.#waiting.set(contentType, answer);
+    // The caller gets the error; the next one only waits for its turn.
     this.#last = answer.catch(() => undefined);
     return answer;
   }

@@ -8,7 +8,7 @@ import { onAbort } from '../platform/time/on-abort.js';
 import type { ApiRequest, StreamingApi } from './api.js';
 import type { ClusterAccess } from './cluster-access.js';
 import { placeOf, readContent } from './content.js';
-import { type ExchangeError, exchange, type OpenAnswer } from './exchange.js';
+import { exchange, type OpenAnswer } from './exchange.js';
 import { type Asked, explainBreak, explainStatus } from './explain-failure.js';
 import { KubernetesError } from './kubernetes-error.js';
 import type { Credentials } from './login.js';
@@ -178,6 +178,7 @@ export class ApiClient implements StreamingApi {
         throw this.#explain(error, request.signal, asked);
       }
       if (answer.status >= 200 && answer.status < 300) return answer;
+      // Without its words, a refusal is explained by its status alone.
       const words = await this.#gather(answer.body, MAX_REFUSAL_BYTES, asked).catch(() => '');
       request.signal.throwIfAborted();
       if (answer.status === 401 && shown === undefined) {
@@ -235,7 +236,7 @@ export class ApiClient implements StreamingApi {
   #explain(error: unknown, signal: AbortSignal | undefined, asked: Asked): unknown {
     if (signal?.aborted === true || error instanceof KubernetesError)
       return signal?.aborted === true ? signal.reason : error;
-    return explainBreak(error as ExchangeError, asked);
+    return explainBreak(error, asked);
   }
 
   /** The pool whose TLS is made from the files as they are now. */

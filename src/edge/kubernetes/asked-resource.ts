@@ -36,6 +36,7 @@ function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
+    // It is for messages alone, and shown as it was asked for.
     return part;
   }
 }

@@ -51,6 +51,7 @@ export class Reflection {
     }
     const loading = import('./descriptor-index.js').then((module) => module.readDescriptorIndex());
     this.#index = loading;
+    // The caller gets the error, and the next one tries again.
     loading.catch(() => {
       this.#index = undefined;
     });

@@ -111,6 +111,7 @@ function isCallText(text: unknown): text is string {
   try {
     return isJsonObject(JSON.parse(text));
   } catch {
+    // No JSON: SGLang's parser, and not this one, decides what becomes of it.
     return false;
   }
 }

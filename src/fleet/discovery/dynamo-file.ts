@@ -183,11 +183,11 @@ export class DynamoFileSource implements DiscoverySource {
     const { folder } = this.#options;
     try {
       await this.#modules.listFiles(folder);
-    } catch {
+    } catch (fault) {
       throw new DiscoveryError(
         'unreadable_file',
-        `${this.name}: the folder ${folder} ${explainSystemError(cause)}; it must be the one that DYN_FILE_KV names for the workers`,
-        { cause },
+        `${this.name}: the folder ${folder} ${explainSystemError(fault)}; it must be the one that DYN_FILE_KV names for the workers`,
+        { cause: fault },
       );
     }
     if (this.#isKnown) return [];

@@ -38,6 +38,7 @@ function parse(text: Buffer, tokenField = ''): unknown {
     const { value, isCut } = parseLightJson(text, scan, tokenField);
     return isCut ? undefined : value;
   } catch {
+    // No JSON: such an answer says nothing.
     return undefined;
   }
 }

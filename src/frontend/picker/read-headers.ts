@@ -25,7 +25,7 @@ export class HeaderReading {
     if (this.#count > MAX_HEADERS) return;
     const name = key.toLowerCase();
     if (this.#wanted?.has(name) === false) return;
-    const before = this.headers[name] as string | undefined;
+    const before = this.headers[name];
     if (before === undefined) this.headers[name] = value;
     else if (!SINGLE.has(name)) this.headers[name] = `${before}, ${value}`;
   }

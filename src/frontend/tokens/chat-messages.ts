@@ -115,7 +115,7 @@ function isPlainText(part: unknown): boolean {
 function textOf(part: unknown): string | undefined {
   if (typeof part === 'string') return part;
   if (!isJsonObject(part)) return undefined;
-  const type = part['type'] as string;
+  const type = part['type'];
   const field = type === 'refusal' || type === 'thinking' ? type : 'text';
   const text = part[field];
   if (typeof text !== 'string') return undefined;
@@ -150,6 +150,7 @@ function argumentsOf(value: unknown): Json | undefined {
   try {
     parsed = JSON.parse(value);
   } catch {
+    // As vLLM has it: arguments that are no JSON are none.
     return {};
   }
   if (!isJsonObject(parsed)) return {};

@@ -68,6 +68,7 @@ function toJson(value: unknown): Buffer | undefined {
   try {
     return Buffer.from(JSON.stringify(value));
   } catch {
+    // A `RangeError` of the stack. The request is then routed without its tokens.
     return undefined;
   }
 }

@@ -285,6 +285,7 @@ export class EngineEventReader implements Relay {
   /** One replay at a time: it takes the engine's publisher from its work. */
   readonly #inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const turn = this.#turn.then(work);
+    // The caller gets the error; the next one only waits for its turn.
     this.#turn = turn.catch(() => {});
     return turn;
   };

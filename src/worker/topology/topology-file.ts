@@ -35,6 +35,7 @@ export function parseTopologyFile(text: string, path: string): Topology {
   try {
     json = document.toJS({ maxAliasCount: 0 });
   } catch {
+    // The document was parsed without a problem: with no alias allowed, it fails for these alone.
     throw new TopologyError(`${path} has YAML aliases; write the values out`);
   }
   const topology = topologyOfJson(json, path);

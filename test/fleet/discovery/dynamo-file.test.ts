@@ -32,12 +32,15 @@ class FakeFolder {
   readonly files = new Map<string, { text: string; modifiedAtMs: number }>();
   /** What looking at the cards' folder rejects with. */
   fault: Error | undefined;
+  /** The same of the folder around it. */
+  outerFault: Error | undefined;
 
   get modules(): Required<DynamoFileSourceModules> {
     return {
       clock: this.clock,
       listFiles: async (folder) => {
-        if (this.fault !== undefined && folder !== '/kv') throw this.fault;
+        const fault = folder === '/kv' ? this.outerFault : this.fault;
+        if (fault !== undefined) throw fault;
         return [...this.files.keys()].sort();
       },
       readFile: async (path) => {
@@ -231,6 +234,16 @@ describe("the workers in Dynamo's file discovery", () => {
     folder.fault = Object.assign(new Error('ENOENT'), { code: 'ENOENT' });
     await folder.clock.advanceMs(1_000);
     expect(run.lists.at(-1)).toEqual([]);
+  });
+
+  it('are waited for where this user may not read the folder, which is what is then said of it', async () => {
+    const folder = new FakeFolder();
+    folder.fault = Object.assign(new Error('ENOENT'), { code: 'ENOENT' });
+    folder.outerFault = Object.assign(new Error('EACCES'), { code: 'EACCES' });
+    const { errors } = await folder.run();
+    expect(errors).toEqual([
+      'dynamo-file:///kv: the folder /kv may not be read by this user; it must be the one that DYN_FILE_KV names for the workers',
+    ]);
   });
 
   it('are waited for where none has registered yet, and where the folder is another', async () => {

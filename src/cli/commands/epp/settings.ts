@@ -133,11 +133,7 @@ export const eppDescription: CommandDescription<typeof eppSettings> = {
     { says: 'Is the gate open, and if not, why?', line: "curl '127.0.0.1:9463/readyz?verbose'" },
   ],
   check(settings, reject, flags) {
-    aggregatorDescription.check?.(
-      settings,
-      reject as Parameters<NonNullable<typeof aggregatorDescription.check>>[1],
-      flags,
-    );
+    aggregatorDescription.check?.(settings, reject, flags);
     checkEngineSettings(settings, reject);
     const wrong = settings.modelRewrite.find((item) => !/^[^=]+=[^=]+$/.test(item));
     if (wrong !== undefined) throw reject('model-rewrite', 'pairs such as chat=llama-3-70b', wrong);

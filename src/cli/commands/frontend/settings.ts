@@ -242,12 +242,7 @@ export const frontendDescription: CommandDescription<typeof frontendSettings> = 
     { says: 'What is served?', line: 'curl 127.0.0.1:8000/v1/models' },
   ],
   check(settings, reject, flags) {
-    if (settings.router === undefined)
-      aggregatorDescription.check?.(
-        settings,
-        reject as Parameters<NonNullable<typeof aggregatorDescription.check>>[1],
-        flags,
-      );
+    if (settings.router === undefined) aggregatorDescription.check?.(settings, reject, flags);
     else checkRouter(settings, reject, flags);
     if (readThreadCount(settings.threads, availableCores) === undefined)
       throw reject('threads', `a whole number from 1 to ${MAX_THREADS}, or auto`);

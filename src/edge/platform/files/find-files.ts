@@ -23,6 +23,7 @@ export async function sizeOfFile(path: string): Promise<number | undefined> {
     const found = await stat(path);
     return found.isFile() ? found.size : undefined;
   } catch {
+    // Gone, or not to be seen by this user: there is no size, and an attempt to read it says why.
     return undefined;
   }
 }
@@ -78,6 +79,7 @@ async function begins(path: string, firstLine: RegExp): Promise<boolean> {
   try {
     return firstLine.test((await readFileStart(path, MAX_FIRST_LINE)).toString('latin1'));
   } catch {
+    // A file without an ending that may not be read is not known to be one that is looked for.
     return false;
   }
 }
@@ -87,6 +89,7 @@ async function leadsToFile(link: string): Promise<boolean> {
   try {
     return (await stat(link)).isFile();
   } catch {
+    // Nothing is lost: what it leads to is not there, or not below a folder that this user sees.
     return false;
   }
 }

@@ -87,6 +87,7 @@ async function writeNewFile(path: string, text: string): Promise<void> {
   try {
     await writeFile(path, text, { flag: 'wx' });
   } catch (error) {
+    // The first error is the one to report: what fails here fails by it.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
       await rm(path, { force: true }).catch(() => undefined);
     throw error;

@@ -69,6 +69,7 @@ function isNonBlocking(fd: number): boolean {
     const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1];
     return flags !== undefined && (Number.parseInt(flags, 8) & constants.O_NONBLOCK) !== 0;
   } catch {
+    // Not Linux: a thread of Node's pool writes, as to one whose writes wait.
     return false;
   }
 }

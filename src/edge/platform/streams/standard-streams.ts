@@ -139,6 +139,7 @@ function isPipeOrSocket(): boolean {
     const stat = fstatSync(STDERR_FD, { bigint: true });
     return stat.isFIFO() || stat.isSocket();
   } catch {
+    // Closed before the program began: nobody is there to be waited for.
     return false;
   }
 }

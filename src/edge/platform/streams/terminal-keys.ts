@@ -54,6 +54,7 @@ function setRaw(isRaw: boolean): boolean {
     process.stdin.setRawMode(isRaw);
     return true;
   } catch {
+    // The program goes on without keys.
     return false;
   }
 }
@@ -71,6 +72,7 @@ function isInForeground(): boolean {
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[2] === fields[5];
   } catch {
+    // Not Linux.
     return true;
   }
 }

@@ -179,6 +179,7 @@ function decode(text: string, value: string): string {
   try {
     return decodeURIComponent(value.replaceAll('+', ' '));
   } catch {
+    // A `URIError`, which does not name the sign that is wrong.
     throw wrongTarget(text, 'must have two hexadecimal digits after each % of its selector');
   }
 }

@@ -66,9 +66,7 @@ export class ResultWindow {
   /** Sums over what is in it now. */
   counts(nowMs: number): ResultCounts {
     this.#expire(nowMs);
-    const sums = { ...NO_RESULTS, requests: this.#count } as {
-      -readonly [Key in keyof ResultCounts]: number;
-    };
+    const sums = { ...NO_RESULTS, requests: this.#count };
     for (let n = 0; n < this.#count; n += 1) {
       const at = ((this.#first + n) % WINDOW_REQUESTS) * ENTRY_WORDS;
       sums.predictedTokens += this.#word(at, PREDICTED);

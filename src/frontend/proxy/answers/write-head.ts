@@ -16,6 +16,7 @@ export function writeHeadSafely(response: ServerResponse, status: number, header
   try {
     response.writeHead(status, headers as string[]);
   } catch {
+    // Node refuses all of them for one: which of them are valid is tried only then.
     response.writeHead(status, validPairs(headers));
   }
 }

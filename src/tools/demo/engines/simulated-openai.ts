@@ -44,6 +44,7 @@ export class SimulatedOpenAi {
   ): Promise<void> {
     const kinds = PATHS.get(path);
     if (kinds === undefined) return answerJson(response, 404, { detail: 'Not Found' });
+    // What cannot be read is answered below, like every other bad request.
     const body = await readBody(request).catch(() => undefined);
     const asked = readEngineRequest(body);
     const { model, maxModelLen } = engine.run;

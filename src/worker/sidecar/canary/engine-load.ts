@@ -82,6 +82,7 @@ async function read(
     const { status, body } = await get(url, { signal, maxBodyBytes: MAX_METRICS_BYTES });
     return status === 200 ? body : undefined;
   } catch {
+    // What cannot be read is not known; the canary is judged without it.
     return undefined;
   }
 }

@@ -149,9 +149,9 @@ export function documentOf(
   if (isPlain && operator === '<<' && (delimiter?.quoted === true || !body.text.includes('\\')))
     return partOf(script, body.pos, body.end);
   const pieces = isPlain
-    ? [{ text: body.text, at: body.pos as number | undefined }]
+    ? [{ text: body.text, at: body.pos }]
     : (body.parts ?? []).map((part, index, parts) => {
-        if (part.type === 'Literal') return { text: part.text, at: part.pos as number | undefined };
+        if (part.type === 'Literal') return { text: part.text, at: part.pos };
         const text = expansions.textOfPart(part);
         const isName = text.includes(UNKNOWN) && BEFORE_NAME.test(lineOf(parts[index - 1]));
         return { text: isName ? part.text.replace(/[^\w$.-]/g, '') : text, at: undefined };

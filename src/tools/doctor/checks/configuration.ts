@@ -66,7 +66,7 @@ function largeBlocksText({ signal }: Asked['measurements']): string {
   const size = Math.max(0, ...[...changed].map((value) => Number(/(\d{1,7})$/.exec(value)?.[1] ?? 0)));
   return size < LARGE_BLOCK_TOKENS
     ? ''
-    : ` The engine made its blocks ${size} tokens long, as for models with Mamba or linear attention: prompts that share fewer tokens than that from their beginning find nothing. vLLM caches such models only with --enable-prefix-caching, and their states with --mamba-cache-mode align or all.`;
+    : ` The engine made its blocks ${size} tokens long, as for models with Mamba or linear attention: prompts that share fewer tokens than that from their beginning find nothing. vLLM caches such models only with --enable-prefix-caching, and up to 0.32 their states with --mamba-cache-mode align or all.`;
 }
 
 function sizesOf({ measurements }: Asked, isWorker: boolean): Reply {

@@ -3,7 +3,7 @@ import { ENGINES } from '../../../engines/catalogue/engines.js';
 
 /**
  * Arguments that engines no longer have, or have from a release on, with what takes their place. Read in `arg_utils.py` of
- * vLLM 0.6 to 0.32 and in `server_args.py` of SGLang 0.2 to 0.5.23.
+ * vLLM 0.6 to 0.33 and in `server_args.py` of SGLang 0.2 to 0.5.23.
  */
 const NOTES: Readonly<Record<string, string>> = {
   '--disable-log-requests': 'gone in vLLM 0.17: requests are only logged with --enable-log-requests',

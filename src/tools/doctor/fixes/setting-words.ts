@@ -42,14 +42,23 @@ const INSTEAD =
   /\bnot support [`'"]?(--[a-z][\w-]{2,60})[ =][\w.]{1,30}[`'"]?(?: yet)?[;,.] use (\w{1,30})\b/;
 const LIMIT: Readonly<Record<string, string>> = { '<=': ' or less', '>=': ' or more' };
 
-function askedFlags(sentence: string): readonly WantedSetting[] {
+function askedFlags(sentence: string, engine?: string): readonly WantedSetting[] {
   const [, replaced, by] = INSTEAD.exec(sentence) ?? [];
   if (replaced !== undefined) return [{ text: `${replaced} ${by}`, isValued: true, isNamed: true }];
   return [...sentence.matchAll(ASKED)].map(([, flag = '', limit = '', value]) => ({
-    text: value === undefined ? flag : `${flag} ${value}${LIMIT[limit] ?? ''}`,
+    text: value === undefined ? takenFlag(flag, engine) : `${flag} ${value}${LIMIT[limit] ?? ''}`,
     isValued: value !== undefined || /^--(?:enable|disable|no)-/.test(flag),
     isNamed: true,
   }));
+}
+
+/** As vLLM takes it: some of its errors (0.33) ask for `--disable-prefix-caching`, which is `--no-enable-prefix-caching`. */
+function takenFlag(flag: string, engine: string | undefined): string {
+  const [, feature] = /^--disable-(.+)$/.exec(flag) ?? [];
+  const known = engineOfWord(engine)?.launch?.arguments;
+  if (engine !== 'vllm' || feature === undefined || known === undefined) return flag;
+  const name = feature.replaceAll('-', '_');
+  return known.has(`enable_${name}`) && !known.has(`disable_${name}`) ? `--no-enable-${feature}` : flag;
 }
 
 /** Flags that a sentence says to leave out, where it asks for none: "remove --disable-hybrid-kv-cache-manager or use …". */
@@ -127,7 +136,7 @@ export function demandedSettings(sentence: string, engine: string | undefined): 
   const [, whole = '', unit] = MULTIPLE.exec(sentence) ?? [];
   if (unit !== undefined && engine !== 'trtllm' && isArgument(whole, engine))
     return [{ text: `${placed(whole)} to a multiple of ${unit}`, isValued: true, isNamed: true }];
-  const asked = askedFlags(sentence);
+  const asked = askedFlags(sentence, engine);
   if (asked.length > 0) return asked.slice(0, 2);
   const flags = [...new Set(sentence.match(FLAG) ?? [])];
   if (flags.length > 0) return flags.slice(0, 3).map((text) => ({ text, isValued: false, isNamed: true }));

@@ -33,6 +33,11 @@ describe('the settings that a sentence demands', () => {
     ['requires --replayssm-buffer-len <= 16', 'vllm', ['--replayssm-buffer-len 16 or less']],
     ['requires --replayssm-buffer-len >= 1 + num_speculative_tokens', 'vllm', ['--replayssm-buffer-len']],
     ['does not support --mamba-cache-mode align yet; use none', 'vllm', ['--mamba-cache-mode none']],
+    [
+      'FlashInfer ReplaySSM does not support prefix caching yet; use --disable-prefix-caching',
+      'vllm',
+      ['--no-enable-prefix-caching'],
+    ],
     ['requires SM80+. Re-run with --kv-cache-dtype float16.', 'vllm', ['--kv-cache-dtype float16']],
     ['new_spec.page_size_bytes is not what was asked for', 'vllm', []],
     ['the connector is not set', undefined, []],

@@ -55,9 +55,9 @@ export const PEGAFLOW: readonly KnownFault[] = [
     id: 'pegaflow_mamba_mode',
     cause: 'settings_refused',
     needles: ["PegaFlow HMA requires mamba_cache_mode='align'"],
-    says: 'PegaFlow takes a model with Mamba layers with --mamba-cache-mode align alone',
+    says: 'PegaFlow takes a model with Mamba layers in the Mamba cache mode align alone',
     why: 'It keeps the state of Mamba layers at the ends of blocks, which the engine has in this mode only.',
-    cure: 'Start vLLM with --mamba-cache-mode align, or without PegaKVConnector in --kv-transfer-config',
+    cure: 'Start vLLM with --enable-prefix-caching and, up to 0.32, --mamba-cache-mode align, or without PegaKVConnector in --kv-transfer-config',
   },
   {
     id: 'pegaflow_layers',

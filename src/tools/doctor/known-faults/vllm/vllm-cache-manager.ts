@@ -57,7 +57,7 @@ export const VLLM_CACHE_MANAGER: readonly KnownFault[] = [
     needles: ["KV cache group's real block_size must be divisible"],
     says: 'KV block sizes do not go together: a group of layers has one that the block size of hashes does not divide',
     why: 'A model with layers of several kinds has a block size for each kind, and hashes are made for the largest part that all of them have in common. With a KV connector and Mamba layers whose states are not kept at block ends, or with a --prefix-match-unit that does not divide them, there is none.',
-    cure: 'Start the engine with --mamba-cache-mode align where the model has Mamba layers, without --prefix-match-unit and without a --block-size of your own; where that is so already, without --kv-transfer-config or in a later vLLM',
+    cure: 'Start the engine with --enable-prefix-caching where the model has Mamba layers (up to vLLM 0.32 with --mamba-cache-mode align too), without --prefix-match-unit and without a --block-size of your own; where that is so already, without --kv-transfer-config or in a later vLLM',
   },
   {
     id: 'workspace_too_small',

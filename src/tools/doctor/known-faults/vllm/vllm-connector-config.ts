@@ -278,7 +278,7 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
     needles: ['KV cache events are on, but prefix caching is not enabled'],
     says: 'Prefix caching is off while KV events are on: the engine has nothing to publish',
     why: 'Blocks are only kept, hashed and reported by prefix caching. Models with Mamba layers and --no-enable-prefix-caching are without it.',
-    cure: 'Start the engine with --enable-prefix-caching (models with Mamba layers: with --mamba-cache-mode align too), or leave --kv-events-config out and keep this engine from KV-aware routing',
+    cure: 'Start the engine with --enable-prefix-caching (models with Mamba layers, up to vLLM 0.32: with --mamba-cache-mode align too), or leave --kv-events-config out and keep this engine from KV-aware routing',
   },
   {
     id: 'vllm_kv_transfer_config_unread',

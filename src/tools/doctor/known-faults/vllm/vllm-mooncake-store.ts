@@ -87,8 +87,8 @@ export const VLLM_MOONCAKE_STORE: readonly KnownFault[] = [
     cause: 'settings_refused',
     needles: ["MooncakeStoreScheduler requires mamba_cache_mode='align'"],
     says: 'The Mooncake store can keep Mamba states only in mode align',
-    why: 'Only with --mamba-cache-mode align states lie at the ends of blocks, where the store looks for them.',
-    cure: 'Start all engines of the store with --mamba-cache-mode align and --enable-prefix-caching',
+    why: 'Only in this mode states lie at the ends of blocks, where the store looks for them. From vLLM 0.33 on --enable-prefix-caching alone sets it.',
+    cure: 'Start all engines of the store with --enable-prefix-caching and, up to vLLM 0.32, --mamba-cache-mode align',
   },
   {
     id: 'mooncake_store_no_group',

@@ -47,7 +47,10 @@ export const VLLM_SCHEDULER: readonly KnownFault[] = [
   {
     id: 'mamba_align_chunked_prefill',
     cause: 'settings_refused',
-    needles: ["Chunked prefill is required for mamba cache mode 'align'"],
+    needles: [
+      "Chunked prefill is required for mamba cache mode 'align'",
+      'Chunked prefill is required for Mamba prefix caching',
+    ],
     says: 'Prefix caching of a model with Mamba layers needs chunked prefill, which is off',
     why: 'States are kept where a chunk ends at the end of a block.',
     cure: 'Start the engine with --enable-chunked-prefill, or with --no-enable-prefix-caching',

@@ -71,6 +71,11 @@ const LIBRARY: readonly FaultClass[] = [
     pattern:
       /UC[PXST] (?:API |library )?version (?:is |of .{0,20})?(?:incompatible|mismatch|too old)|requires (?:mooncake|nixl|lmcache|ucx|libfabric)[\w-]* ?(?:[<>=!~]=|version)|please upgrade (?:Mooncake|NIXL|LMCache|UCX)\b|\bNIXL is required .{0,120}install|requires the NIXL package|\b[Ii]nstall (?:the )?[`'"]?(?:mooncake|nixl|lmcache|flexkv)[\w-]*[`'"]? (?:package|with \w+ support|to (?:use|enable))/i,
   },
+  // vLLM from 0.33 on: "NIXL >= 1.5.0 is required, but nixl==1.4.1 is installed".
+  {
+    signal: 'library_missing',
+    pattern: new RegExp(`\\b(?:${LIBRARIES})[\\w-]* ?[<>=!~]=? ?v?\\d[\\w.+]* is required\\b`),
+  },
   {
     signal: 'library_missing',
     pattern:

@@ -25,6 +25,7 @@ describe('the class of an error', () => {
     ],
     ['Unsupported connector type: FooConnector', 'library_missing'],
     ['transfer failed with NIXL_ERR_BACKEND', 'transfer_path_broken'],
+    ['NIXL >= 1.5.0 is required, but nixl==1.4.1 is installed', 'library_missing'],
     ['UCP version is incompatible, required: 1.18, actual: 1.12 (release 1)', 'library_missing'],
     [
       "custom_mem_pool='NVLINK' requires mooncake-transfer-engine>=0.3.8. Please upgrade Mooncake.",
@@ -36,6 +37,7 @@ describe('the class of an error', () => {
 
   it.each([
     "No module named 'requests'",
+    'fastokens >= 0.2.0 is required when tokenizer_mode is fast',
     'Block of Mooncake not available',
     "'NoneType' object has no attribute 'get'",
     'batch_size must be positive',

@@ -1,4 +1,12 @@
-import { type BlockSize, CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
+import {
+  type BlockSize,
+  type Canary,
+  CapabilityReport,
+  type Contract,
+  type Engine,
+  type Model,
+  type Transfer,
+} from '../../gen/kvaccord/v1/capabilities.js';
 import { inPlainText } from '../text/printable.js';
 import { MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './report-limits.js';
 import { isName } from './report-name.js';
@@ -89,70 +97,91 @@ export function boundReasons(reasons: readonly string[]): string[] {
 export function boundReport(report: CapabilityReport): void {
   const omissions = new Omissions();
   // Only what `report` owns is changed; the facts' and the topology's own objects may be used again.
-  const { engine, model, contract } = report;
-  if (engine !== undefined) {
-    engine.version = oneLine(engine.version, MAX_NAME_CHARS);
-    engine.servingAddresses = omissions.first(
-      'engine.serving_addresses',
-      engine.servingAddresses.filter(({ address }) => isName(address)),
-      MAX_SERVING_ADDRESSES,
-    );
-  }
-  if (engine !== undefined) engine.apis = omissions.names('engine.apis', engine.apis, MAX_COUNTS.apis);
-  if (model !== undefined) {
-    model.servedNames = omissions.names('model.served_names', model.servedNames, MAX_COUNTS.servedNames);
-    model.loraAdapters = omissions.names('model.lora_adapters', model.loraAdapters, MAX_COUNTS.loraAdapters);
-    replace(model, 'root', omissions.name('model.root', model.root));
-    replace(model, 'revision', omissions.name('model.revision', model.revision));
-    replace(
-      model,
-      'tokenizerFingerprint',
-      omissions.name('model.tokenizer_fingerprint', model.tokenizerFingerprint),
-    );
-  }
-  if (contract !== undefined) {
-    replace(contract, 'hashAlgorithm', omissions.name('contract.hash_algorithm', contract.hashAlgorithm));
-    replace(contract, 'hashSeed', omissions.name('contract.hash_seed', contract.hashSeed));
-    replace(contract, 'eventSchema', omissions.name('contract.event_schema', contract.eventSchema));
-    contract.cacheGroups = omissions
-      .first('contract.cache_groups', contract.cacheGroups, MAX_COUNTS.cacheGroups)
-      .map((group) => ({ ...group, engineKind: oneLine(group.engineKind, MAX_NAME_CHARS) }));
-  }
+  if (report.engine !== undefined) boundEngine(report.engine, omissions);
+  if (report.model !== undefined) boundModel(report.model, omissions);
+  if (report.contract !== undefined) boundContract(report.contract, omissions);
   if (report.capacity !== undefined) {
     report.capacity.kvTiers = report.capacity.kvTiers.filter(isName).slice(0, MAX_COUNTS.kvEventSources);
   }
-  const { transfer, canary } = report;
-  if (transfer !== undefined) {
-    transfer.connector = omissions.name('transfer.connector', transfer.connector) ?? '';
-    replace(transfer, 'engineId', omissions.name('transfer.engine_id', transfer.engineId));
-    replace(
-      transfer,
-      'compatibilityHash',
-      omissions.name('transfer.compatibility_hash', transfer.compatibilityHash),
-    );
-    replace(transfer, 'blockLayout', omissions.name('transfer.block_layout', transfer.blockLayout));
-    replace(transfer, 'dtype', omissions.name('transfer.dtype', transfer.dtype));
-    replace(transfer, 'kvCacheDtype', omissions.name('transfer.kv_cache_dtype', transfer.kvCacheDtype));
-    replace(
-      transfer,
-      'attentionBackend',
-      omissions.name('transfer.attention_backend', transfer.attentionBackend),
-    );
-    transfer.sideChannels = omissions
-      .first(
-        'transfer.side_channels',
-        transfer.sideChannels.filter(
-          ({ dataParallelRank, address }) => isUint32(dataParallelRank) && isName(address),
-        ),
-        MAX_COUNTS.sideChannels,
-      )
-      .map((channel) => ({ ...channel, reason: oneLine(channel.reason, MAX_SENTENCE_CHARS) }));
+  if (report.transfer !== undefined) boundTransfer(report.transfer, omissions);
+  if (report.canary !== undefined) boundCanary(report.canary);
+  boundLists(report, omissions);
+  for (const { what, drop } of SHEDDING) {
+    if (CapabilityReport.encode(report).finish().length <= MAX_REPORT_BYTES) break;
+    drop(report);
+    omissions.sentences.push(`left out ${what}: the report would be larger than ${MAX_REPORT_BYTES} bytes`);
   }
-  if (canary !== undefined) {
-    canary.reason = oneLine(canary.reason, MAX_SENTENCE_CHARS);
-    canary.results = canary.results.slice(0, MAX_COUNTS.canaryResults);
-    for (const result of canary.results) result.reason = oneLine(result.reason, MAX_SENTENCE_CHARS);
-  }
+  report.warnings = [...omissions.sentences, ...report.warnings]
+    .slice(0, MAX_COUNTS.warnings)
+    .map((warning) => oneLine(warning, MAX_SENTENCE_CHARS));
+}
+
+function boundEngine(engine: Engine, omissions: Omissions): void {
+  engine.version = oneLine(engine.version, MAX_NAME_CHARS);
+  engine.servingAddresses = omissions.first(
+    'engine.serving_addresses',
+    engine.servingAddresses.filter(({ address }) => isName(address)),
+    MAX_SERVING_ADDRESSES,
+  );
+  engine.apis = omissions.names('engine.apis', engine.apis, MAX_COUNTS.apis);
+}
+
+function boundModel(model: Model, omissions: Omissions): void {
+  model.servedNames = omissions.names('model.served_names', model.servedNames, MAX_COUNTS.servedNames);
+  model.loraAdapters = omissions.names('model.lora_adapters', model.loraAdapters, MAX_COUNTS.loraAdapters);
+  replace(model, 'root', omissions.name('model.root', model.root));
+  replace(model, 'revision', omissions.name('model.revision', model.revision));
+  replace(
+    model,
+    'tokenizerFingerprint',
+    omissions.name('model.tokenizer_fingerprint', model.tokenizerFingerprint),
+  );
+}
+
+function boundContract(contract: Contract, omissions: Omissions): void {
+  replace(contract, 'hashAlgorithm', omissions.name('contract.hash_algorithm', contract.hashAlgorithm));
+  replace(contract, 'hashSeed', omissions.name('contract.hash_seed', contract.hashSeed));
+  replace(contract, 'eventSchema', omissions.name('contract.event_schema', contract.eventSchema));
+  contract.cacheGroups = omissions
+    .first('contract.cache_groups', contract.cacheGroups, MAX_COUNTS.cacheGroups)
+    .map((group) => ({ ...group, engineKind: oneLine(group.engineKind, MAX_NAME_CHARS) }));
+}
+
+function boundTransfer(transfer: Transfer, omissions: Omissions): void {
+  transfer.connector = omissions.name('transfer.connector', transfer.connector) ?? '';
+  replace(transfer, 'engineId', omissions.name('transfer.engine_id', transfer.engineId));
+  replace(
+    transfer,
+    'compatibilityHash',
+    omissions.name('transfer.compatibility_hash', transfer.compatibilityHash),
+  );
+  replace(transfer, 'blockLayout', omissions.name('transfer.block_layout', transfer.blockLayout));
+  replace(transfer, 'dtype', omissions.name('transfer.dtype', transfer.dtype));
+  replace(transfer, 'kvCacheDtype', omissions.name('transfer.kv_cache_dtype', transfer.kvCacheDtype));
+  replace(
+    transfer,
+    'attentionBackend',
+    omissions.name('transfer.attention_backend', transfer.attentionBackend),
+  );
+  transfer.sideChannels = omissions
+    .first(
+      'transfer.side_channels',
+      transfer.sideChannels.filter(
+        ({ dataParallelRank, address }) => isUint32(dataParallelRank) && isName(address),
+      ),
+      MAX_COUNTS.sideChannels,
+    )
+    .map((channel) => ({ ...channel, reason: oneLine(channel.reason, MAX_SENTENCE_CHARS) }));
+}
+
+function boundCanary(canary: Canary): void {
+  canary.reason = oneLine(canary.reason, MAX_SENTENCE_CHARS);
+  canary.results = canary.results.slice(0, MAX_COUNTS.canaryResults);
+  for (const result of canary.results) result.reason = oneLine(result.reason, MAX_SENTENCE_CHARS);
+}
+
+/** Sizes, sources, conflicts, evidence and probes. */
+function boundLists(report: CapabilityReport, omissions: Omissions): void {
   report.blockSizes = report.blockSizes.map(boundBlockSize);
   report.kvEventSources = omissions.first(
     'kv_event_sources',
@@ -173,14 +202,6 @@ export function boundReport(report: CapabilityReport): void {
     origin: oneLine(probe.origin, MAX_NAME_CHARS),
     error: oneLine(probe.error, MAX_SENTENCE_CHARS),
   }));
-  for (const { what, drop } of SHEDDING) {
-    if (CapabilityReport.encode(report).finish().length <= MAX_REPORT_BYTES) break;
-    drop(report);
-    omissions.sentences.push(`left out ${what}: the report would be larger than ${MAX_REPORT_BYTES} bytes`);
-  }
-  report.warnings = [...omissions.sentences, ...report.warnings]
-    .slice(0, MAX_COUNTS.warnings)
-    .map((warning) => oneLine(warning, MAX_SENTENCE_CHARS));
 }
 
 /** What a report can do without, the least missed first. */

@@ -185,64 +185,88 @@ function wholeValue(best: FieldFact, facts: readonly Fact[]): unknown {
  * stays absent; nothing is filled in.
  */
 export function resolveFacts(facts: readonly Fact[]): ResolvedFacts {
-  const winners = new Map<FactField, FieldFact>();
-  const conflicts: Conflict[] = [];
-  const sizeFacts: BlockSizeFact[] = [];
+  const winners = winnersOf(facts);
+  const conflicts = fieldConflicts(facts, winners);
+  const warnings: string[] = [];
+  const evidence: Evidence[] = [];
 
+  const sourceProblem = eventSourceProblem(facts, winners.get('kv_event_sources'));
+  if (sourceProblem !== undefined) {
+    conflicts.unshift(sourceProblem.conflict);
+    warnings.push(sourceProblem.warning);
+  }
+  const fields: Partial<Record<FactField, unknown>> = {};
+  for (const [field, fact] of winners) {
+    fields[field] = wholeValue(fact, facts);
+    evidence.push(toEvidence(field, fact.evidence));
+  }
+
+  const sizeFacts = facts.filter((fact) => fact.type === 'block_size');
+  const { problem, winner, overruled } = judgeTokensPerBlock(sizeFacts);
+  if (winner !== undefined) {
+    const { size, evidence: from } = winner;
+    evidence.push(toEvidence('contract.tokens_per_block', from));
+    const kept = { value: size.sizeTokens, evidence: from };
+    // The block size first: what depends on it must not be cut off by a bound.
+    conflicts.unshift(
+      ...overruled.map((fact) =>
+        toConflict('contract.tokens_per_block', kept, {
+          value: fact.size.sizeTokens,
+          evidence: fact.evidence,
+        }),
+      ),
+    );
+    warnings.push(...contradictedByEvents(winner, overruled));
+  }
+
+  const sizes = blockSizesOf(sizeFacts);
+  return {
+    fields: fields as Partial<FactFields>,
+    ...(winner === undefined ? {} : { tokensPerBlock: winner.size.sizeTokens }),
+    blockSizes: sizes.blockSizes,
+    evidence: [...evidence, ...sizes.evidence],
+    conflicts,
+    problems: problem === undefined ? [] : [problem],
+    warnings: [...warnings, ...sizes.warnings],
+  };
+}
+
+/** The best fact of each field. */
+function winnersOf(facts: readonly Fact[]): ReadonlyMap<FactField, FieldFact> {
+  const winners = new Map<FactField, FieldFact>();
   for (const fact of facts) {
-    if (fact.type === 'block_size') {
-      sizeFacts.push(fact);
-      continue;
-    }
+    if (fact.type !== 'field') continue;
     const held = winners.get(fact.field);
     if (held === undefined || outranks(fact, held)) winners.set(fact.field, fact);
   }
-  const fieldConflicts: Conflict[] = [];
+  return winners;
+}
+
+/** Facts that say something else than the best one of their field. */
+function fieldConflicts(facts: readonly Fact[], winners: ReadonlyMap<FactField, FieldFact>): Conflict[] {
+  const conflicts: Conflict[] = [];
   for (const fact of facts) {
     if (fact.type !== 'field') continue;
     const kept = winners.get(fact.field);
     if (kept === undefined || kept === fact || !isScalar(fact.value) || kept.value === fact.value) continue;
     // Start markers of different sources are different by nature.
     if (fact.field === 'engine.start_marker') continue;
-    fieldConflicts.push(toConflict(fact.field, kept, fact));
+    conflicts.push(toConflict(fact.field, kept, fact));
   }
+  return conflicts;
+}
 
-  const problems: string[] = [];
-  const warnings: string[] = [];
-  const sourceProblem = eventSourceProblem(facts, winners.get('kv_event_sources'));
-  if (sourceProblem !== undefined) {
-    fieldConflicts.unshift(sourceProblem.conflict);
-    warnings.push(sourceProblem.warning);
-  }
-  const fields: Partial<Record<FactField, unknown>> = {};
-  const evidence: Evidence[] = [];
-  for (const [field, fact] of winners) {
-    fields[field] = wholeValue(fact, facts);
-    evidence.push(toEvidence(field, fact.evidence));
-  }
-
-  const verdict = judgeTokensPerBlock(sizeFacts);
-  if (verdict.problem !== undefined) problems.push(verdict.problem);
-  if (verdict.winner !== undefined) {
-    const { size, evidence: from } = verdict.winner;
-    evidence.push(toEvidence('contract.tokens_per_block', from));
-    for (const fact of verdict.overruled) {
-      conflicts.push(
-        toConflict(
-          'contract.tokens_per_block',
-          { value: size.sizeTokens, evidence: from },
-          { value: fact.size.sizeTokens, evidence: fact.evidence },
-        ),
-      );
-    }
-    warnings.push(...contradictedByEvents(verdict.winner, verdict.overruled));
-  }
-
+/** The sizes of every kind that was found, each once, with where it is from. */
+function blockSizesOf(
+  facts: readonly BlockSizeFact[],
+): Pick<ResolvedFacts, 'blockSizes' | 'evidence' | 'warnings'> {
   const blockSizes: BlockSize[] = [];
+  const evidence: Evidence[] = [];
+  const warnings: string[] = [];
   const seen = new Set<string>();
-  for (const fact of sizeFacts) {
+  for (const fact of facts) {
+    const kind = blockSizeKindName(fact.size.kind);
     if (!isTokensPerBlock(fact.size.sizeTokens)) {
-      const kind = blockSizeKindName(fact.size.kind);
       warnings.push(
         `left out the ${kind} block size ${describeSize(fact)}: not an integer from 1 to 1,048,576`,
       );
@@ -252,17 +276,7 @@ export function resolveFacts(facts: readonly Fact[]): ResolvedFacts {
     if (seen.has(key) || blockSizes.length >= MAX_BLOCK_SIZES) continue;
     seen.add(key);
     blockSizes.push(fact.size);
-    evidence.push(toEvidence(`block_sizes.${blockSizeKindName(fact.size.kind)}`, fact.evidence));
+    evidence.push(toEvidence(`block_sizes.${kind}`, fact.evidence));
   }
-
-  return {
-    fields: fields as Partial<FactFields>,
-    ...(verdict.winner === undefined ? {} : { tokensPerBlock: verdict.winner.size.sizeTokens }),
-    blockSizes,
-    evidence,
-    // The block size first: what depends on it must not be cut off by a bound.
-    conflicts: [...conflicts, ...fieldConflicts],
-    problems,
-    warnings,
-  };
+  return { blockSizes, evidence, warnings };
 }

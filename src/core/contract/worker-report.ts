@@ -111,6 +111,13 @@ function checkTime(problems: string[], field: string, time: Date | undefined): v
 
 /** Every bound of a report; what it names goes to the operator as it is. */
 function findProblems(report: CapabilityReport): string[] {
+  const problems = findExcess(report);
+  // Lists that are too long are not walked.
+  return (problems.length > 0 ? problems : findWrongItems(report)).slice(0, MAX_COUNTS.reasons);
+}
+
+/** Names, times and lengths of lists. */
+function findExcess(report: CapabilityReport): string[] {
   const problems: string[] = [];
   checkName(problems, 'worker_id', report.workerId);
   checkName(problems, 'instance_id', report.instanceId);
@@ -148,14 +155,18 @@ function findProblems(report: CapabilityReport): string[] {
   );
   checkTime(problems, 'observed_at', report.observedAt);
   checkTime(problems, 'canary.asked_at', report.canary?.askedAt);
-  if (problems.length > 0) return problems; // the lists below may be too long to walk
+  return problems;
+}
 
+/** What stands in the lists, and texts. */
+function findWrongItems(report: CapabilityReport): string[] {
+  const problems: string[] = [];
+  const { model, topology } = report;
   checkTime(
     problems,
     'evidence.observed_at',
     report.evidence.find(({ observedAt }) => Number.isNaN(observedAt?.getTime()))?.observedAt,
   );
-
   for (const name of model?.servedNames ?? []) checkName(problems, 'model.served_names', name);
   checkText(problems, 'model.revision', model?.revision ?? '');
   checkText(problems, 'model.tokenizer_fingerprint', model?.tokenizerFingerprint ?? '');
@@ -166,7 +177,7 @@ function findProblems(report: CapabilityReport): string[] {
   }
   checkText(problems, 'contract.hash_algorithm', report.contract?.hashAlgorithm ?? '');
   checkText(problems, 'contract.hash_seed', report.contract?.hashSeed ?? '');
-  for (const { engineKind } of cacheGroups) {
+  for (const { engineKind } of report.contract?.cacheGroups ?? []) {
     checkText(problems, 'contract.cache_groups.engine_kind', engineKind);
   }
   for (const gpu of topology?.gpus ?? []) checkText(problems, 'topology.gpus.product_name', gpu.productName);
@@ -190,7 +201,7 @@ function findProblems(report: CapabilityReport): string[] {
       problems.push(`${field} has a text of ${longest} characters, at most ${MAX_TEXT_CHARS} are allowed`);
     }
   }
-  return problems.slice(0, MAX_COUNTS.reasons);
+  return problems;
 }
 
 /** The names of how an engine exchanges KV blocks: they are compared, and printed as they are. */

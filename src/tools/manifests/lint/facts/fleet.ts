@@ -1,20 +1,13 @@
-import { posix } from 'node:path';
-import { addTo } from '../../../../core/data/group-by.js';
-import type { ObjectIdentity, PodSite } from '../../pod-site.js';
 import type { DynamoVersion } from '../launches/dynamo-version.js';
-import { installedVersions } from '../launches/installed-version.js';
 import { type Launch, nameOf } from '../launches/launch.js';
-import { readLaunches, readScriptSets } from '../launches/read-launches.js';
 import type { TextSource } from '../text/span.js';
 import { withoutOtherBranches } from './branches.js';
 import { withDiscovery } from './discovery.js';
+import { groupFleets } from './fleet-groups.js';
 import type { Material } from './material.js';
-import { NO_OVERLAYS, type Overlays, withoutCertainty } from './overlays.js';
-import { withOwnRouters } from './own-routers.js';
+import { NO_OVERLAYS, type Overlays } from './overlays.js';
 import { apartByPools } from './pool-members.js';
 import { type FrontendFacts, readFrontendFacts } from './router-facts.js';
-import { joinedScripts } from './script-sets.js';
-import { hasRouting, hasWorker, readViews, routerOf, routerOfValues } from './views.js';
 import { hasCache, readWorkerFacts, type WorkerFacts } from './worker-facts.js';
 
 /** Processes that serve together. */
@@ -52,121 +45,15 @@ export function readFleets(
   scripts: readonly TextSource[],
   overlays: Overlays = NO_OVERLAYS,
 ): readonly Fleet[] {
-  const groups = new Map<string, Launch[]>();
-  const overlayOf = new Map<string, string>();
-  const outside = new Map<string, Launch[]>();
-  const graphs = new Map<ObjectIdentity, number>();
-  const add = (to: Map<string, Launch[]>, key: string, launches: readonly Launch[]): void => {
-    for (const launch of launches) addTo(to, key, launch);
-  };
-  const isAlone = (file: string): boolean => !overlays.files.has(posix.normalize(file));
-  for (const { source, site } of material.sites) {
-    if (!isAlone(source.file)) continue;
-    const read = readLaunches(source, site, material);
-    if (read.length === 0) continue;
-    const isChanged = material.kustomizations.isChangedElsewhere(posix.dirname(source.file));
-    const launches = isChanged ? read.map((one) => withoutCertainty(one)) : read;
-    if (site.kind === 'DynamoGraphDeployment') add(groups, graphOf(site, graphs), launches);
-    else add(outside, source.file, launches);
-  }
-  for (const { file, beside } of material.others)
-    if (isAlone(file) && beside.length > 0) add(outside, file, beside);
-  const files = [...outside].map(([file, launches]) => ({ file, launches }));
-  const working = overlays.programs
-    .filter(({ views, isScript }) => isScript !== true && views.some((launches) => hasWorker({ launches })))
-    .map(({ file }) => file);
-  const isHalf = (set: readonly Launch[]): boolean =>
-    set.some(({ section }) => section !== undefined) && !hasRouting({ launches: set });
-  const halves = material.others.filter(({ sets }) => sets.some(isHalf)).map(({ file }) => file);
-  for (const [number, { file, sets }] of material.others.entries()) {
-    if (!isAlone(file)) continue;
-    for (const [index, set] of sets.entries()) {
-      const router = isHalf(set)
-        ? routerOfValues(file, files.filter(isOfValues), working, halves)
-        : undefined;
-      add(groups, `set ${index} of ${number}`, [...set, ...(router?.launches ?? [])]);
-    }
-  }
-  const together = readViews(files, material.kustomizations, working);
-  const groupsOf = together.flatMap((view) => withOwnRouters(view.flatMap(({ launches }) => launches)));
-  for (const [index, launches] of groupsOf.entries()) {
-    const namespaceIn = namespacesIn(launches);
-    for (const launch of launches) add(groups, `view ${index}/${namespaceIn(launch)}`, [launch]);
-  }
-  for (const [number, { file, views, sets, isWhole, isScript }] of overlays.programs.entries()) {
-    const addOwn = (key: string, launch: Launch): void => {
-      const full = `overlay ${number}/${key}`;
-      if (isScript !== true) overlayOf.set(full, file);
-      add(groups, full, [launch]);
-    };
-    for (const [index, view] of views.flatMap(withOwnRouters).entries()) {
-      const namespaceIn = namespacesIn(view);
-      const isHalf = isWhole && hasWorker({ launches: view }) && !hasRouting({ launches: view });
-      const router = isHalf ? routerOf(file, files, working) : undefined;
-      for (const launch of [...view, ...(router?.launches ?? [])])
-        addOwn(
-          launch.site?.kind === 'DynamoGraphDeployment'
-            ? graphOf(launch.site, graphs)
-            : // The values of a picker's chart say of no namespace.
-              `${index}/${router === undefined ? namespaceIn(launch) : ''}`,
-          launch,
-        );
-    }
-    for (const [index, set] of sets.entries()) for (const launch of set) addOwn(`set ${index}`, launch);
-  }
-  const installed = installedVersions(scripts, material.tree);
-  const started = scripts.map((script) => ({
-    file: script.file,
-    sets: readScriptSets(script, material, installed(script.file) ?? material.platformVersion),
-  }));
-  for (const [index, { sets }] of started.entries())
-    for (const [part, set] of sets.entries()) add(groups, `script ${index}/${part}`, set);
-  // Of programs that run one after the other it is not known which of them another script means.
-  const whole = started.map(({ file, sets: [set = [], ...more] }) => ({
-    file,
-    launches: more.length === 0 ? set : [],
-  }));
-  for (const [index, launches] of joinedScripts(whole).entries()) add(groups, `scripts ${index}`, launches);
   const pools = [...material.pools, ...overlays.programs.flatMap((one) => one.pools)];
-  return [...groups].flatMap(([key, group]) =>
+  return groupFleets(material, scripts, overlays).flatMap(({ launches: group, overlay }) =>
     withDiscovery(group)
       .flatMap((together) => apartByPools(together, pools))
       .flatMap((together) => {
         const ways = withoutOtherBranches(together);
-        return ways.map((launches) =>
-          toFleet(launches, material.platformVersion, overlayOf.get(key), ways.length > 1),
-        );
+        return ways.map((launches) => toFleet(launches, material.platformVersion, overlay, ways.length > 1));
       }),
   );
-}
-
-/** Whether what routes in a file is of a chart's values: a manifest has its own workers beside it. */
-function isOfValues({ launches }: { readonly launches: readonly Launch[] }): boolean {
-  return launches.every(({ site, owner }) => site === undefined && owner?.kind === undefined);
-}
-
-/** By the object and not by its name: examples in one folder are often called the same. */
-function graphOf(site: PodSite, graphs: Map<ObjectIdentity, number>): string {
-  const graph = graphs.get(site.object) ?? graphs.size;
-  graphs.set(site.object, graph);
-  return `graph ${graph}/${site.dynamoNamespace ?? ''}`;
-}
-
-/**
- * Where the programs of one deployment run. Values of a chart and a picker's configuration do not say it: they are meant for the workers beside
- * them, where these are in one namespace.
- */
-function namespacesIn(launches: readonly Launch[]): (launch: Launch) => string {
-  const saysNothing = ({ site, namespace }: Launch): boolean => site === undefined && namespace === undefined;
-  const [only, ...more] = new Set(launches.filter((one) => !saysNothing(one)).map(namespaceOf));
-  return (launch) =>
-    only !== undefined && more.length === 0 && saysNothing(launch) ? only : namespaceOf(launch);
-}
-
-function namespaceOf(launch: Launch): string {
-  const { site } = launch;
-  const graph = site?.labels.get('nvidia.com/dynamo-graph-deployment-name') ?? '';
-  return `${site?.namespace ?? launch.namespace ?? ''}/${graph}`;
 }
 
 function toFleet(

@@ -1,39 +1,27 @@
 import { posix } from 'node:path';
 import type { ContainerSite, PodSite } from '../../pod-site.js';
-import type { ShellCommand } from '../shell/shell-command.js';
-import { readShellCommands } from '../shell/shell-commands.js';
-import { textOfWord, type Word, wordOfText } from '../shell/words.js';
-import { type InnerText, locateScalar, textOf } from '../text/scalar-text.js';
-import type { Located, Span, TextSource } from '../text/span.js';
+import { type Word, wordOfText } from '../shell/words.js';
+import { locateScalar } from '../text/scalar-text.js';
+import type { Located, TextSource } from '../text/span.js';
+import {
+  type CommandReading,
+  commandLaunches,
+  MAX_SHELL_DEPTH,
+  runsOf,
+  startedLaunches,
+  textInWord,
+} from './command-launches.js';
 import { componentDefault, variableWord } from './component-default.js';
-import { withConfigFile } from './config-file.js';
-import { readContainerRun } from './container-run.js';
 import type { ContainerText } from './container-text.js';
-import { type DynamoVersion, dynamoVersionOf } from './dynamo-version.js';
-import { ENGINE_ARGUMENTS, ENGINE_FLAG } from './engine-flags.js';
+import type { DynamoVersion } from './dynamo-version.js';
 import { expand, wordOf } from './expand-variables.js';
-import { handedLaunches, scriptOfInput } from './handed-launches.js';
 import { entrypointOf } from './image-entrypoint.js';
 import type { Launch } from './launch.js';
 import { presetArgs, presetWords } from './preset-words.js';
-import { findProgram } from './programs.js';
 import type { ScriptLibrary } from './script-commands.js';
-import { innerTextOf, scriptFile, shellScript, startsElsewhere } from './shell-script.js';
-import {
-  fileInContainer,
-  inFolder,
-  type Library,
-  pathOf,
-  type Surroundings,
-  treeFileAt,
-  withWritten,
-} from './surroundings.js';
-import { unchecked, uncheckedContainer } from './unchecked-launches.js';
-import { uncheckedCommand, uncheckedImage } from './unchecked-programs.js';
-import { mayHideArgs } from './unseen-args.js';
-
-/** Scripts in scripts that are followed: `bash -c` in a `bash -c`. */
-const MAX_SHELL_DEPTH = 3;
+import { innerTextOf, shellScript } from './shell-script.js';
+import { inFolder, type Library, type Surroundings, treeFileAt } from './surroundings.js';
+import { uncheckedContainer } from './unchecked-launches.js';
 
 /** The programs that a pod's containers start. */
 export function readLaunches(file: TextSource, site: PodSite, library: Library): readonly Launch[] {
@@ -97,10 +85,7 @@ export function readContainer({
     entrypoint,
     command,
     surroundings,
-    (words) =>
-      commandLaunches(words, surroundings, 'items', 0, (word) =>
-        textOf({ value: textOfWord(word), span: word.span }),
-      ),
+    (words) => commandLaunches(words, surroundings, { argsAre: 'items', depth: 0, innerText: textInWord }),
     imageSpan,
   );
 }
@@ -154,13 +139,18 @@ function containerLaunches(
   const own = texts.map((text) => wordOf(file, text, known));
   const words = [...own, ...presetArgs(file, site, container)];
   const scripts = new Map(own.map((word, index) => [word, texts[index]]));
+  const reading: CommandReading = {
+    argsAre: 'items',
+    depth: 0,
+    innerText: (word) => innerTextOf(file, scripts.get(word), word),
+  };
   if (container.command.length === 0) {
     if (site.kind === 'DynamoGraphDeployment' && isMain(container) && !isCommand(words, surroundings)) {
       return componentDefault(file, site, container, env, given.hasUnseen, words);
     }
     const preset = presetWords(file, site, container);
     if (preset !== undefined) {
-      return commandLaunches([...preset, ...words], surroundings, 'items', 0, () => undefined);
+      return commandLaunches([...preset, ...words], surroundings, { ...reading, innerText: () => undefined });
     }
     const entrypoint = entrypointOf(container.image?.value);
     if (entrypoint !== undefined) {
@@ -171,15 +161,11 @@ function containerLaunches(
         : commandLaunches(
             [...entrypoint.map((value) => ({ value, span, mayBeMore: false })), ...words],
             surroundings,
-            'items',
-            0,
-            (word) => innerTextOf(file, scripts.get(word), word),
+            reading,
           );
     }
   }
-  return commandLaunches(words, surroundings, 'items', 0, (word) =>
-    innerTextOf(file, scripts.get(word), word),
-  );
+  return commandLaunches(words, surroundings, reading);
 }
 
 /** Whether Dynamo's operator takes a container for the one that runs its component. */
@@ -189,176 +175,10 @@ function isMain({ list, name }: ContainerSite): boolean {
 
 function isCommand(words: readonly Word[], surroundings: Surroundings): boolean {
   return (
-    commandLaunches(words, surroundings, 'items', MAX_SHELL_DEPTH, () => undefined).length > 0 ||
-    shellScript(words) !== undefined
+    commandLaunches(words, surroundings, {
+      argsAre: 'items',
+      depth: MAX_SHELL_DEPTH,
+      innerText: () => undefined,
+    }).length > 0 || shellScript(words) !== undefined
   );
-}
-
-/** What one command of a script starts. */
-interface ScriptRun extends Pick<ShellCommand, 'number' | 'ended'> {
-  readonly launches: readonly Launch[];
-}
-
-function scriptLaunches(...asked: Parameters<typeof scriptRuns>): readonly Launch[] {
-  return scriptRuns(...asked).flatMap(({ launches }) => launches);
-}
-
-function scriptRuns(
-  script: InnerText,
-  surroundings: Surroundings,
-  depth: number,
-  args?: readonly Word[],
-): readonly ScriptRun[] {
-  const env = new Map(
-    [...surroundings.env].map(([name, { value, span }]) => [
-      name,
-      value === undefined ? undefined : { value, span },
-    ]),
-  );
-  const library = { fileAt: (path: string) => surroundings.fileAt(pathOf(path)), args };
-  return runsOf(readShellCommands(script, env, library), surroundings, depth);
-}
-
-function runsOf(
-  commands: readonly ShellCommand[],
-  surroundings: Surroundings,
-  depth: number,
-): readonly ScriptRun[] {
-  return commands.flatMap((command) => {
-    const all = new Map([...surroundings.env, ...command.env]);
-    const hasUnseenEnv = surroundings.hasUnseenEnv || command.hasUnseenEnv;
-    const around = withWritten({ ...surroundings, env: all, hasUnseenEnv }, command);
-    const read = scriptOfInput(command, around);
-    const launches =
-      read !== undefined && depth < MAX_SHELL_DEPTH
-        ? scriptLaunches(read.script, read.around, depth + 1)
-        : commandLaunches(command.words, around, 'script', depth, (word) =>
-            textOf({ value: textOfWord(word), span: word.span }),
-          );
-    const { number, ended, branch } = command;
-    // Of two branches one is taken, and which is not known: their programs never meet.
-    const placed =
-      branch.length === 0
-        ? launches
-        : launches.map((one) => ({ ...one, branch: [...branch, ...(one.branch ?? [])] }));
-    return launches.length === 0 ? [] : [{ launches: placed, number, ended }];
-  });
-}
-
-/**
- * What a container starts that is given an entrypoint or none, and a command or none;
- * `start` reads a command line.
- */
-function startedLaunches(
-  entrypoint: readonly Word[],
-  command: readonly Word[],
-  { image, source, site, container }: Pick<Surroundings, 'image' | 'source' | 'site' | 'container'>,
-  start: (words: readonly Word[]) => readonly Launch[],
-  imageSpan?: Span,
-): readonly Launch[] {
-  const [first] = [...entrypoint, ...command];
-  const own = entrypoint.length > 0 ? undefined : entrypointOf(image);
-  const span = imageSpan ?? first?.span ?? { source, start: 0, end: 0, isExact: false };
-  // What an image starts by itself is found where its own command begins, or nowhere.
-  const before = (own ?? []).map((value): Word => ({ value, span, mayBeMore: false }));
-  const words = [...before, ...entrypoint, ...command];
-  const isCommand = own !== undefined && start([...entrypoint, ...command]).length > 0;
-  const started = start(isCommand ? [...entrypoint, ...command] : words);
-  // `-lc SCRIPT` alone is for an image whose entrypoint is a shell.
-  const isShell = image !== undefined && own === undefined && entrypoint.length === 0;
-  const isScript = isShell && /^-[a-z]*c$/.test(first?.value ?? '');
-  const found =
-    started.length === 0 && isScript ? start([{ value: 'sh', span, mayBeMore: false }, ...command]) : started;
-  const seen = found.length > 0 ? undefined : uncheckedImage(image, shellScript(words) ? undefined : words);
-  return seen === undefined ? found : [unchecked(seen, span, site, container)];
-}
-
-function commandLaunches(
-  words: readonly Word[],
-  surroundings: Surroundings,
-  argsAre: Launch['argsAre'],
-  depth: number,
-  innerText: (word: Word) => InnerText | undefined,
-): readonly Launch[] {
-  const run = readContainerRun(words);
-  if (run !== undefined) {
-    const { image, entrypoint, command, env, hasUnseenEnv, isOnHostNetwork } = run;
-    const fileAt = fileInContainer(surroundings, run);
-    const inside = {
-      ...surroundings,
-      env,
-      hasUnseenEnv,
-      image: image?.value,
-      network: isOnHostNetwork ? surroundings.network : {},
-      installed: undefined,
-      fileAt,
-      scriptAt: () => undefined,
-    };
-    const started = startedLaunches(entrypoint === undefined ? [] : [entrypoint], command, inside, (inner) =>
-      commandLaunches(inner, inside, argsAre, depth + 1, innerText),
-    );
-    const flag = command.find(({ value }) => ENGINE_FLAG.test(value ?? ''));
-    return started.length > 0 || flag === undefined || shellScript(command) !== undefined
-      ? started
-      : [unchecked(ENGINE_ARGUMENTS, flag.span, surroundings.site, surroundings.container)];
-  }
-  const network = startsElsewhere(words) ? {} : surroundings.network;
-  const shell = shellScript(words);
-  if (shell !== undefined) {
-    const script = innerText(shell);
-    return depth >= MAX_SHELL_DEPTH || script === undefined
-      ? []
-      : scriptLaunches(script, { ...surroundings, network }, depth + 1);
-  }
-  const handed = handedLaunches(words, surroundings, {
-    command: (inner, there) => commandLaunches(inner, there, argsAre, depth, innerText),
-    script: (script, there) => (depth < MAX_SHELL_DEPTH ? scriptLaunches(script, there, depth + 1) : []),
-    innerText,
-  });
-  if (handed.length > 0) return handed;
-  const file = scriptFile(words);
-  const written = file === undefined ? undefined : surroundings.scriptAt?.(file.path);
-  if (written !== undefined && depth < MAX_SHELL_DEPTH)
-    return scriptLaunches(written, surroundings, depth + 1, file?.args);
-  const found = findProgram(words);
-  if (found === undefined) {
-    const other = uncheckedCommand(words);
-    const [at] = words;
-    return other === undefined || at === undefined
-      ? []
-      : [unchecked(other, at.span, surroundings.site, surroundings.container)];
-  }
-  const { program, isGated, inFront, args, at } = found;
-  const first = at[0]?.span;
-  const last = at.at(-1)?.span;
-  if (first === undefined || last === undefined) {
-    return [];
-  }
-  const { role, backend, isDynamo } = program;
-  // Written out: objects that are spread into one share no shape, and there are thousands of these.
-  const launch: Launch = {
-    role,
-    program: program.program,
-    backend,
-    isDynamo,
-    args,
-    env: new Map([...(inFront.isCleared ? [] : surroundings.env), ...inFront.env]),
-    hasUnseenArgs: args.some((word, at) => mayHideArgs(word, args[at - 1], argsAre)),
-    hasUnseenEnv: surroundings.hasUnseenEnv || inFront.hasUnseen,
-    at: argsAre === 'items' || last.end < first.start ? last : { ...first, end: last.end },
-    source: surroundings.source,
-    site: surroundings.site,
-    container: surroundings.container,
-    version: dynamoVersionOf(surroundings.image) ?? surroundings.installed,
-    isGated,
-    argsAre,
-    fileAt: surroundings.fileAt,
-    network,
-    service: surroundings.service,
-  };
-  if (found.child === undefined) {
-    return [withConfigFile(launch)];
-  }
-  const inner = commandLaunches(found.child, surroundings, argsAre, depth, innerText);
-  return [launch, ...inner.map((one) => ({ ...one, isGated: true }))];
 }

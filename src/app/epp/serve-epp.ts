@@ -19,7 +19,7 @@ import { extProcService } from '../../frontend/picker/wire.js';
 import { openTracing } from '../../frontend/tracing/open-tracing.js';
 import type { Closing } from '../closing.js';
 import { followFleet } from '../follow-fleet.js';
-import { type AggregatorSettings, openAggregator } from '../open-aggregator.js';
+import { type AggregatorSettings, type OpenedAggregator, openAggregator } from '../open-aggregator.js';
 import { type EngineSettings, givenUrlsOf, openEngineParts } from '../open-gateway.js';
 import { SettingError } from '../setting-error.js';
 import { startOrExplain } from '../start-or-explain.js';
@@ -87,43 +87,7 @@ export async function serveEpp(
     onEndpoints: (endpoints) => given.setList(endpoints),
   });
   closing.push(() => aggregator.close());
-  const { tokens, engines } = await openEngineParts(settings, given.urls, modules, closing);
-  const tracer = await openTracing({ environment: modules.environment, version }, { clock, logger });
-  closing.push(() => tracer?.close());
-  const priorityOf = await openPriorities(settings, modules, closing);
-  const directory = new EndpointDirectory({ clock, logger, resolver: systemResolver });
-  closing.push(() => directory.close());
-  let catalogue: Catalogue = { models: [], groups: [], reasons: [] };
-  const stopFollowing = followFleet(aggregator.aggregator.fleet.runner, given.urls, modules, (served) => {
-    catalogue = served.catalogue;
-    directory.update(catalogue, given.served);
-  });
-  closing.push(stopFollowing);
-  const picker = new Picker(
-    {
-      isShadow: settings.shadow,
-      totalTimeoutMs: settings.requestTimeoutMs,
-      fallbacks: settings.fallbackEndpoints,
-      modelRewrites: rewritesOf(settings.modelRewrite),
-      wantsTokens: settings.routerMode === 'kv',
-      sessionAffinity: settings.sessionAffinity,
-      maxRequestsPerWorker: settings.maxRequestsPerWorker,
-      maxRequests: settings.maxRequests,
-      bodyLimitBytes: settings.httpBodyLimitBytes,
-    },
-    {
-      clock,
-      logger,
-      registry: aggregator.registry,
-      catalogue: () => catalogue,
-      endpoints: () => directory.book,
-      routing: aggregator.routing,
-      tokens,
-      engines,
-      priorityOf,
-      tracer,
-    },
-  );
+  const picker = await openPicker(settings, modules, { aggregator, given }, closing);
   const security = pickerSecurity(settings, { clock, random: systemRandom, security: aggregator.security });
   const health = new RpcServer(
     { listen: settings.healthListen, listenField: '--health-listen' },
@@ -171,6 +135,53 @@ export async function serveEpp(
   );
   const refusal = await Promise.race([aggregator.aggregator.refused, untilAborted(signal)]);
   return refusal === undefined ? 'asked' : 'refused';
+}
+
+/** Makes what picks, and has it follow the fleet. */
+async function openPicker(
+  settings: EppSettings,
+  modules: EppModules,
+  { aggregator, given }: { readonly aggregator: OpenedAggregator; readonly given: GivenEndpoints },
+  closing: Closing,
+): Promise<Picker> {
+  const { clock, logger, version } = modules;
+  const { tokens, engines } = await openEngineParts(settings, given.urls, modules, closing);
+  const tracer = await openTracing({ environment: modules.environment, version }, { clock, logger });
+  closing.push(() => tracer?.close());
+  const priorityOf = await openPriorities(settings, modules, closing);
+  const directory = new EndpointDirectory({ clock, logger, resolver: systemResolver });
+  closing.push(() => directory.close());
+  let catalogue: Catalogue = { models: [], groups: [], reasons: [] };
+  const stopFollowing = followFleet(aggregator.aggregator.fleet.runner, given.urls, modules, (served) => {
+    catalogue = served.catalogue;
+    directory.update(catalogue, given.served);
+  });
+  closing.push(stopFollowing);
+  return new Picker(
+    {
+      isShadow: settings.shadow,
+      totalTimeoutMs: settings.requestTimeoutMs,
+      fallbacks: settings.fallbackEndpoints,
+      modelRewrites: rewritesOf(settings.modelRewrite),
+      wantsTokens: settings.routerMode === 'kv',
+      sessionAffinity: settings.sessionAffinity,
+      maxRequestsPerWorker: settings.maxRequestsPerWorker,
+      maxRequests: settings.maxRequests,
+      bodyLimitBytes: settings.httpBodyLimitBytes,
+    },
+    {
+      clock,
+      logger,
+      registry: aggregator.registry,
+      catalogue: () => catalogue,
+      endpoints: () => directory.book,
+      routing: aggregator.routing,
+      tokens,
+      engines,
+      priorityOf,
+      tracer,
+    },
+  );
 }
 
 /** A prompt of 100 KB and what a gateway says with it come without waiting; grpc-go, which other pickers are made with, lets 16 MiB come. */

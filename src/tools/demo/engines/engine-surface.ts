@@ -82,6 +82,16 @@ export function jsonPage(value: unknown): EnginePage {
   return { contentType: 'application/json', body: JSON.stringify(value) };
 }
 
+/** OpenAI's list of models with the one of a run; `more` is what the engine says of it beside OpenAI's own fields. */
+export function modelsPage(
+  { model, startedAtMs }: EngineRun,
+  ownedBy: string,
+  more: Readonly<Record<string, unknown>> = {},
+): EnginePage {
+  const listed = { id: model, object: 'model', created: Math.floor(startedAtMs / 1_000), owned_by: ownedBy };
+  return jsonPage({ object: 'list', data: [{ ...listed, ...more }] });
+}
+
 /** An answer in Prometheus' text format, as the engines' Python client sends it. */
 export function metricsPage(lines: readonly string[]): EnginePage {
   return { contentType: 'text/plain; version=1.0.0; charset=utf-8', body: `${lines.join('\n')}\n` };

@@ -7,6 +7,7 @@ import {
   jsonPage,
   type KvEventStyle,
   metricsPage,
+  modelsPage,
 } from './engine-surface.js';
 import type { KvBlock } from './kv-cache.js';
 import { KV_EVENTS_TOPIC } from './kv-publisher.js';
@@ -40,7 +41,11 @@ export const simulatedSglang: EngineSurface = {
     const info = jsonPage(serverInfo(run));
     return {
       '/health': EMPTY_PAGE,
-      '/v1/models': jsonPage({ object: 'list', data: [model(run)] }),
+      '/v1/models': modelsPage(run, 'sglang', {
+        root: run.model,
+        parent: null,
+        max_model_len: run.maxModelLen,
+      }),
       '/server_info': info,
       // The older name of the same page, which newer versions still answer.
       '/get_server_info': info,
@@ -62,18 +67,6 @@ const series = ({ model: name }: EngineRun): string =>
   `engine_type="unified",model_name="${name}",moe_ep_rank="0",pp_rank="0",tp_rank="0"`;
 
 const capacityTokens = (run: EngineRun): number => run.totalBlocks * run.tokensPerBlock;
-
-function model(run: EngineRun): unknown {
-  return {
-    id: run.model,
-    object: 'model',
-    created: Math.floor(run.startedAtMs / 1_000),
-    owned_by: 'sglang',
-    root: run.model,
-    parent: null,
-    max_model_len: run.maxModelLen,
-  };
-}
 
 /** The fields of some hundred that say how the cache is divided, shared and published. */
 function serverInfo(run: EngineRun): unknown {

@@ -6,6 +6,7 @@ import {
   gauge,
   jsonPage,
   metricsPage,
+  modelsPage,
 } from './engine-surface.js';
 
 /** Nothing waits to be read. */
@@ -21,7 +22,7 @@ export const simulatedTrtllm: EngineSurface = {
   pages: (run): Readonly<Record<string, EnginePage>> => ({
     '/health': EMPTY_PAGE,
     '/version': jsonPage({ version: '1.3.0rc21' }),
-    '/v1/models': jsonPage({ object: 'list', data: [model(run)] }),
+    '/v1/models': modelsPage(run, 'tensorrt_llm'),
     '/server_info': jsonPage({
       disaggregated_params: null,
       kv_cache_hash_algo: 'v1_block_key',
@@ -51,12 +52,3 @@ export const simulatedTrtllm: EngineSurface = {
 };
 
 const series = ({ model: name }: EngineRun): string => `engine_type="undefined",model_name="${name}"`;
-
-function model(run: EngineRun): unknown {
-  return {
-    id: run.model,
-    object: 'model',
-    created: Math.floor(run.startedAtMs / 1_000),
-    owned_by: 'tensorrt_llm',
-  };
-}

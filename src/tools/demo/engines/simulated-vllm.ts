@@ -7,6 +7,7 @@ import {
   jsonPage,
   type KvEventStyle,
   metricsPage,
+  modelsPage,
 } from './engine-surface.js';
 import { KV_EVENTS_TOPIC } from './kv-publisher.js';
 
@@ -38,7 +39,7 @@ export const simulatedVllm: EngineSurface = {
   pages: (run): Readonly<Record<string, EnginePage>> => ({
     '/health': EMPTY_PAGE,
     '/version': jsonPage({ version: '0.32.0' }),
-    '/v1/models': jsonPage({ object: 'list', data: [model(run)] }),
+    '/v1/models': modelsPage(run, 'vllm', { root: run.model, parent: null, max_model_len: run.maxModelLen }),
     '/kv_event_sources': jsonPage(eventSources(run)),
     '/metrics': metricsPage([
       ...gauge(
@@ -62,18 +63,6 @@ export const simulatedVllm: EngineSurface = {
 };
 
 const series = ({ model: name }: EngineRun): string => `engine="0",model_name="${name}"`;
-
-function model(run: EngineRun): unknown {
-  return {
-    id: run.model,
-    object: 'model',
-    created: Math.floor(run.startedAtMs / 1_000),
-    owned_by: 'vllm',
-    root: run.model,
-    parent: null,
-    max_model_len: run.maxModelLen,
-  };
-}
 
 function eventSources({ kvEventPorts }: EngineRun): unknown {
   if (kvEventPorts === undefined) return {};

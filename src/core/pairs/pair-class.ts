@@ -1,6 +1,6 @@
 import { linkKey } from '../contract/link-key.js';
 import type { PositionedGpu, WorkerPosition } from '../contract/worker-position.js';
-import type { PairClass } from './pair-words.js';
+import { PAIR_CLASSES, type PairClass } from './pair-words.js';
 
 /** A class and what proves it. */
 export interface ProvenClass {
@@ -71,17 +71,8 @@ function gpuNearness(
   return { class: 'same_host', evidence: link === undefined ? '' : `${link.label} ${between}` };
 }
 
-const HOST_CLASSES: readonly PairClass[] = [
-  'same_gpu',
-  'nvlink_fabric',
-  'nvlink_host',
-  'same_pcie_root',
-  'same_numa_node',
-  'same_host',
-];
-
 function isNearer(a: PairClass, b: PairClass): boolean {
-  return HOST_CLASSES.indexOf(a) < HOST_CLASSES.indexOf(b);
+  return PAIR_CLASSES.indexOf(a) < PAIR_CLASSES.indexOf(b);
 }
 
 /**

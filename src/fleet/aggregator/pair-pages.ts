@@ -29,13 +29,18 @@ export function offeredTargets({ gateOpen, members }: GroupView): ReadonlySet<st
 
 const MS_PER_SECOND = 1_000;
 
+/** The pairs of a group, and the targets of its workers that get requests. */
+export interface GroupPairs {
+  readonly group: string;
+  readonly pairs: PairLookup;
+  readonly offered: ReadonlySet<string>;
+}
+
 /** One pair as a message at a monotonic time; undefined where one of the two is no member of its role. */
 export function toPair(
-  group: string,
-  pairs: PairLookup,
+  { group, pairs, offered }: GroupPairs,
   prefillTarget: string,
   decodeTarget: string,
-  offered: ReadonlySet<string>,
   nowMs: number,
 ): Pair | undefined {
   const verdict = pairs.verdict(prefillTarget, decodeTarget);
@@ -88,14 +93,14 @@ export function listPairs(runner: FleetRunner, request: ListPairsRequest, nowMs:
     if (lookup === undefined) continue;
     count(counts, lookup, request);
     if (nextPageToken !== '' || view.group < from[0]) continue;
-    const offered = offeredTargets(view);
+    const ofGroup = { group: view.group, pairs: lookup, offered: offeredTargets(view) };
     for (const [prefill, decode] of targetsAfter(lookup, request, view.group === from[0] ? from : FIRST)) {
       if (pairs.length === MAX_PAIRS_IN_MESSAGE) {
         const last = pairs.at(-1);
         nextPageToken = [last?.group, last?.prefill?.target, last?.decode?.target].join('\n');
         break;
       }
-      const pair = toPair(view.group, lookup, prefill, decode, offered, nowMs);
+      const pair = toPair(ofGroup, prefill, decode, nowMs);
       if (pair !== undefined) pairs.push(pair);
     }
   }

@@ -6,7 +6,7 @@ import { RpcError } from '../../edge/rpc/errors.js';
 import type { ServerStream } from '../../edge/rpc/server-stream.js';
 import type { Pair, WatchPairsResponse } from '../../gen/kvaccord/v1/fleet.js';
 import type { FleetRunner } from './fleet-runner.js';
-import { MAX_PAIRS_IN_MESSAGE, offeredTargets, toPair } from './pair-pages.js';
+import { type GroupPairs, MAX_PAIRS_IN_MESSAGE, offeredTargets, toPair } from './pair-pages.js';
 
 /** How often changes are sent: a fleet that starts has many in one second. */
 const GATHER_MS = 1_000;
@@ -80,27 +80,27 @@ export class PairWatch {
     const changes = before === undefined ? undefined : pairs.changesSince(before.version);
     this.#sent = { pairs, version, offered };
     if (before === undefined || changes === undefined) {
-      await this.#sendAll(allOf(pairs), pairs, offered, [], true);
+      await this.#sendAll(allOf(pairs), this.#sent, [], true);
       return;
     }
     const moved = new Set([...offered].filter((target) => !before.offered.has(target)));
     for (const target of before.offered) if (!offered.has(target)) moved.add(target);
     if (before.version === version && moved.size === 0) return;
     const changed = moved.size === 0 ? changes.pairs : withMoved(changes.pairs, pairs, moved);
-    await this.#sendAll(changed, pairs, offered, changes.goneTargets, false);
+    await this.#sendAll(changed, this.#sent, changes.goneTargets, false);
   }
 
   async #sendAll(
     targets: Iterable<readonly [string, string]>,
-    pairs: PairLookup,
-    offered: ReadonlySet<string>,
+    { pairs, offered }: Pick<GroupPairs, 'pairs' | 'offered'>,
     goneTargets: readonly string[],
     isSnapshot: boolean,
   ): Promise<void> {
+    const ofGroup = { group: this.#group, pairs, offered };
     let gone = goneTargets;
     let page: Pair[] = [];
     for (const [prefill, decode] of targets) {
-      const pair = toPair(this.#group, pairs, prefill, decode, offered, this.#modules.clock.monotonicMs());
+      const pair = toPair(ofGroup, prefill, decode, this.#modules.clock.monotonicMs());
       if (pair === undefined) continue;
       page.push(pair);
       if (page.length < MAX_PAIRS_IN_MESSAGE) continue;

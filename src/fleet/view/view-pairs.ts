@@ -42,7 +42,7 @@ function groupOf(group: GroupView, pairs: PairLookup, nowMs: number): ViewPairGr
   const isWhole = prefillCount <= MAX_OF_ROLE && decodeCount <= MAX_OF_ROLE;
   const offered = offeredTargets(group);
   const rows = [...(isWhole ? all(pairs) : worst(pairs))].flatMap(
-    ([prefill, decode]) => pairOf(pairs, prefill, decode, offered, nowMs) ?? [],
+    ([prefill, decode]) => pairOf({ pairs, offered }, prefill, decode, nowMs) ?? [],
   );
   return {
     group: shownLine(group.group),
@@ -98,10 +98,9 @@ function isSlowPair(pairs: PairLookup, prefill: string, decode: string): boolean
 }
 
 function pairOf(
-  pairs: PairLookup,
+  { pairs, offered }: { readonly pairs: PairLookup; readonly offered: ReadonlySet<string> },
   prefillTarget: string,
   decodeTarget: string,
-  offered: ReadonlySet<string>,
   nowMs: number,
 ): ViewPair | undefined {
   const verdict = pairs.verdict(prefillTarget, decodeTarget);

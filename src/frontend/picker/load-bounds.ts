@@ -77,14 +77,20 @@ export class LoadBounds {
 /** Levels of priority that are distinguished. */
 const MAX_LEVELS = 64;
 
-/** The answer to a request of a priority that no worker takes now: `full` of the workers are full, and no other one can take it. */
-export function shedError(
-  group: string,
-  workers: number,
-  full: number,
-  bound: number,
-  priority: number,
-): OpenAiError {
+/** A group of which no worker takes a request of some priority now. */
+export interface FullGroup {
+  readonly group: string;
+  /** Its workers. */
+  readonly workers: number;
+  /** Those that are full; no other one can take the request. */
+  readonly full: number;
+  /** Requests that each may have at this priority. */
+  readonly bound: number;
+  readonly priority: number;
+}
+
+/** The answer to a request that no worker takes now. */
+export function shedError({ group, workers, full, bound, priority }: FullGroup): OpenAiError {
   const each = bound === 1 ? '1 request' : `${bound} requests`;
   const which = priority === 0 ? '' : ` of priority ${priority}`;
   const who =

@@ -144,13 +144,13 @@ export class Picking {
     bounds.note(priority);
     const targets = bounds.full(left, priority);
     if (targets.length === 0) return { excluded };
-    const error = shedError(
-      found.group.group,
-      left.length,
-      targets.length,
-      bounds.boundOf(priority),
+    const error = shedError({
+      group: found.group.group,
+      workers: left.length,
+      full: targets.length,
+      bound: bounds.boundOf(priority),
       priority,
-    );
+    });
     if (targets.length === left.length) throw error;
     return { excluded, full: { targets, error } };
   }

@@ -5,6 +5,25 @@ import { cpuSeconds, loopActiveSeconds, residentBytes } from '../processes/proce
 import { maxDescriptors } from '../streams/descriptor-watch.js';
 import { droppedLogLines } from '../streams/standard-streams.js';
 
+/** A gauge that is read when it is asked for; without a series while there is no value. */
+export function registerReading(
+  registry: Registry,
+  name: string,
+  help: string,
+  read: () => number | undefined,
+): void {
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      const value = read();
+      if (value === undefined) this.remove();
+      else this.set(value);
+    },
+  });
+}
+
 /**
  * The process's registry, with what every process reports of itself under the
  * names that Prometheus' own libraries use.
@@ -53,16 +72,7 @@ export function createRegistry(about: { readonly version: string }): Registry {
   return registry;
 
   function gauge(name: string, help: string, read: () => number | undefined): void {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        const value = read();
-        if (value === undefined) this.remove();
-        else this.set(value);
-      },
-    });
+    registerReading(registry, name, help, read);
   }
 
   function counter(name: string, help: string, readTotal: () => number): void {

@@ -91,7 +91,7 @@ export async function runCanary(
     for (const rank of at === 0 ? ranks : ranks.slice(0, 1)) {
       for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
         if (signal.aborted) return { results, faults, disturbedBy: 'given up' };
-        const asked = await askPath(promptPath, rank, known, modules, signal);
+        const asked = await askPath({ promptPath, rank, target: known, modules, signal });
         if (asked.disturbedBy !== undefined) return { results, faults, disturbedBy: asked.disturbedBy };
         if (asked.fault === 'source' && attempt < MAX_ATTEMPTS) continue;
         results.push(asked.result);
@@ -105,6 +105,15 @@ export async function runCanary(
   return { results, faults, hashUnit: known.hashUnit, disturbedBy: undefined };
 }
 
+/** A path that is tried on one rank. */
+interface PathTrial {
+  readonly promptPath: PromptPath;
+  readonly rank: number;
+  readonly target: CanaryTarget;
+  readonly modules: CanaryModules;
+  readonly signal: AbortSignal;
+}
+
 interface AskedPath {
   readonly result: CanaryResult;
   readonly fault: CanaryFault | undefined;
@@ -114,35 +123,25 @@ interface AskedPath {
 }
 
 /** One path: a prompt twice, longer ones while no block of them is stored and the size is not known. */
-async function askPath(
-  promptPath: PromptPath,
-  rank: number,
-  target: CanaryTarget,
-  modules: CanaryModules,
-  signal: AbortSignal,
-): Promise<AskedPath> {
-  const lengths = canaryLengths(target.tokensPerBlock, target.maxModelLen);
-  if (lengths.length === 0) {
+async function askPath(trial: PathTrial): Promise<AskedPath> {
+  const { promptPath, rank, target, signal } = trial;
+  const [first, ...longer] = canaryLengths(target.tokensPerBlock, target.maxModelLen);
+  if (first === undefined) {
     const reason = `no whole block of ${target.tokensPerBlock} tokens has room in a prompt (at most ${Math.min(target.maxModelLen ?? MAX_CANARY_TOKENS, MAX_CANARY_TOKENS)})`;
     return unasked(promptPath, rank, Canary_State.SKIPPED, reason);
   }
-  let last: AskedPath | undefined;
-  for (const length of lengths) {
-    last = await askOnce(promptPath, rank, length, target, modules, signal);
+  let last = await askOnce(first, trial);
+  for (const length of longer) {
     const isFound = last.tokensPerBlock !== undefined || last.fault !== undefined;
     if (isFound || signal.aborted || last.disturbedBy !== undefined) break;
+    last = await askOnce(length, trial);
   }
-  return last as AskedPath;
+  return last;
 }
 
-async function askOnce(
-  promptPath: PromptPath,
-  rank: number,
-  length: number,
-  target: CanaryTarget,
-  modules: CanaryModules,
-  signal: AbortSignal,
-): Promise<AskedPath> {
+/** A prompt of some length, twice. */
+async function askOnce(length: number, trial: PathTrial): Promise<AskedPath> {
+  const { promptPath, rank, target, modules, signal } = trial;
   const before = await readLoad(target.engineKind, target.baseUrl, { get: modules.get, signal });
   if (before.requests !== 0) return disturbed(promptPath, rank);
   const prompt =
@@ -168,7 +167,7 @@ async function askOnce(
     };
     const first = await ask();
     if (first.status !== 200) return refused(promptPath, rank, first);
-    await arrival(seen, rank, tokens, target, modules, signal);
+    await arrival(seen, tokens, trial);
     const between = await readLoad(target.engineKind, target.baseUrl, { get: modules.get, signal });
     const second = await ask();
     if (second.status !== 200) return refused(promptPath, rank, second);
@@ -250,11 +249,8 @@ function match(seen: SeenBlocks, tokens: readonly number[], { hashUnit }: Canary
 /** Waits until all blocks of the prompt have arrived, or long enough. */
 async function arrival(
   seen: SeenBlocks | undefined,
-  rank: number,
   tokens: readonly number[] | undefined,
-  target: CanaryTarget,
-  { clock }: CanaryModules,
-  signal: AbortSignal,
+  { rank, target, modules, signal }: PathTrial,
 ): Promise<void> {
   if (seen === undefined || tokens === undefined) return;
   const isComplete = (): boolean =>
@@ -268,7 +264,7 @@ async function arrival(
   seen.onChange(check);
   const leave = onAbort(signal, () => done.abort());
   check();
-  await sleep(clock, BLOCKS_TIMEOUT_MS, done.signal);
+  await sleep(modules.clock, BLOCKS_TIMEOUT_MS, done.signal);
   leave();
   seen.onChange(undefined);
 }

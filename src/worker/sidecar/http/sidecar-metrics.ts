@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { registerReading } from '../../../edge/platform/metrics/metrics.js';
 import { ScrapedMetrics } from '../../../edge/platform/metrics/scraped-metrics.js';
 import { Canary_State, Completeness_State, EngineState } from '../../../gen/kvaccord/v1/capabilities.js';
 import type { Canary } from '../canary/canary.js';
@@ -76,16 +77,7 @@ export class SidecarMetrics {
       registers,
     });
     const gauge = (name: string, help: string, read: () => number | undefined): void => {
-      new Gauge({
-        name: `kv_accord_${name}`,
-        help,
-        registers,
-        collect() {
-          const value = read();
-          if (value === undefined) this.remove();
-          else this.set(value);
-        },
-      });
+      registerReading(registry, `kv_accord_${name}`, help, read);
     };
     const report = (): ReportStore['current'] => store.current;
     gauge('engine_up', 'Whether the engine is ready.', () =>

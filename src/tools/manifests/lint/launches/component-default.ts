@@ -12,21 +12,26 @@ const DEFAULT_PROGRAMS: Readonly<Record<string, Program | undefined>> = {
   epp: { role: 'picker', program: 'endpoint picker', backend: undefined, isDynamo: true },
 };
 
+/** The container of a component, where its manifest has one. */
+export interface ComponentContainer {
+  readonly container: ContainerSite;
+  readonly env: ReadonlyMap<string, Word>;
+  readonly hasUnseenEnv: boolean;
+  readonly args: readonly Word[];
+}
+
 /** What Dynamo's operator starts for a component that names no program. */
 export function componentDefault(
   source: TextSource,
   site: PodSite,
-  container: ContainerSite | undefined,
-  containerEnv: ReadonlyMap<string, Word>,
-  hasUnseenEnv: boolean,
-  args: readonly Word[] = [],
+  given?: ComponentContainer,
 ): readonly Launch[] {
   const program = DEFAULT_PROGRAMS[site.componentType?.value ?? ''];
   if (program === undefined) {
     return [];
   }
-  const env = new Map(containerEnv);
-  for (const entry of container === undefined ? site.componentEnv : []) {
+  const env = new Map(given?.env);
+  for (const entry of given === undefined ? site.componentEnv : []) {
     const { name, value } = entry;
     env.set(name, variableWord(source, entry, value && wordOf(source, value, new Map())));
   }
@@ -34,15 +39,15 @@ export function componentDefault(
   return [
     {
       ...program,
-      args,
+      args: given?.args ?? [],
       env,
       hasUnseenArgs: false,
-      hasUnseenEnv,
+      hasUnseenEnv: given?.hasUnseenEnv ?? false,
       at: { source, start, end, isExact: false },
       source,
       site,
-      container,
-      version: dynamoVersionOf(container?.image?.value),
+      container: given?.container,
+      version: dynamoVersionOf(given?.container.image?.value),
       isGated: false,
       argsAre: 'items',
       fileAt: () => undefined,

@@ -33,7 +33,7 @@ export function readLaunches(file: TextSource, site: PodSite, library: Library):
       : launches;
   });
   return site.kind === 'DynamoGraphDeployment' && !site.containers.some(isMain)
-    ? [...found, ...componentDefault(file, site, undefined, new Map(), false)]
+    ? [...found, ...componentDefault(file, site)]
     : found;
 }
 
@@ -146,7 +146,7 @@ function containerLaunches(
   };
   if (container.command.length === 0) {
     if (site.kind === 'DynamoGraphDeployment' && isMain(container) && !isCommand(words, surroundings)) {
-      return componentDefault(file, site, container, env, given.hasUnseen, words);
+      return componentDefault(file, site, { container, env, hasUnseenEnv: given.hasUnseen, args: words });
     }
     const preset = presetWords(file, site, container);
     if (preset !== undefined) {

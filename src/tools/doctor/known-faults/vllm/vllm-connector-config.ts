@@ -162,8 +162,8 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
     needles: ['registered connectors with Prometheus metrics support'],
     pattern: /(\w{1,60}) is not contained in the list of registered connectors/,
     says: 'MultiConnector ends the API server as it counts a transfer: $1 has no metrics for Prometheus',
-    why: 'Each connector in it that reports transfers has to have metrics, up to vLLM 0.32 at least. The transfer itself was good: requests fail once one has worked.',
-    cure: 'Start the engines with --disable-log-stats (/metrics has no numbers of the engine then), or with $1 alone, without MultiConnector, until a version gives it metrics',
+    why: 'Each connector in it that reports transfers has to have metrics, up to vLLM 0.32. The transfer itself was good: requests fail once one has worked.',
+    cure: 'Run vLLM 0.33 or later, which leaves such a connector uncounted; until then start the engines with --disable-log-stats (/metrics has no numbers of the engine then), or with $1 alone, without MultiConnector',
   },
   {
     id: 'vllm_multi_connector_hybrid',

@@ -8,6 +8,7 @@ export const VLLM_ENGINE_OPTIONS: readonly KnownFault[] = [
     needles: [
       'async scheduling only supports ',
       'sync scheduling is not supported with ',
+      'sync scheduling is not supported by the V1 model runner',
       'does not support async scheduling yet',
       'is not supported with async scheduling',
       'async scheduling is only supported ',

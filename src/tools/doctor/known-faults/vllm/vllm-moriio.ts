@@ -47,7 +47,11 @@ export const VLLM_MORIIO: readonly KnownFault[] = [
   {
     id: 'moriio_blocks_of_decode_never_came',
     cause: 'transfers_fail',
-    needles: ['remote blocks never arrived', 'Remote allocation info missing for'],
+    needles: [
+      'remote blocks never arrived',
+      'waiting for remote blocks',
+      'Remote allocation info missing for',
+    ],
     isSign: true,
     says: 'Prefill engines give up writing KV blocks (MoRIIO): no decode engine said where they go',
     why: 'In WRITE mode a decode engine sends its block ids to notify_port of the prefill engine while that computes. The router sent the decode half late or not at all, or the decode engine does not reach that port.',
@@ -132,9 +136,10 @@ export const VLLM_MORIIO: readonly KnownFault[] = [
     needles: [
       'transfer is implemented for READ mode only',
       'MoRIIO WRITE mode does not support hybrid KV cache groups',
+      'MoRIIO WRITE mode does not support sliding-window',
     ],
     says: 'A hybrid model is started with MoRIIO in WRITE mode',
-    why: 'Groups of KV blocks of different layers are moved in READ mode alone.',
+    why: 'Groups of KV blocks of different layers are moved in READ mode alone; from vLLM 0.33 on WRITE mode moves those of Mamba and KDA layers too, but none of sliding windows.',
     cure: 'Set "read_mode": true in kv_connector_extra_config on both roles; a model with sliding windows alone also takes --disable-hybrid-kv-cache-manager',
   },
   {
@@ -179,6 +184,7 @@ export const VLLM_MORIIO: readonly KnownFault[] = [
     cause: 'settings_refused',
     needles: [
       'MoRIIO hybrid READ supports DSpark speculative decoding only',
+      'MoRIIO hybrid transfer supports DSpark speculative decoding only',
       'MoRIIO with speculative decoding is not yet supported for sliding-window',
       'a drafter that owns a separate attention group is not supported',
     ],

@@ -141,6 +141,9 @@ export const VLLM_START_UP: readonly KnownFault[] = [
       'WorkerProc hit an exception',
       'died unexpectedly',
       'EngineDeadError',
+      // A rank of ROCm's AITER builds a kernel, and the others wait for it.
+      'waiting for baton release',
+      '[aiter] start build [',
     ],
     atLeast: 4,
     isSign: true,

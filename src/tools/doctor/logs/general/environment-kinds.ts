@@ -8,6 +8,7 @@ export type EnvironmentKind =
   | 'unreachable'
   | 'permission'
   | 'threads'
+  | 'no_ipv6'
   | 'bad_file';
 
 /** In the words of C, Python, Go, Rust and the clients of stores. The first that fits counts. */
@@ -22,6 +23,7 @@ export const ENVIRONMENT_KINDS: readonly (readonly [EnvironmentKind, RegExp])[] 
     /\bAuthenticationError\b|\bNOAUTH\b|\bWRONGPASS\b|\bAccessDenied\b|InvalidAccessKeyId|SignatureDoesNotMatch|NoCredentialsError|Unable to locate credentials|An error occurred \(40[13]\) when calling|StatusCode\.(?:UNAUTHENTICATED|PERMISSION_DENIED)|Authorization Violation|authentication failed/i,
   ],
   ['unreachable', NOT_CONNECTED],
+  ['no_ipv6', /Address family (?:for hostname )?not supported|EAFNOSUPPORT/],
   ['permission', /\bPermissionError\b|Permission denied|\[Errno 13\]|EACCES|Read-only file system/i],
   ['threads', /can't start new thread|pthread_create failed|fork: Resource temporarily unavailable/i],
   ['bad_file', /\byaml\.\w{1,30}\.\w{1,30}Error\b|\b(?:Scanner|Parser|Composer)Error: |\bTOMLDecodeError\b/],

@@ -1,5 +1,6 @@
 import { SIGN_VALUES } from '../../../../engines/diagnosis/sign-values.js';
 import { placeOf, type Traceback } from '../traceback-reader.js';
+import { environmentKindOf } from './environment-kinds.js';
 import { errorKindOf } from './error-kinds.js';
 import { type Fault, faultOf, plain } from './fault-classes.js';
 import { askedAndFree } from './gpu-memory.js';
@@ -106,6 +107,7 @@ function refusedAtStart({ frames, sentence = '' }: Traceback, words: string): Fa
   if (isMade && TO_INSTALL.test(words)) return { signal: 'library_missing', value: plain(words) };
   const isRefusal = /^(?:Value|NotImplemented|Assertion|Runtime|MoRIIO)Error: ./.test(sentence);
   if (!isRefusal || !isMade || !REFUSES.test(words) || IS_STATE.test(words)) return undefined;
+  if (environmentKindOf(words) !== undefined) return undefined;
   return errorKindOf(words) === undefined ? { signal: 'settings_refused', value: plain(words) } : undefined;
 }
 /** What is not there at all: "RESPClient requires the C++ Redis extension. Build with: pip install -e .". */

@@ -36,6 +36,8 @@ export type SettingName =
   | 'frontend_replicas'
   | 'publishes_kv_events'
   | 'prefix_caching'
+  /** `true` where the arguments of an engine were seen and leave prefix caching to its default. */
+  | 'prefix_caching_left_out'
   | 'hash_seed'
   | 'hash_algorithm'
   | 'tensor_parallel_size'

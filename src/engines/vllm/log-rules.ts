@@ -160,6 +160,12 @@ export const VLLM_RULES: readonly LogRule[] = [
     addPythonSettings(line, tally, ARGUMENTS);
     addSpeculation(line, tally);
     addEvents(line, tally);
+    if (isWholeArguments(line.text) && !line.text.includes('enable_prefix_caching'))
+      tally.addSetting(line, 'prefix_caching_left_out', {
+        side: 'worker',
+        value: 'true',
+        about: ARGUMENTS_LINE,
+      });
   }),
   rule('LLM engine (v', (line, tally) => {
     const version = /LLM engine \(v([\w.+-]{1,60})\)/.exec(line.text)?.[1];
@@ -251,17 +257,25 @@ function readChangedSize(line: LogLine, tally: LogFindings): void {
   tally.addSize(line, { side: 'worker', tokensPerBlock: sizeOf(size), basis: 'in_use', about });
 }
 
+/** How vLLM's line of its arguments is called. */
+const ARGUMENTS_LINE = 'non-default args';
+
 function addServedModel(line: LogLine, tally: LogFindings): void {
   const value = SERVED.exec(line.text)?.[1];
   if (value === 'None') return;
   tally.addSetting(line, 'served_model', { side: 'worker', value, about: 'served_model_name' });
 }
 
-/** Who does not name them publishes none: the line has all that is not left to its default. */
+/** Whether the line of arguments is there to its end: it has all that is not left to its default. */
+function isWholeArguments(text: string): boolean {
+  return text.trimEnd().endsWith('}');
+}
+
+/** Who does not name them publishes none. */
 function addEvents(line: LogLine, tally: LogFindings): void {
   const { text } = line;
-  const isDefault = !text.includes('kv_events_config') && text.trimEnd().endsWith('}');
-  const about = isDefault ? 'non-default args' : 'enable_kv_cache_events';
+  const isDefault = !text.includes('kv_events_config') && isWholeArguments(text);
+  const about = isDefault ? ARGUMENTS_LINE : 'enable_kv_cache_events';
   const value = isDefault ? 'false' : pythonValue(text, 'enable_kv_cache_events');
   tally.addSetting(line, 'publishes_kv_events', { side: 'worker', value, isDefault, about });
 }

@@ -81,6 +81,7 @@ describe('healthy fleets', () => {
                 kvCacheUsage: { count: 9, mean: 0.97, max: 1, last: 0.98 },
                 usageWhileWaiting: undefined,
                 missesWithRoom: 0,
+                longestLookupTokens: 0,
                 runningRequests: undefined,
                 waitingRequests: undefined,
                 first: { place: 'worker.log:1', text: '' },

@@ -5,6 +5,7 @@ import type { ClueAgainst, ClueFor } from '../confidence.js';
 import type { CauseId, Clue } from '../diagnosis.js';
 import type { SettingSighting } from '../evidence.js';
 import { cachingFix, publishingFixes } from '../fixes/events.js';
+import { wereBusy } from '../measurements/busy-engines.js';
 import { engineReuses, percent } from '../measurements/cache-hits.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -45,9 +46,10 @@ export const eventsOff: Cause = {
     ];
     if (cluesFor.length === 0) return undefined;
     const isCaching = workersWithout(measurements, 'prefix_caching').length > 0 || isFound;
+    const isLeft = isCaching && isLeftOff(measurements);
     return {
       headline: isCaching
-        ? `Prefix caching is off: engines keep no blocks${hasListener(measurements) ? ', so there is nothing to route by' : ''}`
+        ? `Prefix caching is off${isLeft ? ', as vLLM leaves it for hybrid models' : ''}: engines keep no blocks${hasListener(measurements) ? ', so there is nothing to route by' : ''}`
         : isOff
           ? `KV events are off: workers publish nothing${measurements.seen.eventReader && measurements.seen.router ? ', and the router knows of no block' : ''}`
           : 'No KV event reaches the router: workers seem to publish none',
@@ -66,7 +68,7 @@ export const eventsOff: Cause = {
       explains: [...(isOff ? (['no_stores'] as const) : []), 'empty_tree', 'router_blind', 'nothing_cached'],
       // An engine that ends does so for another reason.
       yieldsTo: ENDS,
-      ...(isCaching && !hasListener(measurements) ? { mayBeMeant: true } : {}),
+      ...(isCaching && !isLeft && !hasListener(measurements) ? { mayBeMeant: true } : {}),
       fixes: isCaching
         ? [cachingFix(measurements), ...publishingFixes(measurements)]
         : publishingFixes(measurements),
@@ -96,6 +98,17 @@ function cachingOff(measurements: Measurements): readonly SettingSighting[] {
   return findsElsewhere && !measurements.seen.eventReader
     ? []
     : workersWithout(measurements, 'prefix_caching');
+}
+
+/** Whether vLLM itself left prefix caching off, as it does for hybrid models, and nothing was found while it served. */
+function isLeftOff(measurements: Measurements): boolean {
+  const { signal, settings, engineHits } = measurements;
+  return (
+    signal('block_size_changed_by_engine') !== undefined &&
+    settings('prefix_caching_left_out').length > 0 &&
+    engineHits?.share === 0 &&
+    wereBusy(measurements)
+  );
 }
 
 /** Whether somebody is there to whom events matter: an engine by itself may well publish none. */

@@ -34,6 +34,7 @@ const WORDS: Readonly<Record<ErrorKind, string>> = {
   certificate: 'it does not trust the certificate of the other side',
   credentials: 'what it asks refuses its credentials',
   unreachable: 'what it asks is not reached',
+  no_ipv6: 'a socket of IPv6 is opened where there is no IPv6',
   permission: 'it may not write or read a path',
   threads: 'it may not start as many threads',
   bad_file: 'a file of its settings cannot be read',

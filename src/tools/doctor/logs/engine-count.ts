@@ -26,6 +26,7 @@ export class EngineCount {
   #wantedTokens = 0;
   #retrievedTokens = 0;
   #missesWithRoom = 0;
+  #longestLookupTokens = 0;
 
   constructor(first: LogLine) {
     this.#first = first;
@@ -39,6 +40,8 @@ export class EngineCount {
     this.#lookedUpTokens += reading.lookedUpTokens ?? 0;
     this.#wantedTokens += reading.wantedTokens ?? 0;
     this.#retrievedTokens += reading.retrievedTokens ?? 0;
+    if (reading.lookedUpTokens !== undefined)
+      this.#longestLookupTokens = Math.max(this.#longestLookupTokens, reading.promptTokens ?? 0);
     if (isMissWithRoom(reading)) this.#missesWithRoom += 1;
     this.#prefixHitRate.add(reading.prefixHitRate);
     this.#kvCacheUsage.add(reading.kvCacheUsage);
@@ -63,6 +66,7 @@ export class EngineCount {
       kvCacheUsage: this.#kvCacheUsage.gauge,
       usageWhileWaiting: this.#usageWhileWaiting.gauge,
       missesWithRoom: this.#missesWithRoom,
+      longestLookupTokens: this.#longestLookupTokens,
       runningRequests: this.#runningRequests.gauge,
       waitingRequests: this.#waitingRequests.gauge,
       first: originOf(this.#first),

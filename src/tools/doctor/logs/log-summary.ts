@@ -123,6 +123,8 @@ export interface EngineTally {
   readonly usageWhileWaiting: Gauge | undefined;
   /** Lines in which prompts found nothing although half of the KV cache and more was free. */
   readonly missesWithRoom: number;
+  /** Of the longest prompt that LMCache looked up; 0 where it looked up none. */
+  readonly longestLookupTokens: number;
   readonly runningRequests: Gauge | undefined;
   readonly waitingRequests: Gauge | undefined;
   /** Absent where the data-parallel ranks of the engine share their requests, or where there is one alone. */

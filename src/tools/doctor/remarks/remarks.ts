@@ -4,6 +4,7 @@ import { nothingToFindIn } from './nothing-to-find.js';
 import { rareFaultIn } from './rare-faults.js';
 import { refusedRequestsIn } from './refused-requests.js';
 import type { Remark } from './remark.js';
+import { shortOfChunkIn } from './short-of-a-chunk.js';
 import { unexplainedErrorsIn } from './unexplained-errors.js';
 import { unfoundPromptsIn } from './unfound-prompts.js';
 import { turnsWaitedFor } from './waiting-turns.js';
@@ -22,6 +23,6 @@ export function remarksIn(measurements: Measurements): Remarks {
     kinds.flatMap((kind) => kind(measurements) ?? []);
   return {
     ofErrors: seen(rareFaultIn, unexplainedErrorsIn, refusedRequestsIn),
-    ofLoad: seen(fullCacheIn, turnsWaitedFor, nothingToFindIn, unfoundPromptsIn),
+    ofLoad: seen(fullCacheIn, turnsWaitedFor, shortOfChunkIn, nothingToFindIn, unfoundPromptsIn),
   };
 }

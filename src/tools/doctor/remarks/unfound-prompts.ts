@@ -1,24 +1,16 @@
+import { wereBusy } from '../measurements/busy-engines.js';
 import { engineReuses } from '../measurements/cache-hits.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Remark } from './remark.js';
-
-/** Readings with running requests from which on an engine that reports no tokens is busy: one comes every ten seconds. */
-const BUSY_READINGS = 3;
-/** Of fewer prompt tokens the first requests are most, and those are never found. */
-const ENOUGH_TOKENS = 20_000;
 
 /** Tokens of a block from which on prompts that begin alike may still have no whole one in common. */
 const LARGE_BLOCK = 128;
 
 /** Engines that found nothing of what they were asked, which prompts without a common beginning make as well as a fault. Undefined where engines found something, computed too little to tell, or where a router was seen, whose findings say more. */
 export function unfoundPromptsIn(measurements: Measurements): Remark | undefined {
-  const { engineHits, routerHits, short, evidence, sizes } = measurements;
+  const { engineHits, routerHits, short, sizes } = measurements;
   if (engineHits === undefined || engineReuses(measurements) !== undefined || routerHits.length > 0) return;
-  const isBusy =
-    engineHits.promptTokens > 0
-      ? engineHits.promptTokens >= ENOUGH_TOKENS
-      : evidence.logs.some(({ engine }) => (engine?.runningRequests?.count ?? 0) >= BUSY_READINGS);
-  if (!isBusy || short !== undefined) return;
+  if (!wereBusy(measurements) || short !== undefined) return;
   const size = Math.max(
     0,
     ...sizes.rows.filter(({ side }) => side === 'worker').map((row) => row.tokensPerBlock),

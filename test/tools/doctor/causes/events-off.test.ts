@@ -107,3 +107,41 @@ describe('prefix caching that an operator switched off', () => {
     expect(first?.cause).toBe('connector_crashed');
   });
 });
+
+describe('prefix caching that vLLM leaves off for a hybrid model', () => {
+  const ARGUMENTS = "'model_tag': 'Qwen/Qwen3.6-35B-A3B'";
+  const lines = (given: string, hitRate: string, model = HYBRID): string =>
+    [
+      `(APIServer pid=7) INFO 08-02 09:19:29 [api_utils.py:273] non-default args: {${given}}`,
+      "(EngineCore pid=8) INFO 08-02 09:19:57 [core.py:114] Initializing a V1 LLM engine (v0.25.1) with config: model='Qwen/Qwen3.6-35B-A3B', enable_prefix_caching=False, enable_chunked_prefill=True",
+      ...model,
+      ...Array.from(
+        { length: 4 },
+        (_, at) =>
+          `(APIServer pid=7) INFO 08-02 09:5${at}:22 [loggers.py:273] Engine 000: Avg prompt throughput: 120.8 tokens/s, Avg generation throughput: 12.0 tokens/s, Running: 2 reqs, Waiting: 0 reqs, GPU KV cache usage: 1.0%, Prefix cache hit rate: ${hitRate}%`,
+      ),
+      '',
+    ].join('\n');
+  const HYBRID = [
+    '(EngineCore pid=8) INFO 08-02 09:20:00 [config.py:540] Setting attention block size to 1072 tokens to ensure that attention page size is >= mamba page size.',
+  ];
+  const found = async (text: string): Promise<readonly [string | undefined, string]> => {
+    const { assessments, verdict } = diagnose(joined({ logs: [await summaryOf(text)] }));
+    return [verdict === 'findings' ? assessments[0]?.headline : undefined, verdict];
+  };
+
+  it('is a finding where it served, found nothing, and nobody asked for that', async () => {
+    expect(await found(lines(ARGUMENTS, '0.0'))).toEqual([
+      'Prefix caching is off, as vLLM leaves it for hybrid models: engines keep no blocks',
+      'findings',
+    ]);
+  });
+
+  it('is none where an argument switched it off, or the model is no hybrid', async () => {
+    expect(await found(lines(`${ARGUMENTS}, 'enable_prefix_caching': False`, '0.0'))).toEqual([
+      undefined,
+      'unknown',
+    ]);
+    expect(await found(lines(ARGUMENTS, '0.0', []))).toEqual([undefined, 'unknown']);
+  });
+});

@@ -18,6 +18,15 @@ export const VLLM_CACHE_MANAGER: readonly KnownFault[] = [
     why: 'Up to 0.13 a hybrid model may have full attention and one other kind, each with the same window and size of blocks. A draft model adds layers of its own.',
     cure: 'Run vLLM 0.14 or later; until then start the engine with --disable-hybrid-kv-cache-manager where the other layers are sliding windows, else with --no-enable-prefix-caching',
   },
+  // The coordinator of hybrid models is also taken for a model that has no group of layers with a KV cache at all, or one that counts as two: encoders with `--convert embed`.
+  {
+    id: 'no_attention_groups',
+    cause: 'settings_refused',
+    needles: ['HybridKVCacheCoordinator requires at least two attention groups'],
+    says: 'Prefix caching is on for a model that has no KV cache which it could keep, such as an encoder',
+    why: 'An encoder computes a prompt as a whole and keeps nothing of it. vLLM then takes the manager of hybrid models, which needs two kinds of layers.',
+    cure: 'Start the engine without --enable-prefix-caching, or with --no-enable-prefix-caching where something else switches it on',
+  },
   {
     id: 'multimodal_hashes_off',
     cause: 'settings_refused',

@@ -58,7 +58,7 @@ function reportOf({ cause, headline, fixes }: Assessment): Pick<Diagnosis, 'head
   const [fix] = fixes;
   const otherwise = fix === undefined ? '' : ` Where it is not meant: ${uncapitalised(fix.says)}.`;
   return {
-    headline: `Nothing wrong was seen. ${headline}, which may be meant`,
+    headline: `${headline}. This may be meant; nothing else was seen`,
     advice: `Leave it as it is where ${cause === 'events_off' ? 'prompts have no beginning in common' : 'somebody wants it so'}.${otherwise}`,
   };
 }

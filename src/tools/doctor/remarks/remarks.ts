@@ -1,5 +1,6 @@
 import type { Measurements } from '../measurements/measurements.js';
 import { fullCacheIn } from './full-cache.js';
+import { largeBlocksIn } from './large-blocks.js';
 import { nothingToFindIn } from './nothing-to-find.js';
 import { rareFaultIn } from './rare-faults.js';
 import { refusedRequestsIn } from './refused-requests.js';
@@ -23,6 +24,13 @@ export function remarksIn(measurements: Measurements): Remarks {
     kinds.flatMap((kind) => kind(measurements) ?? []);
   return {
     ofErrors: seen(rareFaultIn, unexplainedErrorsIn, refusedRequestsIn),
-    ofLoad: seen(fullCacheIn, turnsWaitedFor, shortOfChunkIn, nothingToFindIn, unfoundPromptsIn),
+    ofLoad: seen(
+      fullCacheIn,
+      turnsWaitedFor,
+      shortOfChunkIn,
+      nothingToFindIn,
+      unfoundPromptsIn,
+      largeBlocksIn,
+    ),
   };
 }

@@ -4,7 +4,7 @@ import type { Measurements } from '../measurements/measurements.js';
 import type { Remark } from './remark.js';
 
 /** Tokens of a block from which on prompts that begin alike may still have no whole one in common. */
-const LARGE_BLOCK = 128;
+export const LARGE_BLOCK = 128;
 
 /** Engines that found nothing of what they were asked, which prompts without a common beginning make as well as a fault. Undefined where engines found something, computed too little to tell, or where a router was seen, whose findings say more. */
 export function unfoundPromptsIn(measurements: Measurements): Remark | undefined {

@@ -53,7 +53,7 @@ describe('prefix caching that an operator switched off', () => {
     const said = diagnose(joined({ logs: [await summaryOf(`${plain}\n${PREFILL}\n`)] }));
     expect(said).toMatchObject({
       verdict: 'unknown',
-      headline: 'Nothing wrong was seen. Prefix caching is off: engines keep no blocks, which may be meant',
+      headline: 'Prefix caching is off: engines keep no blocks. This may be meant; nothing else was seen',
       assessments: [{ cause: 'events_off', confidence: 'possible' }],
     });
     expect(said.advice).toContain('start each SGLang worker without --disable-radix-cache');

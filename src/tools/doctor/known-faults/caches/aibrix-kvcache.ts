@@ -3,6 +3,17 @@ import type { KnownFault } from '../known-fault.js';
 /** AIBrix's KV cache offloading in the engine, `aibrix_kvcache` 0.3 to 0.8. */
 export const AIBRIX_KVCACHE: readonly KnownFault[] = [
   {
+    id: 'vineyard_without_rdma_endpoint',
+    cause: 'transfer_path_broken',
+    needles: ['Init RDMA failed!Invalid RDMA endpoint'],
+    isSign: true,
+    mayBeMeant: true,
+    says: 'Vineyard is given no RDMA endpoint, and moves blocks over TCP',
+    why: 'The server tries RDMA at each start, with the endpoint that its arguments have, and goes on without it.',
+    cure: "Start vineyardd with --rdma_endpoint ADDRESS:PORT, the address of the RDMA card's interface, and give its pod the card (rdma/ib: 1, IPC_LOCK)",
+    commands: ['kubectl exec POD -- sh -c "ls /dev/infiniband; ip -br addr"    # the card, and its address'],
+  },
+  {
     id: 'aibrix_l2_not_opened',
     cause: 'offload_failed',
     needles: ['Failed to open connection to {'],

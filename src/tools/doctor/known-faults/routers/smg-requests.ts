@@ -86,7 +86,8 @@ export const SMG_REQUESTS: readonly KnownFault[] = [
     id: 'smg_bootstrap_port_in_url',
     cause: 'settings_refused',
     needles: ["Invalid value for field 'worker_url'"],
-    pattern: /Invalid value for field 'worker_url': (https?:\/\/[^\s,]{1,120})[, ]{1,3}(\d{1,5}) - Invalid URL/,
+    pattern:
+      /Invalid value for field 'worker_url': (https?:\/\/[^\s,]{1,120})[, ]{1,3}(\d{1,5}) - Invalid URL/,
     says: 'the router takes the bootstrap port $2 for a part of the URL $1',
     why: 'A prefill engine is given with two arguments, and both stand in one here.',
     cure: 'Start the router with a blank between the URL and the port: --prefill $1 $2',

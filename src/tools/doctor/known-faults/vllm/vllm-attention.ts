@@ -3,6 +3,17 @@ import type { KnownFault } from '../known-fault.js';
 /** Attention backends of vLLM that do not take the KV cache that is asked for: `v1/attention`, `platforms`. */
 export const VLLM_ATTENTION: readonly KnownFault[] = [
   {
+    id: 'attention_none_takes_block_size',
+    cause: 'settings_refused',
+    needles: ['No valid attention backend found for '],
+    // Reasons stand behind each backend. Where the first one has this alone, another backend's further reasons are its own.
+    pattern:
+      /block_size=(\d{1,9})\b(?:.{0,600}Reasons: \{\w{1,40}: \[block_size not supported\]|(?!.{0,2000}\bkv_cache_dtype not supported).{0,2000}\bblock_size not supported)/,
+    says: 'No attention backend of this model and GPU takes blocks of $1 tokens',
+    why: 'Backends take blocks of sizes of their own: FlashMLA 64, CUTLASS MLA 128, FlashInfer 16, 32 and 64.',
+    cure: 'Start the engine without --block-size, so that it takes the size of its attention backend; router and the other engine of a pair follow',
+  },
+  {
     id: 'attention_none_takes_cache_type',
     cause: 'settings_refused',
     needles: ['No valid attention backend found for '],
@@ -10,15 +21,6 @@ export const VLLM_ATTENTION: readonly KnownFault[] = [
     says: 'No attention backend of this model and GPU takes --kv-cache-dtype $1',
     why: 'Each backend has formats of the KV cache of its own; the reasons behind each name in the line say what it lacks. Sparse MLA (DeepSeek V3.2, GLM-5) has fp8_ds_mla as its FP8 format.',
     cure: 'Start the engines of both roles with --kv-cache-dtype auto in place of $1; for sparse MLA on Hopper with --kv-cache-dtype fp8_ds_mla',
-  },
-  {
-    id: 'attention_none_takes_block_size',
-    cause: 'settings_refused',
-    needles: ['No valid attention backend found for '],
-    pattern: /block_size=(\d{1,9})\b.{0,2000}\bblock_size not supported/,
-    says: 'No attention backend of this model and GPU takes blocks of $1 tokens',
-    why: 'Backends take blocks of sizes of their own: FlashMLA 64, CUTLASS MLA 128, FlashInfer 16, 32 and 64.',
-    cure: 'Start the engine without --block-size, so that it takes the size of its attention backend; router and the other engine of a pair follow',
   },
   {
     id: 'attention_chosen_refuses_cache_type',

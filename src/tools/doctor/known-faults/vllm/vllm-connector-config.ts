@@ -275,7 +275,11 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
   {
     id: 'vllm_events_without_prefix_caching',
     cause: 'events_off',
-    needles: ['KV cache events are on, but prefix caching is not enabled'],
+    // The second one is V0's, with the KV events that Dynamo added to it.
+    needles: [
+      'KV cache events are on, but prefix caching is not enabled',
+      'Event API not supported with naive allocator',
+    ],
     says: 'Prefix caching is off while KV events are on: the engine has nothing to publish',
     why: 'Blocks are only kept, hashed and reported by prefix caching. Models with Mamba layers and --no-enable-prefix-caching are without it.',
     cure: 'Start the engine with --enable-prefix-caching (models with Mamba layers, up to vLLM 0.32: with --mamba-cache-mode align too), or leave --kv-events-config out and keep this engine from KV-aware routing',

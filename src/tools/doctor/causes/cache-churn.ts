@@ -74,12 +74,13 @@ function isHarmful(measurements: Measurements): boolean {
   const { engineHits } = measurements;
   // Engines that keep nothing have no prefixes to lose.
   if (isCachingOff(measurements)) return preemptions(measurements).length > 0;
-  if (engineHits !== undefined) return engineHits.share < ENOUGH && !isFirstMinute(measurements);
+  if (engineHits !== undefined)
+    return engineHits.share < ENOUGH && !isFirstMinute(measurements) && !isOneRequest(measurements);
   const found = findsBlocks(measurements);
   if (found !== undefined) return found.share < ENOUGH;
   // Where nobody looked a prompt up, a full cache alone is one that is used; requests that wait for it have no room.
   // That all sequences at their longest would not fit is so of most engines, and of all that have just started.
-  return [preemptions, queue, turnoverOf].some((signOf) => signOf(measurements).length > 0);
+  return isSeenElsewhere(measurements);
 }
 
 /** So few readings, one every ten seconds, are of a time in which each prompt is new. */
@@ -89,8 +90,20 @@ const FIRST_READINGS = 6;
 function isFirstMinute(measurements: Measurements): boolean {
   const { logs, metrics } = measurements.evidence;
   const readings = logs.reduce((sum, { engine }) => sum + (engine?.kvCacheUsage?.count ?? 0), 0);
-  const isSeenElsewhere = [preemptions, queue, turnoverOf].some((signOf) => signOf(measurements).length > 0);
-  return metrics.length === 0 && readings > 0 && readings < FIRST_READINGS && !isSeenElsewhere;
+  return metrics.length === 0 && readings > 0 && readings < FIRST_READINGS && !isSeenElsewhere(measurements);
+}
+
+/** Whether a cache is full of one request at a time: nobody takes blocks away from another. */
+function isOneRequest(measurements: Measurements): boolean {
+  const { logs, metrics } = measurements.evidence;
+  const running = logs.flatMap(({ engine }) => engine?.runningRequests ?? []);
+  const isAlone = metrics.length === 0 && running.length > 0 && running.every(({ max }) => max <= 1);
+  return isAlone && !isSeenElsewhere(measurements);
+}
+
+/** Whether something else than a full cache speaks of churn. */
+function isSeenElsewhere(measurements: Measurements): boolean {
+  return [preemptions, queue, turnoverOf].some((signOf) => signOf(measurements).length > 0);
 }
 
 /** Requests that are put back are seen, and of what becomes of prefixes nothing. */

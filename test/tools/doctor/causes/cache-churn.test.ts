@@ -74,3 +74,16 @@ describe('a KV cache that is full for a while', () => {
     expect(headline).not.toContain('waited for room');
   });
 });
+
+describe('a cache that is full of one request', () => {
+  const batches = (running: number): readonly string[] =>
+    Array.from({ length: 8 }, (_, at) => [
+      `[2026-02-09 14:45:${at}1] Prefill batch, #new-seq: 1, #new-token: 22733, #cached-token: 10, token usage: 0.00, #running-req: 0, #queue-req: 0, `,
+      `[2026-02-09 14:45:${at}5] Decode batch, #running-req: ${running}, #token: 24430, token usage: 0.97, cuda graph: True, gen throughput (token/s): 74.50, #queue-req: 0, `,
+    ]).flat();
+
+  it('takes no blocks away from others', async () => {
+    expect((await adviceOf(...batches(1))).headline).not.toContain('turns over faster');
+    expect((await adviceOf(...batches(4))).headline).toContain('turns over faster');
+  });
+});

@@ -3,6 +3,14 @@ import type { KnownFault } from '../known-fault.js';
 /** LMCache within an engine, 0.3 to 0.5: `lmcache/v1/config.py`, `cache_engine.py`, `storage_backend/__init__.py`, `integration/vllm`. */
 export const LMCACHE_ENGINE: readonly KnownFault[] = [
   {
+    id: 'lmcache_url_without_host',
+    cause: 'offload_failed',
+    needles: ['Invalid host definition in URL'],
+    says: 'LMCache makes nothing of the host in its remote URL, and has no remote store',
+    why: 'This release takes SCHEME://HOST:PORT alone: user and password before the host, and blanks, are not read.',
+    cure: 'Write remote_url (LMCACHE_REMOTE_URL) as redis://HOST:PORT, without user and password, for a Redis that asks for none and is reached from within the cluster alone (NetworkPolicy), or run a later LMCache',
+  },
+  {
     id: 'lmcache_async_allocator',
     cause: 'settings_refused',
     needles: ['assert isinstance(self.memory_allocator, MixedMemoryAllocator)'],

@@ -152,7 +152,7 @@ export const SMG_REQUESTS: readonly KnownFault[] = [
     pattern: /(\w{4,30}) policy is (not supported in PD\S{0,20}|only supported in PD\S{0,20})/,
     says: 'the policy $1 of the router is $2 mode, in this release',
     why: 'Routers of 2025 have some policies for one mode alone.',
-    cure: 'Start the router with --policy cache_aware, or run a later sglang-router, which has $1 in both modes (pip install -U sglang-router)',
+    cure: 'Start the router with another --policy than that ($1): random is of both modes, power_of_two of PD mode, round_robin of the other one; or run a later sglang-router, which has $1 in both modes (pip install -U sglang-router)',
     disturbs: 'frontend',
   },
   {

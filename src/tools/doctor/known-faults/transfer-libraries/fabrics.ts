@@ -3,6 +3,16 @@ import type { KnownFault } from '../known-fault.js';
 /** EFA's provider of libfabric (`prov/efa/src/efa_errno.h`), MoRI, InfiniStore, and NCCL where it moves KV blocks. */
 export const FABRICS: readonly KnownFault[] = [
   {
+    id: 'efa_gpu_memory_not_registered',
+    cause: 'transfer_path_broken',
+    needles: ['Unable to register MR'],
+    pattern: /Unable to register MR\b.{0,60}: (?:Bad address|Operation not supported|Invalid argument)/,
+    says: 'EFA cannot register memory of the GPU: blocks are not moved from there',
+    why: 'libfabric asks the driver for the pages of the GPU by DMA-BUF, or by the peer-memory module where that is switched off. The kernel, the driver of the GPU and that of EFA have to know the same one of both.',
+    cure: 'Set FI_HMEM_CUDA_USE_DMABUF=0 and load the peer-memory module on each node (modprobe nvidia_peermem, or efa_nv_peermem of the EFA installer), or run a kernel, GPU driver and EFA driver that have DMA-BUF; else move blocks by UCX, or from memory of the host',
+    commands: ['lsmod | grep -E "peermem|efa"; modinfo efa | grep ^version    # on the node'],
+  },
+  {
     id: 'efa_unreachable',
     cause: 'transfer_path_broken',
     needles: ['Unreachable remote - never received a response'],

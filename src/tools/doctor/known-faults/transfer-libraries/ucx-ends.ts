@@ -8,7 +8,7 @@ export const UCX_ENDS: readonly KnownFault[] = [
     needles: ['UCX library was compiled with '],
     pattern: /UCX library was compiled with ([\w.]{2,20}) but CPU does not support it/,
     says: 'UCX was built for a CPU with $1, and this one has none: the process ends',
-    why: 'UCX checks the CPU as it is loaded. Virtual machines hide what the CPU of their host has unless they are told to pass it on.',
+    why: 'UCX checks the CPU as it is loaded. Virtual machines hide what the CPU of their host has unless they are set to pass it on.',
     cure: 'Give the virtual machine the CPU of its host (host-passthrough of libvirt, the CPU type host of Proxmox and QEMU), or run the pod on a node whose CPU has $1 (nodeSelector feature.node.kubernetes.io/cpu-cpuid.…); else build UCX without it',
     commands: [
       'kubectl exec POD -- grep -m1 -o -w -E "avx|avx2|avx512f" /proc/cpuinfo    # none: the CPU has it not',

@@ -3,6 +3,15 @@ import type { KnownFault } from '../known-fault.js';
 /** vLLM's own offloading to host memory and disks: `kv_connector/v1/offloading`, `v1/kv_offload`, `v1/simple_kv_offload`. */
 export const VLLM_OFFLOAD: readonly KnownFault[] = [
   {
+    id: 'vllm_offload_group_below_hash_block',
+    cause: 'settings_refused',
+    needles: ['not divisible by tokens_per_hash='],
+    pattern: /tokens_per_block=(\d{1,7}) not divisible by tokens_per_hash=(\d{1,7})/,
+    says: "vLLM's offloading does not take this model: a group of its layers has blocks of $1 tokens, and hashes are made of $2",
+    why: 'Offloading keeps whole hashed blocks of each group of layers. Without prefix caching a hybrid model has groups of different sizes, which vLLM brings together only for prefix caching.',
+    cure: 'Start the engine with --enable-prefix-caching, or without the offloading connector (--kv-offloading-size, OffloadingConnector in --kv-transfer-config)',
+  },
+  {
     id: 'offload_without_size',
     cause: 'settings_refused',
     needles: [

@@ -2,6 +2,17 @@ import type { KnownFault } from '../known-fault.js';
 
 /** vLLM's scheduler and KV cache manager beside connectors: `v1/core/sched/scheduler.py`, `v1/core`. */
 export const VLLM_SCHEDULER: readonly KnownFault[] = [
+  // V0 and early V1: `_verify_cache_config` of `engine/arg_utils.py`.
+  {
+    id: 'vllm_swap_space_too_large',
+    cause: 'cache_memory_missing',
+    needles: ['Too large swap space. '],
+    pattern: /Too large swap space\. ([\d.]{1,9} GiB) out of the ([\d.]{1,9} GiB) total CPU memory/,
+    says: 'vLLM is to take $1 of the $2 of its host for blocks that it swaps out',
+    why: 'Swap space is memory of the host, 4 GiB for each GPU where nobody sets it. vLLM refuses more than 70 % of what the host has.',
+    cure: 'Start vLLM with a smaller --swap-space (0 or 1, in GiB for each GPU), or give the host, container or WSL more memory',
+    commands: ['kubectl exec POD -- free -g    # memory of the host, and what is free'],
+  },
   {
     id: 'scheduler_block_errors_of_hybrid',
     cause: 'connector_crashed',

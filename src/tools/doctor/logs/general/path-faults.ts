@@ -116,13 +116,13 @@ const PATH_FAULTS: readonly PathFault[] = [
     id: 'memory_of_gpu',
     says: 'memory cannot be registered: the network card does not reach GPU memory',
     pattern:
-      /(?:ibv_(?:exp_)?reg_\w*mr|[Rr]egister(?:ing)? (?:memory|buffer))\b.{0,200}(?:Bad address|\[14\]|errno[:= ]+14\b|EFAULT)|ibv_reg_dmabuf_mr\b.{0,200}(?:Unknown error 524|not supported)|nvidia_?peermem|dma_?-?buf\b.{0,80}(?:fail|error|not supported)|Failed to retrieve dmabuf|Couldn't enable GPUDirect RDMA/i,
+      /(?:ibv_(?:exp_)?reg_\w*mr|[Rr]egister(?:ing)? (?:memory|buffer|MR))\b.{0,200}(?:Bad address|\[14\]|errno[:= ]+14\b|EFAULT)|ibv_reg_dmabuf_mr\b.{0,200}(?:Unknown error 524|not supported)|nvidia_?peermem|dma_?-?buf\b.{0,80}(?:fail|error|not supported)|Failed to retrieve dmabuf|Couldn't enable GPUDirect RDMA/i,
   },
   {
     id: 'memory',
     says: 'memory cannot be registered',
     pattern:
-      /ibv_(?:exp_)?reg_(?:dmabuf_)?mr|Failed to register (?:local |chunk )?(?:memory|buffer|MR)|register_local_memory_failed|register_?(?:buffer|memory|Mem\w*) .{0,40}fail|memory registration failed|fi_mr_reg\w* failed|registerMem|RegisterRdmaMemoryRegion\w{0,40} failed|HcclMemReg failed|Register mem ret: |failed to ucp_mem_map|not registered by any|AddressNotRegistered|[rl]key not found for|No rkey for MR access|overlapped memory region|local protection error/i,
+      /ibv_(?:exp_)?reg_(?:dmabuf_)?mr|(?:Failed|Unable) to register (?:local |chunk )?(?:memory|buffer|MR)|register_local_memory_failed|register_?(?:buffer|memory|Mem\w*) .{0,40}fail|memory registration failed|fi_mr_reg\w* failed|registerMem|RegisterRdmaMemoryRegion\w{0,40} failed|HcclMemReg failed|Register mem ret: |failed to ucp_mem_map|not registered by any|AddressNotRegistered|[rl]key not found for|No rkey for MR access|overlapped memory region|local protection error/i,
   },
   // "No suitable GID found on mlx5_bond_1/", and what follows: "Failed to open device mlx5_bond_1 on port  with GID -1".
   {

@@ -19,6 +19,8 @@ const REFUSALS: readonly (readonly [needle: string, most: RegExp])[] = [
   ['should not exceed max_seq_len (', /should not exceed max_seq_len \((\d{1,9})\)/],
   // The same of a prompt that one step of it has no place for: "…, query length (0) should not exceed max_num_tokens (32768)".
   ['should not exceed max_num_tokens (', /should not exceed max_num_tokens \((\d{1,9})\)/],
+  // SGLang with --allow-auto-truncate, which cuts the prompt: "… the max context length. Truncated. len(req.origin_input_ids)=25000, max_req_input_len=20000."
+  ['KV cache pool size or the max context length', /max_req_input_len=(\d{1,9})/],
   // Its C++: "Prompt length (5000) exceeds maximum input length (4096). Set log level to info and check TRTLLM logs …".
   [
     ') exceeds maximum input length (',

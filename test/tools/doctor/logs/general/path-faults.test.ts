@@ -107,6 +107,7 @@ describe('what fails below a transfer', () => {
       'memory_atomics',
     ],
     ['ibv_reg_mr(pd=0x5, buf=0x7f, len=4096) failed: Bad address', 'memory_of_gpu'],
+    ['efa_mr_regattr():1060<warn> Unable to register MR: Bad address', 'memory_of_gpu'],
     ["Please set max locked memory (ulimit -l) to 'unlimited' (current: 64 kbytes)", 'memory_limit'],
     ['cuMemCreate failed: CUDA_ERROR_NOT_PERMITTED', 'fabric_handles'],
     ['getaddrinfo failed for decode-0: Name or service not known', 'name_unresolved'],

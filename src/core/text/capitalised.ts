@@ -1,5 +1,5 @@
-/** Names that are written with a small letter, also at the beginning of a sentence: "vLLM", "dynamo.vllm", "mooncake.json". */
-const SMALL = /^(?:(?:vLLM|vllm-ascend|llm-d|kv-accord|trtllm-serve)\b|\w+\.\w)/;
+/** Names that are written with a small letter, also at the beginning of a sentence: "vLLM", "dynamo.vllm", "mooncake_master". */
+const SMALL = /^(?:(?:vLLM|vllm-ascend|llm-d|kv-accord|trtllm-serve)\b|\w+\.\w|[a-z]+_[a-z])/;
 
 /** A text with a capital, for the beginning of a sentence. */
 export function capitalised(text: string): string {

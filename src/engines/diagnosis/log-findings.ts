@@ -21,6 +21,8 @@ export interface KnownFaultDetails {
   readonly about: string;
   /** It holds where one of these marks stands a few lines above, or in the line itself. */
   readonly below?: readonly string[] | undefined;
+  /** It does not hold where one of these marks stands a few lines above. */
+  readonly notBelow?: readonly string[] | undefined;
   /** The line has what another program said, which other rules may know better. */
   readonly passesOn?: boolean | undefined;
 }

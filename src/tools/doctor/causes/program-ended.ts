@@ -38,6 +38,7 @@ const WORDS: Readonly<Record<ErrorKind, string>> = {
   permission: 'it may not write or read a path',
   threads: 'it may not start as many threads',
   bad_file: 'a file of its settings cannot be read',
+  no_file: 'a file that its settings name is not there',
 };
 
 /** Programs that ended by different errors and get a clue and a cure of their own. */
@@ -84,6 +85,7 @@ const FATAL_AS_LAST: readonly (ErrorKind | undefined)[] = [
   'permission',
   'threads',
   'bad_file',
+  'no_file',
 ];
 
 /** Signs that say more of an error within the part that moves or keeps KV blocks. */

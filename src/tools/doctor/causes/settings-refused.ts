@@ -22,7 +22,11 @@ export const settingsRefused: Cause = {
       explanation:
         'The program ends at its start, or goes on without the part that was set wrongly. Its sentence names the setting; combinations that one version refuses another may accept.',
       cluesFor: [
-        clueFor('signature', `${countOf(refused.count, 'line')} that refuses settings.`, refused.first),
+        clueFor(
+          'signature',
+          `${countOf(refused.count, 'line')} that ${refused.count === 1 ? 'refuses' : 'refuse'} settings.`,
+          refused.first,
+        ),
       ],
       cluesAgainst: [],
       explains: ['no_stores', 'transfers_fail', 'prompts_recomputed'],

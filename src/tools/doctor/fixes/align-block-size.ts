@@ -13,6 +13,7 @@ import { listenerFix } from './event-listener.js';
 import { fixesFrom } from './from-findings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
 import { gatewaySizeFix, pickerSizeFix } from './picker.js';
+import { eventBlockSizeFix } from './routers.js';
 import { knownEngines, onlyEngine } from './tuning.js';
 
 /** What should be one number, and whose is to change. */
@@ -33,6 +34,8 @@ export function alignFixes(measurements: Measurements, alignment: Alignment): re
   const { picker, dynamo, others } = measurements.seen;
   if (picker && (engines !== undefined || !dynamo)) return [pickerSizeFix(engines)];
   if (!dynamo && others.some(({ word }) => word === 'aibrix')) return [gatewaySizeFix(engines)];
+  if (!dynamo && side === 'router' && others.some(({ word }) => word === 'vllm-router'))
+    return [eventBlockSizeFix(engines), confirmingTest(measurements)];
   if (engines === undefined) return [findingNumbers(measurements), confirmingTest(measurements)];
   if (!measurements.seen.dynamo) return [plainFix(measurements, engines, side), confirmingTest(measurements)];
   if (side === 'router') return [...routerFixes(measurements, engines), confirmingTest(measurements)];

@@ -12,7 +12,7 @@ const FOLDERS: readonly (readonly [program: RegExp, setting: string])[] = [
   [/^LMCache/, 'LMCACHE_LOCAL_DISK, LMCACHE_GDS_PATH'],
   [/^Mooncake/, 'MOONCAKE_OFFLOAD_FILE_STORAGE_PATH'],
   [/^HiCache/, 'SGLANG_HICACHE_FILE_BACKEND_STORAGE_DIR'],
-  [/^vLLM/, 'root_dir in --kv-transfer-config'],
+  [/^vLLM/, 'shared_storage_path or root_dir in kv_connector_extra_config of --kv-transfer-config'],
 ];
 
 /** Gives a disk cache that is full more of its disk, or less to keep. */

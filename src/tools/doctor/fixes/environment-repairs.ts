@@ -112,6 +112,14 @@ const REPAIRS: Readonly<Record<EnvironmentKind, (sentence: string) => Repair>> =
       commands: [`yq . ${file ?? 'FILE'}    # no error: it can be read`],
     };
   },
+  no_file: (sentence) => {
+    const path = /directory: '([^']{1,200})'/.exec(sentence)?.[1] ?? 'the file in the sentence';
+    return {
+      says: `Give the container ${path} (a ConfigMap, a Secret or a volume that is mounted there), or correct the path in the setting that names it`,
+      why: 'The program reads the file as it starts. A path of the host is none of the container, and a relative one counts from its working directory.',
+      commands: [`kubectl exec POD -- ls -l ${path.replace(/[^/]*$/, '')}    # what is there`],
+    };
+  },
 };
 
 /** What a program asks, by host and port; an address without a port is a server of the network outside. */

@@ -8,6 +8,10 @@ const BY_EXCEPTION: readonly (readonly [exception: RegExp, says: string])[] = [
     'Install $1 into the image of the engine (pip install $1, of the version that this LMCache asks for)',
   ],
   [
+    /No supported (\w{1,20}) connector found/,
+    'Start the engine without LMCache (kv_connector of --kv-transfer-config) on $1, for which this release has no connector, or run a build of LMCache for this device',
+  ],
+  [
     /ImportError|undefined symbol|cannot open shared object file/,
     'Install an LMCache that belongs to the PyTorch, CUDA and vLLM of the image (pip install lmcache==VERSION, from the table of its documentation)',
   ],

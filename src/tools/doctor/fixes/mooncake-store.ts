@@ -18,7 +18,7 @@ export function sameVersions(): ProposedFix {
 /** A master that takes connections and does not answer in time. */
 export function masterInTime(): ProposedFix {
   return {
-    says: 'Where mooncake_master runs: more threads (--rpc_thread_num), fewer engines that start at the same time, a smaller global_segment_size; where it does not: start it, with its address (kubectl get svc)',
+    says: 'Where mooncake_master runs: more threads (--rpc_thread_num), fewer engines that start at the same time, a smaller global_segment_size; where it does not: start it, with its address (kubectl get svc) and the port of --rpc_port (50051) in the clients, not that of its metrics (9003) or metadata (8080)',
     why: 'A call began and got no answer before its time was over: the log and the CPU of the master at that minute show why. Many clients that mount large segments at the same time occupy the few threads of the master; a client that speaks RDMA (MC_RPC_PROTOCOL=rdma) to a master that does not waits in the same way. The engine does not start, or goes on without the store.',
     disturbs: 'nothing',
     files: [],

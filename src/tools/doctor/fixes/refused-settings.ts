@@ -178,7 +178,7 @@ function setWanted(
   const where = word === 'trtllm' ? ' in the engine file' : '';
   return fix(
     noCommon
-      ? 'Start the engine without --block-size, or with one that all attention backends of the model take (a multiple of 16 as a rule, 64 for MLA)'
+      ? `Start the engine without --block-size, or with one that all attention backends of the model take (${takenSizes(sentence)})`
       : `Set ${names.join(' and ')}${where}${how}${mamba}${isSize ? '; router and pair must follow' : ''}`,
     isSize ? `${WHY} ${FOLLOW}.` : WHY,
     names.map((name) =>
@@ -187,6 +187,14 @@ function setWanted(
         : argumentsOf('the program', name, hasValue ? '' : 'as the sentence asks'),
     ),
   );
+}
+
+/** "No common block size for 16 (CPU_ATTN: [MultipleOf(32)])." */
+function takenSizes(sentence: string): string {
+  const units = [...sentence.matchAll(/MultipleOf\((\d{1,4})\)/g)].map(([, unit]) => Number(unit));
+  return units.length === 0
+    ? 'a multiple of 16 as a rule, 64 for MLA'
+    : `a multiple of ${Math.max(...units)}`;
 }
 
 /** A flag that another one needs. */

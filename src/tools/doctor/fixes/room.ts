@@ -226,6 +226,14 @@ function laterCheck(): Way {
 function smallerNodePart(fault: string): Way {
   const [, free, total] = /\(([\d.]+) of ([\d.]+) GiB are free/.exec(fault) ?? [];
   const part = partOf(free, total) ?? '0.5';
+  if (fault.includes('--kv-cache-memory-bytes'))
+    return {
+      says: `Start vLLM with a --kv-cache-memory-bytes or VLLM_CPU_KVCACHE_SPACE (GiB) below the ${free} GiB that its memory node has free, or free memory of the node`,
+      why: 'A cache of a given size is taken from one memory node (NUMA), beside the weights; page caches and other processes of the node count against it.',
+      commands: [
+        'kubectl exec POD -- sh -c "numactl -H; free -g; cat /sys/fs/cgroup/memory.max"    # free memory of each node, limit of the pod',
+      ],
+    };
   return {
     says: `Start vLLM on CPUs with --gpu-memory-utilization ${part} or less (it is the part of the memory node there), or with a smaller VLLM_CPU_KVCACHE_SPACE, or free memory of the node`,
     why: 'A CPU engine takes its part of one memory node (NUMA) before weights are loaded; page caches and other processes of the node count against it.',

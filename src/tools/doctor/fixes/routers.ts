@@ -6,6 +6,8 @@ export function workersForRouter(sentence: string): ProposedFix | undefined {
   // Not `--prefill-attention-backend` and the like, which are engines' flags.
   const isPair = /--(?:prefill|decode)(?![\w-])/.test(sentence);
   if (!isPair && !/--worker-urls/.test(sentence)) return undefined;
+  const [, other] = /worker '(\S{1,120}?)' is not in --worker-urls/.exec(sentence) ?? [];
+  if (other !== undefined) return eventSourceOfWorker(other);
   const flags = isPair
     ? '--prefill http://PREFILL:PORT [BOOTSTRAP_PORT] --decode http://DECODE:PORT'
     : '--worker-urls http://ENGINE:PORT';
@@ -26,6 +28,38 @@ export function workersForRouter(sentence: string): ProposedFix | undefined {
       ),
     ],
     verify: ['curl -s http://ROUTER:PORT/workers    # the engines, healthy; /list_workers in older versions'],
+  };
+}
+
+/** vLLM's router: `--kv-event-source WORKER_URL=ENDPOINT` of an engine that it does not route to. */
+function eventSourceOfWorker(url: string): ProposedFix {
+  return {
+    says: `Write in --kv-event-source (and --kv-event-replay-source) the URL of an engine as it stands in --worker-urls, in place of ${url}, or add ${url} to --worker-urls`,
+    why: 'The router keeps the events of an engine under its URL, and compares the two to the letter: host, port and scheme.',
+    disturbs: 'frontend',
+    files: [],
+    commands: [
+      argumentsOf(
+        'the router',
+        '--worker-urls http://ENGINE:PORT --kv-event-source http://ENGINE:PORT=tcp://ENGINE:EVENT_PORT',
+      ),
+    ],
+    verify: ['curl -s http://ROUTER:PORT/workers    # the engines, healthy'],
+  };
+}
+
+/** Gives vLLM's router the block size of the engines whose events it reads by `--kv-event-source`. */
+export function eventBlockSizeFix(engines: number | undefined): ProposedFix {
+  const flag = `--kv-event-block-size ${engines ?? 'N'}`;
+  return {
+    says: `Start the router with ${flag}, the --block-size of the engines`,
+    why: 'With sources that are given on its command line the router splits prompts by its own number (16 unless it is set), and compares it with no event. Only the router restarts; its index fills again as prompts come.',
+    disturbs: 'frontend',
+    files: [],
+    commands: [argumentsOf('the router', flag)],
+    verify: [
+      'kubectl logs ROUTER | grep "using configured static KV event sources"    # block_size is that of the engines',
+    ],
   };
 }
 

@@ -263,11 +263,12 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
   {
     id: 'cuda_runtime_of_other_version',
     cause: 'library_missing',
-    needles: ['Error: libcudart.so.', 'OSError: libcudart.so.'],
-    pattern: /(?:ImportError|OSError): libcudart\.so\.(1\d)(?:\.\d{1,2})?: cannot open shared object/,
+    needles: ['Error: libcudart.so.', 'OSError: libcudart.so.', 'shared libraries: libcudart.so.'],
+    pattern:
+      /(?:ImportError|OSError|shared libraries): libcudart\.so\.(1\d)(?:\.\d{1,2})?: cannot open shared object/,
     says: 'A package of this image was built for CUDA $1, and the image has another CUDA',
     why: 'Its extension needs libcudart.so.$1. Wheels of vLLM, LMCache, NIXL and Mooncake are built for one major version of CUDA each; the package is the last one that the traceback goes through.',
-    cure: 'Install that package as a wheel for the CUDA of the image (nixl-cu12 or nixl-cu13, mooncake-transfer-engine or mooncake-transfer-engine-cuda13, lmcache of the same release as the image), or build it in the image: pip install --no-binary :all: --no-build-isolation PACKAGE; pip install nvidia-cuda-runtime-cu$1 brings the library alone',
+    cure: 'Install that package as a wheel for the CUDA of the image (nixl-cu12 or nixl-cu13, mooncake-transfer-engine or mooncake-transfer-engine-cuda13, on hosts without GPUs mooncake-transfer-engine-non-cuda, lmcache of the same release as the image), or build it in the image: pip install --no-binary :all: --no-build-isolation PACKAGE; pip install nvidia-cuda-runtime-cu$1 brings the library alone',
     commands: [
       'kubectl exec POD -- sh -c "pip list | grep -iE \'cuda-runtime|torch |nixl|mooncake|lmcache\'; ldconfig -p | grep libcudart"    # which CUDA is there',
     ],
@@ -297,10 +298,10 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
     cause: 'library_missing',
     needles: ['error while loading shared libraries: '],
     pattern:
-      /([\w.-]{1,60}): error while loading shared libraries: (lib[+\w.-]{1,80}): cannot open shared object/,
+      /([\w.-]{1,60}): error while loading shared libraries: (lib(?!cuda)[+\w.-]{1,80}): cannot open shared object/,
     says: 'the loader does not find $2: $1 does not start',
     why: 'A binary looks for its libraries in the folders of the system, and in those of LD_LIBRARY_PATH. Libraries of a wheel lie in its own folder (libetcd_wrapper.so of Mooncake in site-packages/mooncake, others in PACKAGE.libs beside it), those for RDMA come with rdma-core, and those of CUDA with the driver and the toolkit of the image.',
-    cure: 'Install what has $2 (find / -name "$2*"; apt-get install -y libibverbs1 librdmacm1 ibverbs-providers for RDMA, libnuma1, libcurl4), or add its folder: LD_LIBRARY_PATH=$(python3 -c "import mooncake, os; print(os.path.dirname(mooncake.__file__))") for Mooncake, whose later wheels do without',
+    cure: 'Install what has $2 (find / -name "$2*"; apt-get install -y libibverbs1 librdmacm1 ibverbs-providers for RDMA, libnuma1, libcurl4), or add its folder: LD_LIBRARY_PATH=$(python3 -c "import mooncake, os; print(os.path.dirname(mooncake.__file__))") for libraries of Mooncake itself',
     commands: ['ldd $(which $1) | grep "not found"'],
   },
   // PyTorch for Intel GPUs (`torch.xpu.mem_get_info`), with which vLLM sizes its KV cache.

@@ -9,6 +9,7 @@ export interface KnownFaultSign {
   /** The source of its pattern, which is compiled for the first line that has a needle, and its flags. */
   readonly pattern?: readonly [source: string, flags: string];
   readonly below?: readonly string[];
+  readonly notBelow?: readonly string[];
   readonly above?: readonly string[];
   readonly healedBy?: readonly string[];
   readonly passesOn?: boolean;
@@ -20,12 +21,13 @@ export const KNOWN_FAULT_SIGNS: readonly KnownFaultSign[] = await signsOfAll();
 async function signsOfAll(): Promise<readonly KnownFaultSign[]> {
   const parts = await Promise.all(KNOWN_FAULTS.map((load) => load()));
   return parts.flatMap((rows, part) =>
-    rows.map(({ id, needles, pattern, below, above, healedBy, passesOn }) => ({
+    rows.map(({ id, needles, pattern, below, notBelow, above, healedBy, passesOn }) => ({
       id,
       part,
       needles,
       ...(pattern === undefined ? {} : { pattern: [pattern.source, pattern.flags] as const }),
       ...(below === undefined ? {} : { below }),
+      ...(notBelow === undefined ? {} : { notBelow }),
       ...(above === undefined ? {} : { above }),
       ...(healedBy === undefined ? {} : { healedBy }),
       ...(passesOn === undefined ? {} : { passesOn }),

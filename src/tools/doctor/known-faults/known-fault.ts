@@ -15,6 +15,8 @@ export interface KnownFault {
   readonly pattern?: RegExp;
   /** Parts of lines above it, a traceback away at most: it is a fault of this row only where one of them is there. As rare as needles. */
   readonly below?: readonly string[];
+  /** Parts of lines above it, as for `below`: it is no fault where one of them is there. As rare as needles. */
+  readonly notBelow?: readonly string[];
   /** Parts of the line, up to a few above, that has the words of this one, as `message:` of a condition: its text stands before that of the line for the pattern. */
   readonly above?: readonly string[];
   /** Parts of later lines that show that it has passed: it is no fault where one of them comes after its last line. As rare as needles. */

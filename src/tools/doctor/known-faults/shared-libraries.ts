@@ -1,6 +1,8 @@
 import type { KnownFault } from './known-fault.js';
 
 const NEEDLES = ['ImportError: lib', 'OSError: lib', 'cannot load MPI library'] as const;
+/** What the loader says of a binary, which has no interpreter. */
+const BY_LOADER = 'error while loading shared libraries: lib';
 
 /** Libraries below an engine that its packages expect of the image, by their names. Those of transfers and caches have rows of their own. */
 export const SHARED_LIBRARIES: readonly KnownFault[] = [
@@ -16,6 +18,16 @@ export const SHARED_LIBRARIES: readonly KnownFault[] = [
     commands: [
       "kubectl exec POD -- sh -c \"ldconfig -p | grep -E 'cublas|cudart'; pip list | grep -iE 'cu1[23]|torch'\"",
     ],
+  },
+  {
+    id: 'cuda_driver_library_missing',
+    cause: 'library_missing',
+    needles: [...NEEDLES, BY_LOADER],
+    pattern: /(?:ImportError|OSError|shared libraries): libcuda\.so\.1: cannot open shared object/,
+    says: 'A package of this image was built for CUDA, and its container has no driver (libcuda.so.1 is not there)',
+    why: 'libcuda.so.1 is of the driver of the node, and the container runtime brings it where the pod asks for a GPU. Hosts without GPUs have none: nodes of a store, of a master, of a build.',
+    cure: 'Give the container its GPUs (nvidia.com/gpu: 1; with Docker --gpus all), or on a host without GPUs install the build without CUDA (pip uninstall mooncake-transfer-engine; pip install mooncake-transfer-engine-non-cuda for Mooncake)',
+    commands: ['kubectl exec POD -- sh -c "ldconfig -p | grep libcuda.so; nvidia-smi | head -4"'],
   },
   {
     id: 'tensorrt_library_missing',

@@ -21,6 +21,8 @@ const LOWER_LEVEL =
   /^(?:\([^()]{1,80}\) ?){0,3}(?:\[?\d{4}-\d\d-\d\d[ T][\d:.,]{8,15}(?: \w{2,3}\d{1,3}){0,3}\]? ?)?(?:- )?\[?(?:WARNING|INFO|DEBUG)\b(?!.{0,40}\bERROR\b)/;
 /** The parser of arguments of programs in Rust. */
 const OF_CLAP = /(?:^|[\s|])error: (?:invalid value '|the following required arguments |the argument '--)/;
+/** The parser of arguments of Python, of a value whose check goes on in the lines below. */
+const OF_ARGPARSE = /: error: argument --[\w-]{1,60}: \d{1,3} validation errors? for \w{1,60}\s*$/;
 const ERROR_WORD = /^(?:d?panic|error|err|fatal|critical|severe|emerg|alert)$/i;
 /** Frames of a traceback, each with the level in front, and what underlines their code. */
 const FRAME = /\]\s{2,}\S|Traceback \(most recent call last\)|[\^~]{3,}/;
@@ -88,7 +90,7 @@ export function isError(line: CleanLine): boolean {
   if (level !== undefined) return ERROR_WORD.test(level);
   const head = line.text.slice(0, HEAD_CHARS);
   const found = ERROR_LEVEL.exec(head);
-  if (found === null) return OF_CLAP.test(head);
+  if (found === null) return OF_CLAP.test(head) || OF_ARGPARSE.test(head);
   return !IS_WORD.test(head.slice(0, found.index + 1)) && !FRAME.test(head);
 }
 

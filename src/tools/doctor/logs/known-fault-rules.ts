@@ -14,7 +14,13 @@ const WORDS: readonly string[] = [...new Set(KNOWN_FAULT_SIGNS.flatMap(({ above 
 
 /** What stands above sentences of known faults that depend on it, or below those that pass. */
 const MARKS: readonly string[] = [
-  ...new Set(KNOWN_FAULT_SIGNS.flatMap(({ below = [], healedBy = [] }) => [...below, ...healedBy])),
+  ...new Set(
+    KNOWN_FAULT_SIGNS.flatMap(({ below = [], notBelow = [], healedBy = [] }) => [
+      ...below,
+      ...notBelow,
+      ...healedBy,
+    ]),
+  ),
 ];
 
 /** A rule for each sentence of a known fault, and before them one for each mark that some depend on. */
@@ -26,7 +32,10 @@ export const KNOWN_FAULT_RULES: readonly LogRule[] = [
   ),
 ];
 
-function readAs({ id, pattern, below, above, passesOn }: KnownFaultSign, needle: string): LogRule['read'] {
+function readAs(
+  { id, pattern, below, notBelow, above, passesOn }: KnownFaultSign,
+  needle: string,
+): LogRule['read'] {
   let compiled: RegExp | undefined;
   return (line, found) => {
     if (pattern !== undefined) compiled ??= new RegExp(...pattern);
@@ -35,7 +44,7 @@ function readAs({ id, pattern, below, above, passesOn }: KnownFaultSign, needle:
         ? []
         : compiled.exec(around(needle, `${found.wordsAbove(above, line)}${messageOf(line)}`));
     if (match !== null)
-      found.addKnownFault(id, line, { values: match.slice(1), about: needle, below, passesOn });
+      found.addKnownFault(id, line, { values: match.slice(1), about: needle, below, notBelow, passesOn });
   };
 }
 

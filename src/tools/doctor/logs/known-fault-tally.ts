@@ -44,9 +44,11 @@ export class KnownFaultTally {
     return this.#marks.wordsAbove(marks, line);
   }
 
-  /** Whether one of these marks stands a few lines above; true without marks. */
-  isBelow(marks: readonly string[] | undefined, line: OwnedLine): boolean {
-    return marks === undefined || this.#marks.areAbove(marks, line);
+  /** Whether a few lines above it there is one of the marks that it needs, and none of those that take it back. */
+  isInPlace({ below, notBelow = [] }: KnownFaultDetails, line: OwnedLine): boolean {
+    return (
+      (below === undefined || this.#marks.areAbove(below, line)) && !this.#marks.areAbove(notBelow, line)
+    );
   }
 
   /** What a line passes on is known to another rule. */

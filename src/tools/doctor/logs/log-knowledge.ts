@@ -22,6 +22,7 @@ import { PRODUCTION_STACK_RULES } from './production-stack-rules.js';
 import { ROUTER_START_RULES } from './router-start-rules.js';
 import { SMG_RULES } from './smg-rules.js';
 import { SPLIT_ROUTER_RULES } from './split-router-rules.js';
+import { VLLM_ROUTER_RULES } from './vllm-router-rules.js';
 import { WORKER_HEALTH_RULES } from './worker-health-rules.js';
 
 /** What is known of the logs of all engines, of this product's own, of llm-d's picker, of AIBrix's gateway, of routers that divide requests, of the router of vLLM's production stack, and of errors in whatever words. */
@@ -40,6 +41,7 @@ export class LogKnowledge {
       ...PICKER_RULES,
       ...AIBRIX_RULES,
       ...SMG_RULES,
+      ...VLLM_ROUTER_RULES,
       ...SPLIT_ROUTER_RULES,
       ...WORKER_HEALTH_RULES,
       ...PRODUCTION_STACK_RULES,

@@ -108,7 +108,7 @@ export class LogTally implements LogFindings {
   }
 
   addKnownFault(id: string, line: LogLine, details: KnownFaultDetails): void {
-    if (!this.#knownFaults.isBelow(details.below, line)) return;
+    if (!this.#knownFaults.isInPlace(details, line)) return;
     this.found += 1;
     this.#knownFaults.add(id, line.lineNumber, details, () => this.#originOf(line, details.about));
   }

@@ -215,4 +215,15 @@ export const LMCACHE_ENGINE: readonly KnownFault[] = [
     cure: 'Run LMCache 0.5.1 or later on the engines (or 0.4.4), which does without; until then start them without LMCacheConnectorV1 in --kv-transfer-config',
     commands: ['kubectl exec ENGINE -- pip list | grep -i lmcache    # 0.5.1 or later'],
   },
+  // `_apply_env_converter_safely` of `lmcache/v1/config_base.py`, 0.5: the value becomes None.
+  {
+    id: 'lmcache_value_unread',
+    cause: 'settings_refused',
+    needles: ['Failed to convert value for '],
+    pattern: /Failed to convert value for (\w{2,60})=('[^'\n]{0,80}'|\S{1,80}?): /,
+    isSign: true,
+    says: 'LMCache does not read the value of $1, and goes on without it: $2',
+    why: 'A value of another type (a word in place of a number, JSON that is none) is taken for none at all, and a warning is all that is said of it.',
+    cure: "Write $1 in LMCache's configuration (LMCACHE_CONFIG_FILE, or the variable with LMCACHE_ and its name in capitals) as its documentation has it: a number without a unit, true or false, JSON, and restart the engine",
+  },
 ];

@@ -79,6 +79,31 @@ export const VLLM_ROUTER: readonly KnownFault[] = [
     disturbs: 'nothing',
     commands: ['kubectl exec ROUTER -- sh -c "nc -zv PREFILL_IP 5557"'],
   },
+  // With `--policy kv_aware` it asks an engine for the tokens of each prompt. vLLM 0.32 answers 403 without `--enable-scale-out`.
+  {
+    id: 'vllm_router_prompts_rejected',
+    cause: 'prompts_not_scored',
+    needles: ['Prefix input preparation unavailable'],
+    pattern: /worker=(\S{1,120}) reason="?preparation_rejected/,
+    says: 'Engine $1 refuses to make tokens of prompts for the router, which routes without its index of KV blocks',
+    why: 'With --policy kv_aware the router asks an engine to render each prompt (POST /v1/completions/render). vLLM answers 403 where it was started without --enable-scale-out. Requests pass, and no prompt is looked up (outcome missing_tokens).',
+    cure: 'Start the engines with --enable-scale-out, where they are reached by the router alone',
+    commands: [
+      'curl -s http://ROUTER:29000/metrics | grep vllm_router_prefix_routing_decisions_total    # missing_tokens should stand still',
+    ],
+  },
+  {
+    id: 'vllm_renders_for_nobody',
+    cause: 'prompts_not_scored',
+    needles: ['/completions/render HTTP/1.1'],
+    pattern: /POST \/v1\/(?:chat\/)?completions\/render HTTP\/1\.1\\?" 403/,
+    atLeast: 3,
+    follows: ['vllm_router_prompts_rejected'],
+    says: 'vLLM refuses to make tokens of prompts for a router (403), which then routes without its index of KV blocks',
+    why: 'A router that looks prompts up by their blocks asks an engine to render them. vLLM has these endpoints only with --enable-scale-out, and says so once at its start.',
+    cure: 'Start the engines with --enable-scale-out, where they are reached by the router alone',
+    commands: ['kubectl logs ENGINE | grep -c "render HTTP/1.1\\" 403"    # should stand still'],
+  },
   {
     id: 'vllm_router_no_model_identity',
     cause: 'picker_index_incomplete',

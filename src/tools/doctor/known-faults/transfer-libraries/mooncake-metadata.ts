@@ -32,6 +32,8 @@ export const MOONCAKE_METADATA: readonly KnownFault[] = [
     cause: 'transfer_path_broken',
     needles: ['http=404 body: metadata not found', 'response code: 404 response body: metadata not found'],
     pattern: /GET \S{0,200}key=mooncake(?:%2F|\/)(?:ram|rpc_meta)(?:%2F|\/)([\w.:%-]{1,80})/,
+    // A client asks for itself once, before it registers.
+    healedBy: ['TcpTransport: listen on port', 'Mounting segment: ', 'RDMA device: '],
     says: "Mooncake's metadata server does not know $1",
     why: 'An engine registers as it starts. A metadata server that was restarted has forgotten all of them, one that is another than that of the peer never knew it, and an engine that ended has taken its entry back.',
     cure: 'Give all engines the same metadata_server, and restart those that started before the metadata server did; with MOONCAKE_TE_META_DATA_SERVER=P2PHANDSHAKE (metadata_server in a file) none is needed',
@@ -56,9 +58,9 @@ export const MOONCAKE_METADATA: readonly KnownFault[] = [
     cause: 'transfer_path_broken',
     needles: ['transfer_metadata_plugin.cpp:'],
     pattern:
-      /\b(?:GET|PUT) (http\S{1,120}?)(?:\?key=\S{0,200})? (?:http=|response code: )(?!40[04]\b)([1345]\d\d) (?:response )?body:/,
+      /\b(?:GET|PUT) (http\S{1,120}?)(?:\?key=\S{0,200})? (?:http=|response code: )(?!400\b)([1345]\d\d) (?:response )?body:(?! metadata not found)/,
     says: "Mooncake's metadata server $1 answers $2",
-    why: 'What answers at that address is no metadata server, or one behind a proxy: the server itself answers 200, 400 and 404 alone. Without an entry the engine does not start, or finds no peer.',
+    why: 'What answers at that address is no metadata server, or one behind a proxy: the server itself answers 200, 400, and 404 with "metadata not found". The metrics of mooncake_master (9003) and its RPC (50051) are other ports. Without an entry the engine does not start, or finds no peer.',
     cure: 'Unset http_proxy and https_proxy in the engines (or add the host to no_proxy), and write metadata_server with the address and path of the metadata server: http://HOST:8080/metadata; with MOONCAKE_TE_META_DATA_SERVER=P2PHANDSHAKE (metadata_server in a file) none is needed',
     commands: [
       'kubectl exec POD -- sh -c "env | grep -i proxy; curl -s -o /dev/null -w %{http_code} $1"    # what answers there',

@@ -36,6 +36,8 @@ export const MOONCAKE_TENT: readonly KnownFault[] = [
     id: 'mooncake_no_local_segment',
     cause: 'transfer_path_broken',
     needles: ['Local segment descriptor not found'],
+    // A client looks for it once as it starts, before it has made one.
+    healedBy: ['TcpTransport: listen on port', 'real_client.cpp:', 'RDMA device: '],
     says: 'Mooncake has no segment of its own engine to show to its peers: transfers to this engine fail',
     why: 'The peer asks for the addresses of this engine, and its transfer engine has registered none under this process. SGLang releases fit one Mooncake: 0.5.10 works with 0.3.9 and does so with 0.3.11.',
     cure: 'Install on all engines the mooncake-transfer-engine that the release of SGLang names (0.3.9 for SGLang 0.5.10), or later ones of both together, and restart both roles',

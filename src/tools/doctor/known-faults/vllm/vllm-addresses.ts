@@ -18,6 +18,28 @@ const DATA_PARALLEL: Omit<KnownFault, 'id'> = {
 
 /** Addresses at which vLLM is to listen and that are of no interface of its host, by who listens. */
 export const VLLM_ADDRESSES: readonly KnownFault[] = [
+  // The publisher of KV events of vLLM and SGLang, `_socket_setup`: "zmq.error.ZMQError: Invalid argument (addr='localhost:5557')".
+  {
+    id: 'events_endpoint_without_transport',
+    cause: 'publisher_failed',
+    needles: ["Invalid argument (addr='"],
+    pattern: /addr='(?!\w{2,6}:\/\/)(\S{1,120})'/,
+    below: [', in _socket_setup'],
+    says: 'the endpoint of KV events has no transport in front: $1',
+    why: 'ZeroMQ takes addresses such as tcp://*:5557, and refuses a host and a port alone. The engine ends as it starts.',
+    cure: 'Write endpoint and replay_endpoint of --kv-events-config with their transport: "endpoint":"tcp://*:PORT", with the port of $1',
+  },
+  {
+    id: 'events_port_taken',
+    cause: 'publisher_failed',
+    needles: ["Address already in use (addr='"],
+    pattern: /Address already in use \(addr='tcp:\/\/\S{1,80}:(\d{1,5})'\)/,
+    below: [', in _socket_setup'],
+    says: 'the port of KV events is taken: $1',
+    why: 'Another engine of the host, an earlier start of this one, or any other program listens there. With data parallelism each rank takes the next port, and replay_endpoint one of its own.',
+    cure: 'End what has port $1, or give this engine another port for its events (endpoint and replay_endpoint of --kv-events-config), and the router the same',
+    commands: ['ss -ltnp "sport = :$1"    # on the host, or in the pod: who has it'],
+  },
   {
     id: 'nixl_listens_on_foreign_address',
     cause: 'side_channel_dead',

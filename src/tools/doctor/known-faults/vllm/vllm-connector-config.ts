@@ -11,7 +11,8 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
       'connector_without_module',
       'aibrix_connector_without_module',
     ],
-    pattern: /(?:Unsupported connector type: |Connector ')([\w.]{1,80})(?:' is not registered\.)?\s*$/,
+    pattern:
+      /(?:Unsupported connector type: |Connector ')([\w.]{1,80})(?:' is not registered\.)?(?:\s*$| \[type=)/,
     says: 'This version of vLLM has no KV connector with the name $1',
     why: 'kv_connector is looked up, with its upper and lower case, in the list of the version: PyNcclConnector ended with the V0 engine, P2pNcclConnector is gone in 0.24, SharedStorageConnector is called ExampleConnector, MooncakeConnector came back with 0.14 and MooncakeStoreConnector with 0.24.',
     cure: 'Write a name of this version into kv_connector of --kv-transfer-config (NixlConnector in place of PyNcclConnector or P2pNcclConnector, ExampleConnector in place of SharedStorageConnector), or give the Python module of a connector of your own in kv_connector_module_path',

@@ -38,7 +38,7 @@ export const VLLM_OFFLOAD: readonly KnownFault[] = [
     needles: ['CPU Offloading is currently only supported on'],
     says: "vLLM's own KV offloading does not run on this platform",
     why: 'Its copies are CUDA, ROCm or, in later versions, XPU kernels.',
-    cure: 'Start the engine without --kv-offloading-size on this platform; on Ascend NPUs set "spec_name": "NPUOffloadingSpec" with its "spec_module_path" (vllm_ascend.kv_offload.npu up to vllm-ascend 0.23) in kv_connector_extra_config',
+    cure: 'Start the engine without --kv-offloading-size and without OffloadingConnector in --kv-transfer-config on this platform; on Ascend NPUs set "spec_name": "NPUOffloadingSpec" with its "spec_module_path" (vllm_ascend.kv_offload.npu up to vllm-ascend 0.23) in kv_connector_extra_config',
   },
   {
     id: 'offload_two_block_sizes',

@@ -9,7 +9,8 @@ export type EnvironmentKind =
   | 'permission'
   | 'threads'
   | 'no_ipv6'
-  | 'bad_file';
+  | 'bad_file'
+  | 'no_file';
 
 /** In the words of C, Python, Go, Rust and the clients of stores. The first that fits counts. */
 export const ENVIRONMENT_KINDS: readonly (readonly [EnvironmentKind, RegExp])[] = [
@@ -27,6 +28,10 @@ export const ENVIRONMENT_KINDS: readonly (readonly [EnvironmentKind, RegExp])[] 
   ['permission', /\bPermissionError\b|Permission denied|\[Errno 13\]|EACCES|Read-only file system/i],
   ['threads', /can't start new thread|pthread_create failed|fork: Resource temporarily unavailable/i],
   ['bad_file', /\byaml\.\w{1,30}\.\w{1,30}Error\b|\b(?:Scanner|Parser|Composer)Error: |\bTOMLDecodeError\b/],
+  [
+    'no_file',
+    /FileNotFoundError: \[Errno 2\] No such file or directory: '[^'\n]{1,200}\.(?:json|ini|pem|crt|key|jinja)'/,
+  ],
 ];
 
 const KINDS: ReadonlySet<string> = new Set(ENVIRONMENT_KINDS.map(([kind]) => kind));

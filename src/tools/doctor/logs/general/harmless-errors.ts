@@ -5,7 +5,7 @@
 const HARMLESS: readonly RegExp[] = [
   // Cleaning up at a stop: processes that somebody ended, what Python says of objects at its end, sockets that are closed, memory that NIXL never registered.
   /died unexpectedly \(exit code: -15\)|exit(?:ed with)? ?code:? (?:-15|143)\b|signal 15\b|\bSIGTERM\b.{0,60}(?:exit|terminat|stopp|shut)/i,
-  /resource_tracker: .{0,60}leaked|resource_tracker: process died unexpectedly|Task was destroyed but it is pending|Exception ignored in|Event loop is closed|destroy_process_group\(\) was not called|cannot schedule new futures after (?:interpreter )?shutdown|CancelledError\b(?:\(\)|: )?\s*$|\bKeyboardInterrupt\s*$/,
+  /resource_tracker: .{0,60}leaked|resource_tracker: process died unexpectedly|Task was destroyed but it is pending|Exception ignored in|Event loop is closed|destroy_process_group\(\) was not called|cannot schedule new futures after (?:interpreter )?shutdown|CancelledError\b(?:\(\)|: )?\s*$|\bKeyboardInterrupt\s*$|^.{0,120}\bRuntimeError: cancelled\s*$/,
   /\bderegisterMem: no available backends/,
   /http: Server closed|use of closed network connection|(?:listener|server|connection) closed by (?:shutdown|server shutdown)/i,
   // Libraries of CUDA that vLLM looks for on other hardware, too.

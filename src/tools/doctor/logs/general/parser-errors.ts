@@ -76,12 +76,18 @@ const FORMS: readonly Form[] = [
     'meet the specifications of the schema',
     /meet the specifications of the schema.{0,200}?[-:] (?<key>(?:[A-Za-z]\w{0,60}\.)*[A-Za-z]\w{0,60}|\(root\)): (?<wanted>[^\n]{3,160})/,
   ],
-  // Pydantic: the field and what is wrong with it stand in the lines below.
+  // Pydantic: the field and what is wrong with it stand in the lines below. Of an argument that is no JSON it has no field.
+  [
+    'invalid',
+    'argument',
+    'validation error',
+    /\bargument (?<key>--[\w-]{1,80}): \d{1,3} validation errors? for \w{1,80}\s+(?<wanted>Invalid JSON: [^[\n]{3,160}?) \[type=json_invalid/,
+  ],
   [
     'unknown',
     'file',
     'validation error',
-    /validation errors? for (?<of>\w*(?:Config|Args|Settings|Arguments|Options))\s+(?!Value error,|Assertion failed,)(?<key>[A-Za-z_][\w.[\]-]{0,120})\s+Extra inputs are not permitted/,
+    /validation errors? for (?<of>\w*(?:Config|Args|Settings|Arguments|Options))\s+(?!Value error,|Assertion failed,)(?<key>[A-Za-z_][\w.[\]-]{0,120})\s+(?:Extra inputs are not permitted|Unexpected keyword argument)/,
   ],
   [
     'missing',

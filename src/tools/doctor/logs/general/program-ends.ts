@@ -124,6 +124,7 @@ const ENTRIES = [
   'bin/lmcache',
   'bin/litellm", line ',
   'vllm_router/app.py", line ',
+  'mooncake/mooncake_store_service.py", line ',
   '/__main__.py", line ',
   // A process that another one has started.
   'multiprocessing/process.py", line ',

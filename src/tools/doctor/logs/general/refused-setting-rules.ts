@@ -44,6 +44,7 @@ const OF_SERVERS =
   /(?:^|[\s|])(?:vllm(?: serve)?|api_server\.py|sglang(?: serve)?|launch_(?:server|router)\.py|trtllm-serve|trtllm-llmapi-launch|lmcache|lmcache_\w{1,30}|dynamo[\w.-]{0,40}|vllm-router|router\.py|__main__\.py): error: /;
 /** A script that somebody wrote around an engine. */
 const SERVES = /(?:^|[\s|])[\w-]{0,40}(?:serve|infer|llm|worker|engine)[\w-]{0,40}\.py: error: /;
+const OPENS_PYDANTIC = /\d validation errors? for \w{1,80}\s*$/;
 const OF_CACHES = /kv|block-?size|page-?size|cache|disagg|router|radix|prefix|transfer|tokens-per-block/i;
 /** What the sidecar's own error begins with. */
 const OF_SIDECAR =
@@ -83,6 +84,8 @@ export const REFUSED_SETTING_RULES: readonly LogRule[] = [
   ),
   ...BY_ARGUMENTS.map((needle) =>
     rule(needle, (line, found) => {
+      // Of a value that is JSON pydantic says in the lines below what is wrong.
+      if (OPENS_PYDANTIC.test(line.text)) return;
       const sentence = behind(line, needle);
       const isOfFleet =
         OF_CACHES.test(sentence) ||

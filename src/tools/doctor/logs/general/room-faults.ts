@@ -63,7 +63,8 @@ const CLASSES: readonly RoomClass[] = [
     value: ROOM.ofNode,
     pattern:
       /Available memory on node \d+ .{0,80}is less than (?:desired CPU memory|requested memory for kv)/,
-    numbers: (sentence) => freeAndAsked(sentence),
+    numbers: (sentence) =>
+      joinedNumbers(freeAndAsked(sentence), /Decrease (--kv-cache-memory-bytes)/.exec(sentence)?.[1]),
   },
   {
     value: ROOM.occupied,
@@ -211,6 +212,11 @@ function freeAndAsked(sentence: string): string | undefined {
   const [, free, total, asked] =
     /\(([\d.]+)\/([\d.]+) GiB\).{0,120}?\((?:[\d.]+(?:, |\/))?([\d.]+) GiB\)/.exec(sentence) ?? [];
   return free === undefined ? undefined : `${free} of ${total} GiB are free, ${asked} GiB are asked for`;
+}
+
+/** The same with the setting that asked for it. */
+function joinedNumbers(numbers: string | undefined, setting: string | undefined): string | undefined {
+  return numbers === undefined || setting === undefined ? numbers : `${numbers} by ${setting}`;
 }
 
 /** "max seq len (131072), (16.00 GiB KV cache is needed, … memory (7.61 GiB). … estimated maximum model length is 62336". */

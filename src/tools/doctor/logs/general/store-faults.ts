@@ -49,7 +49,7 @@ const FAULTS: readonly StoreFault[] = [
   ],
   [
     "Mooncake's client has no room in its local buffer",
-    /Failed to allocate (?:temp )?buffer for|Failed to allocate segment memory|allocate_buffer_allocator_memory failed/,
+    /Failed to allocate (?:temp )?buffer for|allocate_buffer_allocator_memory failed/,
   ],
   [
     'Mooncake answers too late',

@@ -1,5 +1,6 @@
 import { SIGN_VALUES } from '../../../../engines/diagnosis/sign-values.js';
 import { placeOf, type Traceback } from '../traceback-reader.js';
+import { DISK_FULL } from './disk-full.js';
 import { environmentKindOf } from './environment-kinds.js';
 import { errorKindOf } from './error-kinds.js';
 import { type Fault, faultOf, plain } from './fault-classes.js';
@@ -39,6 +40,8 @@ export function faultOfTraceback(traceback: Traceback): Fault | undefined {
     hostMemoryOf(traceback) ??
     cacheItselfOf(traceback) ??
     fullPoolOf(traceback) ??
+    folderOf(traceback) ??
+    noNumber(traceback) ??
     said ??
     refusedArguments(traceback) ??
     refusedSetting(traceback, words) ??
@@ -61,6 +64,47 @@ function fullPoolOf({ frames, sentence = '' }: Traceback): Fault | undefined {
     /^alloc_(?:paged_)?token_slots/.test(place) &&
     source.startsWith('raise ');
   return isFull ? { signal: 'cache_memory_missing', value: `${ROOM.batch} (of SGLang)` } : undefined;
+}
+
+/** What the system says of a folder or of its disk, through Python or a library. */
+const OF_FOLDER =
+  /^(?:OSError|PermissionError|NotADirectoryError): .{0,20}(?:Errno (?:13|20|30)|Permission denied|Read-only file system)/;
+const MAKES_FOLDER = /\b(?:makedirs|mkdir)\(/;
+
+/** A connector of vLLM that keeps blocks in files: its folder cannot be made or written, or its disk is full. */
+function folderOf({ frames, sentence = '' }: Traceback): Fault | undefined {
+  const { path = '', source = '' } = frames.findLast(({ isOfCache }) => isOfCache) ?? {};
+  if (!/^vllm\/distributed\/kv_transfer\//.test(path)) return undefined;
+  if (DISK_FULL.test(sentence))
+    return { signal: 'offload_failed', value: "vLLM's disk cache has no room on its disk" };
+  const isUnusable =
+    OF_FOLDER.test(sentence) || (MAKES_FOLDER.test(source) && sentence.startsWith('FileNotFoundError: '));
+  const folder = /'(\/[^'\n]{1,160})'/.exec(sentence)?.[1];
+  return isUnusable
+    ? {
+        signal: 'offload_failed',
+        value: `vLLM cannot use its folder on disk${folder === undefined ? '' : ` (${folder})`}`,
+      }
+    : undefined;
+}
+
+/** "ValueError: invalid literal for int() with base 10: '1GB'". */
+const NO_NUMBER =
+  /^ValueError: (?:invalid literal for int\(\) with base 10|could not convert string to float): ('[^'\n]{0,60}')$/;
+/** `int(cpu_bytes_to_use)`, `float(self.config.max_local_cpu_size)`, `int(extra_config["num_workers"])`. */
+const CONVERTED = /\b(?:int|float)\((?:[\w.]{1,60}\.)?(?:get\(|\w{1,60}\[)?["']?([a-z]\w{3,60})["']?[,)\]]/;
+
+/** A setting that is to be a number and has other words, by its name in the source that converts it. */
+function noNumber({ frames, sentence = '' }: Traceback): Fault | undefined {
+  const given = NO_NUMBER.exec(sentence)?.[1];
+  const { path = '', place = '', source = '' } = frames.at(-1) ?? {};
+  const setting = CONVERTED.exec(source)?.[1];
+  return given === undefined || setting === undefined
+    ? undefined
+    : {
+        signal: 'settings_refused',
+        value: plain(`${setting} must be a number, and is ${given} (${path} in ${place})`),
+      };
 }
 
 /** What vLLM's KV cache manager asserts of its own blocks while it serves: no setting is refused. */

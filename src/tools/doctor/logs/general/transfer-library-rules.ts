@@ -54,8 +54,9 @@ const UNFIT_CARDS: readonly (readonly [needle: string, id: PathFaultId])[] = [
   [' port not active', 'port_down'],
 ];
 
-/** A warning that names another way which was taken. */
-const WAY_OUT = /fall(?:ing|s)? ?back|simultaneous-open|P2P (?:access|unavailable)|will (?:be )?retr/i;
+/** A warning that names another way which was taken, or a look-up: a client of Mooncake looks for itself before it registers. */
+const WAY_OUT =
+  /fall(?:ing|s)? ?back|simultaneous-open|P2P (?:access|unavailable)|will (?:be )?retr|Failed to retrieve segment descriptor, name /i;
 
 /** Entries and memory that a process takes back as it ends, and that are not there; questions that NIXL answers with no. */
 const HARMLESS =

@@ -21,9 +21,9 @@ export function isSizeOfBlocks(setting: string): boolean {
 /** The value that a sentence demands: "must be 1", "only supports page_size 64", "Use 16 instead", "a multiple of 16". */
 const DEMANDED =
   /\b(?:must be(?: equal to| set to)?|has to be|should be|only supports? (?:a )?(?:page|block)[ _]size(?: of)?|[Uu]se|set (?:it )?to|multiple of) (\d{1,7}|True|False)\b/;
-/** `enable_p2p=False`, not as a condition, nor as the present value, in brackets or further down a list: "got base_addrs=8, block_lens=4". */
+/** `enable_p2p=False`, not as a condition, nor as the present value, in brackets or further down a list: "got base_addrs=8, self.block_lens=4". */
 const ASSIGNED =
-  /(?<!\b(?:when|if|with|because|as|got|has|by) |\(|=[\w.]{1,20}, )\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+) ?==? ?(True|False|\d{1,9})\b(?! (?:must|cannot|can't|should|was|is(?! (?:required|needed))|has|does|exceeds)\b)/;
+  /(?<!(?:\b(?:when|if|with|because|as|got|has|by) |\(|=[\w.]{1,20}, )(?:self\.)?)\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+) ?==? ?(True|False|\d{1,9})\b(?! (?:must|cannot|can't|should|was|is(?! (?:required|needed))|has|does|exceeds)\b)/;
 const FLAG = /--[a-z][\w-]{2,60}/g;
 /** A name of Python's that can be an argument: its first word is one that arguments begin with. Folders and files are none. */
 const NAME =
@@ -34,13 +34,18 @@ const INNER_NAME =
 /** Keys of `kv_connector_extra_config`, which `--kv-transfer-config` has. */
 const IN_EXTRA_CONFIG = /kv_connector_extra_config/;
 
-/** What a sentence asks for by its flag: "set `--mamba-backend triton`", "requires --replayssm-buffer-len <= 16". */
+/** What a sentence asks for by its flag: "set `--mamba-backend triton`", "requires --replayssm-buffer-len <= 16", "Set --max-num-batched-tokens to at least 544". */
 const ASKED =
-  /\b(?:requires?|needs?|set|use|pass|add|specify(?:ing)?|re-?run with) [`'"]?(--[a-z][\w-]{2,60})(?:(?:=| (<=|>=)? ?)((?!(?:to|or|and|for|with|be|so|because|in|as|is|when|if|on|instead)\b)[a-z0-9](?:[\w.]{0,30}\w)?)(?! ?\+))?/gi;
+  /\b(?:requires?|needs?|set|use|pass|add|specify(?:ing)?|re-?run with) [`'"]?(--[a-z][\w-]{2,60})[`'"]?(?:(?:=| (<=|>=|to at least|to at most|to(?= \d))? ?)((?!(?:to|or|and|for|with|be|so|because|in|as|is|when|if|on|instead)\b)[a-z0-9](?:[\w.]{0,30}\w)?)(?! ?\+))?/gi;
 /** "does not support --mamba-cache-mode align yet; use none". */
 const INSTEAD =
   /\bnot support [`'"]?(--[a-z][\w-]{2,60})[ =][\w.]{1,30}[`'"]?(?: yet)?[;,.] use (\w{1,30})\b/;
-const LIMIT: Readonly<Record<string, string>> = { '<=': ' or less', '>=': ' or more' };
+const LIMIT: Readonly<Record<string, string>> = {
+  '<=': ' or less',
+  '>=': ' or more',
+  'to at most': ' or less',
+  'to at least': ' or more',
+};
 
 function askedFlags(sentence: string, engine?: string): readonly WantedSetting[] {
   const [, replaced, by] = INSTEAD.exec(sentence) ?? [];
@@ -229,18 +234,19 @@ export function conflictingFlags(sentence: string): readonly string[] {
   return [...new Set(sentence.match(FLAG) ?? [])].slice(0, 3).reverse();
 }
 
-/** `--kv-events-config` of "--load-publish-endpoint requires --kv-events-config: …", `--block-size` of "--block-size is required when --workers is …". */
+/** `--kv-events-config` of "--load-publish-endpoint requires --kv-events-config: …", `--backend to one of ('a', 'b')` of "--x requires --backend in ('a', 'b')", `--block-size` of "--block-size is required when --workers is …". */
 export function requiredFlag(sentence: string): readonly [flag: string, by: string] | undefined {
   const [, missing, having] =
     /(--[a-z][\w-]{2,60}) (?:is|are) required (?:when|if|with|for|by|because) .{0,40}?(--[a-z][\w-]{2,60})/.exec(
       sentence,
     ) ?? [];
   if (missing !== undefined && having !== undefined) return [missing, having];
-  const [, by, flag] =
-    /(--[a-z][\w-]{2,60})(?: [\w.]{1,30})? (?:currently )?requires? (--[a-z][\w-]{2,60}(?:[ =](?!to\b|or\b|and\b|for\b|with\b|be\b|so\b|because\b)[a-z0-9_]{1,30})?)(?![\w-])/.exec(
+  const [, by, flag, list] =
+    /(--[a-z][\w-]{2,60})(?: [\w.]{1,30})? (?:currently )?requires? (--[a-z][\w-]{2,60}(?:[ =](?!to\b|or\b|and\b|for\b|with\b|be\b|so\b|because\b|in\b)[a-z0-9_]{1,30})?)(?![\w-])(?: in ([([{][^()[\]{}]{1,120}[)\]}]))?/.exec(
       sentence,
     ) ?? [];
-  return flag === undefined || by === undefined ? undefined : [flag.replace('=', ' '), by];
+  if (flag === undefined || by === undefined) return undefined;
+  return [list === undefined ? flag.replace('=', ' ') : `${flag} to one of ${list}`, by];
 }
 
 /** How each engine is started without a feature; the engine's own words, by which it is recognised. */

@@ -39,6 +39,8 @@ describe('the settings that a sentence demands', () => {
       ['--no-enable-prefix-caching'],
     ],
     ['requires SM80+. Re-run with --kv-cache-dtype float16.', 'vllm', ['--kv-cache-dtype float16']],
+    ['Set --max-num-batched-tokens to at least 544.', 'vllm', ['--max-num-batched-tokens 544 or more']],
+    ['Set `--chunk-size` to 256', 'vllm', ['--chunk-size 256']],
     ['new_spec.page_size_bytes is not what was asked for', 'vllm', []],
     ['the connector is not set', undefined, []],
     ['Unknown KVConnectorRole: kv_both', 'vllm', []],
@@ -172,6 +174,10 @@ describe('flags that a sentence refuses together', () => {
       ['--kv-events-config', '--load-publish-endpoint'],
     ],
     ['--policy tlru requires --radix-cache-backend unified.', ['--radix-cache-backend unified', '--policy']],
+    [
+      "--keep-prefixes currently requires --transfer-backend in ('nixl', 'mooncake'), but got 'mori'",
+      ["--transfer-backend to one of ('nixl', 'mooncake')", '--keep-prefixes'],
+    ],
     ['--enable-lmcache requires radix cache to be enabled', undefined],
     ['--a-flag requires --b-flag to be set', ['--b-flag', '--a-flag']],
     ['--block-size is required when --workers is specified', ['--block-size', '--workers']],
@@ -190,6 +196,7 @@ describe('names that are no demanded arguments', () => {
   it.each([
     'Elastic EP is not supported with pipeline parallelism (pipeline_parallel_size=2).',
     'Regions require matching metadata lengths, got base_addrs=8, block_lens=8, max_model_len=4.',
+    'either has to divide the other, got FLA_CHUNK_SIZE=64, self.page_size=48',
   ])('are present values: %s', (sentence) => {
     const texts = demandedSettings(sentence, 'vllm').map(({ text }) => text);
     expect(texts.filter((text) => /\d$/.test(text))).toEqual([]);

@@ -440,7 +440,7 @@ const LOGS: readonly PublicLog[] = [
   { name: 'sglang-bootstrap-without-answer', first: 'side_channel_unreachable', cure: 'bootstrap port' },
   { name: 'vllm-offload-store-jobs', first: 'connector_crashed', cure: 'without --kv-offloading-size' },
   { name: 'vllm-ascend-other-block-lists', first: 'connector_crashed', cure: 'same version, block size' },
-  { name: 'trtllm-no-primary-block', first: 'connector_crashed', cure: 'host_cache_size: 0' },
+  { name: 'trtllm-no-primary-block', first: 'connector_crashed', cure: 'Leave host_cache_size out' },
   { name: 'smg-worker-without-events', first: 'events_off', cure: 'KV events switched on' },
   { name: 'smg-no-tree', first: 'not_kv_routing', cure: 'smg' },
   { name: 'dynamo-older-ucx', first: 'library_missing', cure: 'LD_LIBRARY_PATH' },

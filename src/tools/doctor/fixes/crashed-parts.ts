@@ -19,6 +19,17 @@ const ONE_TREE = {
   why: 'SGLang kept a tree of its own for models with sliding windows, for those with Mamba states and for the hierarchical cache. Their assertions end the engine where locks, pages and tombstones do not add up. Since July 2026 one tree serves them all, and these files are gone.',
 };
 
+/**
+ * What TensorRT-LLM's `kvCacheManager.cpp` asserts of blocks that it copies to the host and back. There are none without
+ * `host_cache_size`, whose default is none: `getFreeBlock` offloads only where the secondary pool has a block.
+ */
+const OF_HOST_BLOCKS = /mFreePrimaryBlocks|\bGPU blocks?\b|secondary|offload|onboard/i;
+const WITHOUT_HOST_BLOCKS =
+  'leave host_cache_size out of kv_cache_config in the engine file (kv_cache_host_memory_bytes out of config.pbtxt of Triton), so that no block goes to the host';
+/** Without reuse a sequence gets free blocks alone: the tree, its locks and its evictions are not walked (`addSequence` has two forms). */
+const WITHOUT_REUSE =
+  'write kv_cache_config: { enable_block_reuse: false } into the engine file (enable_kv_cache_reuse: false in config.pbtxt of Triton), which costs all hits, and where host_cache_size is set leave that out first';
+
 function usesNixl({ settings, signal }: Measurements): boolean {
   return (
     settings('kv_connector').some(({ value }) => value.startsWith('Nixl')) ||
@@ -197,12 +208,11 @@ const PARTS: readonly PlacedPart[] = [
     name: "TensorRT-LLM's own KV cache manager",
     program: 'TensorRT-LLM',
     packages: 'cuda',
-    wayOut: (_, { path, sentence }) =>
-      path.includes('kv_cache_manager_v2')
-        ? 'write kv_cache_config: { use_kv_cache_manager_v2: false } into the engine file, or, for a model that needs it, leave speculative_config and enable_chunked_prefill out'
-        : /reuse|m(?:Next|Prev)Blocks?\b|claimLeafBlock|mFreeBlocks/i.test(sentence)
-          ? 'write kv_cache_config: { enable_block_reuse: false } into the engine file (enable_kv_cache_reuse: false in config.pbtxt of Triton), which costs all hits'
-          : 'write kv_cache_config: { host_cache_size: 0 } into the engine file (older builds: kv_cache_host_memory_bytes=0), then enable_block_reuse: false, which costs all hits',
+    wayOut: (_, { path, sentence }) => {
+      if (path.includes('kv_cache_manager_v2'))
+        return 'write kv_cache_config: { use_kv_cache_manager_v2: false } into the engine file, or, for a model that needs it, leave speculative_config and enable_chunked_prefill out';
+      return OF_HOST_BLOCKS.test(sentence) ? WITHOUT_HOST_BLOCKS : WITHOUT_REUSE;
+    },
   },
 ];
 

@@ -25,6 +25,22 @@ describe('an exception in a part of a cache that can be left out', () => {
     ['kvcached/integration/vllm/patches.py in _patched: ValueError: x', 'ENABLE_KVCACHED=false'],
     ['pegaflow/connector/worker.py in register_kv_caches: ValueError: x', 'without PegaKVConnector'],
     ['ucm/sparse/esa/esa.py in __init__: KeyError: 1', 'ucm_sparse_config'],
+    [
+      'tensorrt_llm/batch_manager/kvCacheManager.cpp: Assertion failed: mFreePrimaryBlocks list has no GPU blocks',
+      'leave host_cache_size out',
+    ],
+    [
+      'tensorrt_llm/batch_manager/kvCacheManager.cpp: Assertion failed: isLeaf()',
+      'enable_block_reuse: false',
+    ],
+    [
+      "tensorrt_llm/_torch/pyexecutor/resource_manager.py in update_resources: KeyError: 'a'",
+      'enable_block_reuse: false',
+    ],
+    [
+      'tensorrt_llm/_torch/pyexecutor/kv_cache/kv_cache_manager_v2.py in resize: ValueError: x',
+      'use_kv_cache_manager_v2: false',
+    ],
   ])('%s: %s', (value, wayOut) => {
     const crash = readCrash(value);
     expect(partOf(crash).wayOut(readMeasurements(joined({}), []), crash)).toContain(wayOut);

@@ -54,7 +54,6 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   const asserted = assertedSettings(measurements, sentence) ?? offloadedSizes(sentence);
   if (asserted !== undefined) return fix(...asserted);
   if (/longer than 107 characters/.test(sentence)) return shorterPath();
-  if (/prefill target not in allowlist/.test(sentence)) return allowedTargets();
   if (/--durable-kv-events requires/.test(sentence)) return durableEvents();
   const ofLmcache = lmcacheSettings(sentence);
   if (ofLmcache !== undefined) return ofLmcache;
@@ -130,18 +129,6 @@ function keyCommands({ place, key }: RefusedKey): readonly string[] {
   return place === 'object'
     ? ['kubectl apply --dry-run=server -f FILE    # says the same without a change']
     : [];
-}
-
-/** The routing sidecar of llm-d sends to pods of its pool alone. */
-function allowedTargets(): ProposedFix {
-  return fix(
-    "Have the sidecar's InferencePool select the prefill pods (--inference-pool NAMESPACE/NAME of the routing sidecar; --inference-pool-name before)",
-    'With --enable-ssrf-protection the sidecar of a decode pod sends prompts only to pods that the selector of its InferencePool matches. The picker chose a prefill pod that is not among them, and the request gets a 403. The sidecar also has to be allowed to list pods.',
-    [
-      'kubectl get inferencepool -o yaml | grep -A4 selector    # has to match the labels of the prefill pods',
-      'kubectl get pods -o wide --show-labels    # the pod at the address that is refused',
-    ],
-  );
 }
 
 /** JetStream keeps events, and only NATS has it. */

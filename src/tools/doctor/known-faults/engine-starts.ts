@@ -263,7 +263,7 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
   {
     id: 'cuda_runtime_of_other_version',
     cause: 'library_missing',
-    needles: ['Error: libcudart.so.', 'OSError: libcudart.so.', 'shared libraries: libcudart.so.'],
+    needles: ['Error: libcudart.so.', 'shared libraries: libcudart.so.'],
     pattern:
       /(?:ImportError|OSError|shared libraries): libcudart\.so\.(1\d)(?:\.\d{1,2})?: cannot open shared object/,
     says: 'A package of this image was built for CUDA $1, and the image has another CUDA',

@@ -65,11 +65,6 @@ export const PICKER_RULES: readonly LogRule[] = [
   }),
   rule('PrefixCacheMatchInfo has unexpected type', unlikeScores),
   rule('wrong type of prefix cache match info', unlikeScores),
-  // The sidecar of a decode pod: each request to this prefill engine gets a 403.
-  rule('SSRF protection: prefill target not in allowlist', (line, found) => {
-    const about = 'SSRF protection: prefill target not in allowlist';
-    found.addSignal('settings_refused', line, { value: about, about });
-  }),
   failure('Failed to convert block hash for', 'events_unreadable'),
   failure('Failed to convert parent block hash', 'events_unreadable'),
   failure('Failed to extract identifiers from topic', 'events_unreadable'),

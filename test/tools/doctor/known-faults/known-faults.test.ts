@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../../../src/tools/doctor/diagnose.js';
 import type { Diagnosis } from '../../../../src/tools/doctor/diagnosis.js';
+import { knownFaultsOf } from '../../../../src/tools/doctor/measurements/known-faults.js';
 import { summaryOf } from '../logs/summaries.js';
 import { joined } from '../support/evidence.js';
 import { KNOWN_FAULTS, knownFault } from '../support/known-faults.js';
@@ -33,9 +34,16 @@ const WRAPPERS: readonly (readonly [string, (line: string) => string])[] = [
   ],
 ];
 
-async function diagnosisOf(text: string, wrap: (line: string) => string): Promise<Diagnosis> {
-  const log = text.split('\n').map((line) => `${wrap(line)}\n`);
-  return diagnose(joined({ logs: [await summaryOf(log.join(''))] }));
+/** With the row that comes first under the cause of the first finding. */
+async function diagnosisOf(
+  text: string,
+  wrap: (line: string) => string,
+): Promise<Diagnosis & { readonly firstRow: string | undefined }> {
+  const lines = text.split('\n').map((line) => `${wrap(line)}\n`);
+  const log = await summaryOf(lines.join(''));
+  const diagnosis = diagnose(joined({ logs: [log] }));
+  const [first] = knownFaultsOf([log], diagnosis.assessments[0]?.cause);
+  return { ...diagnosis, firstRow: first?.fault.id };
 }
 
 /** The beginning of a text up to its first place to be filled. */
@@ -49,6 +57,9 @@ describe('known faults', () => {
     for (const { id, needles, pattern, below = [], healedBy = [] } of KNOWN_FAULTS) {
       expect(id).toMatch(/^[a-z][a-z0-9_]+$/);
       expect(needles.length).toBeGreaterThan(0);
+      // A needle within another one finds all that the longer one would.
+      for (const needle of needles)
+        expect(needles.filter((one) => one !== needle && one.includes(needle))).toEqual([]);
       for (const needle of [...needles, ...below, ...healedBy]) expect(needle).toMatch(/^[\x20-\x7e]{12,}$/);
       // JSON writes it in other characters.
       for (const mark of [...below, ...healedBy]) expect(mark).not.toMatch(/["\\]/);
@@ -77,12 +88,13 @@ describe('known faults', () => {
     async (_name, wrap) => {
       const wrong: string[] = [];
       for (const { file, fault, text } of EXAMPLES) {
-        const { verdict, assessments, headline, advice } = await diagnosisOf(text, wrap);
+        const { verdict, assessments, headline, advice, firstRow } = await diagnosisOf(text, wrap);
         const row = fault === null ? undefined : knownFault(fault);
         const isRight =
           fault === null
             ? verdict !== 'findings'
             : row !== undefined &&
+              firstRow === fault &&
               assessments[0]?.cause === row.cause &&
               headline.slice(1).startsWith(fixedPart(row.says)) &&
               !/\$[1-9]/.test(headline + advice);

@@ -96,14 +96,6 @@ export const AIBRIX_KVCACHE: readonly KnownFault[] = [
     cure: 'Set AIBRIX_KV_CACHE_OL_BLOCK_SIZE to a multiple of $2, or unset it, in all engines of this cache',
   },
   {
-    id: 'aibrix_token_validation',
-    cause: 'settings_refused',
-    needles: ['AIBRIX_KV_CACHE_OL_TOKEN_VALIDATION_ENABLED is not supported'],
-    says: 'AIBrix refuses token validation with keys of block hashes',
-    why: 'Hashes in place of tokens are stored, so there are no tokens to compare with.',
-    cure: 'Set AIBRIX_KV_CACHE_OL_TOKEN_VALIDATION_ENABLED=0 in the engines',
-  },
-  {
     id: 'aibrix_attention_backend',
     cause: 'settings_refused',
     needles: ['Only support attn backends in '],

@@ -182,14 +182,6 @@ export const LMCACHE_BACKENDS: readonly KnownFault[] = [
     commands: ['kubectl exec ENGINE -- sh -c "env | grep LMCACHE_REMOTE"'],
   },
   {
-    id: 'lmcache_glide_missing',
-    cause: 'library_missing',
-    needles: ['Valkey support requires the glide_sync module'],
-    says: "LMCache's Valkey connector misses its client (valkey-glide-sync)",
-    why: 'It is not among the requirements of LMCache, and the package valkey-glide is another one.',
-    cure: "Run pip install 'valkey-glide-sync>=2.3.0' in the image of the engine, or of the LMCache server, and restart it",
-  },
-  {
     id: 'lmcache_bigtable_denied',
     cause: 'settings_refused',
     needles: ['Bigtable permission/auth error in ', 'Bigtable NotFound in '],

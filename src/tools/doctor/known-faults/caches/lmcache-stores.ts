@@ -107,7 +107,7 @@ export const LMCACHE_STORES: readonly KnownFault[] = [
   {
     id: 'lmcache_s3_other_region',
     cause: 'offload_failed',
-    needles: ['Encountering error in S3 HEAD request with error code: ', 'Encountering error in S3 HEAD'],
+    needles: ['Encountering error in S3 HEAD'],
     pattern: /error code: (301|307|400)\b/,
     atLeast: 2,
     says: 'S3 answers LMCache with $1: bucket and s3_region do not belong together',

@@ -228,16 +228,6 @@ export const DYNAMO_DISCOVERY: readonly KnownFault[] = [
     disturbs: 'frontend',
   },
   {
-    id: 'dynamo_router_tracks_too_little',
-    cause: 'settings_refused',
-    needles: ['requires router_track_active_blocks=true', 'requires router_track_prefill_tokens=true'],
-    pattern: /\b(router_\w{3,40}) requires (router_track_\w{3,40})=true/,
-    says: 'the frontend does not start: $1 needs $2, which is off',
-    why: 'The router counts what $1 needs only where $2 is on.',
-    cure: 'Start the frontend without --no-router-track-active-blocks and --no-router-track-prefill-tokens, or without the setting $1',
-    disturbs: 'frontend',
-  },
-  {
     id: 'dynamo_event_listener_ended',
     cause: 'publisher_failed',
     needles: [

@@ -183,8 +183,8 @@ export const DYNAMO_WORKERS: readonly KnownFault[] = [
   {
     id: 'dynamo_omni_not_in_image',
     cause: 'library_missing',
-    needles: ["No module named 'vllm_omni'", 'No module named vllm_omni'],
-    pattern: /ModuleNotFoundError: No module named '?vllm_omni'?$/m,
+    needles: ["No module named 'vllm_omni'"],
+    pattern: /ModuleNotFoundError: No module named 'vllm_omni'$/m,
     says: 'an omni worker of Dynamo does not start: the image has no vllm_omni',
     why: 'The vllm-runtime image for arm64 (GB200) is built without vllm_omni, which has no support for ARM; that for x86_64 has it.',
     cure: 'Run omni workers on x86_64 nodes (nodeSelector: kubernetes.io/arch: amd64), or, in an image of your own, install vllm-omni in the version for its vLLM (pip install vllm-omni)',

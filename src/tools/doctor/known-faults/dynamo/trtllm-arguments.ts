@@ -3,30 +3,9 @@ import type { KnownFault } from '../known-fault.js';
 /** What TensorRT-LLM's configuration refuses in sentences that name the key: `llmapi/llm_args.py`, 0.20 to 1.3. */
 export const TRTLLM_ARGUMENTS: readonly KnownFault[] = [
   {
-    id: 'trtllm_fraction_out_of_range',
-    cause: 'settings_refused',
-    needles: [
-      'kv_cache_config.free_gpu_memory_fraction must be a float between',
-      'kv_cache_config.cross_kv_cache_fraction must be a float between',
-    ],
-    pattern: /kv_cache_config\.(\w{1,40}) must be a float between 0 and 1/,
-    says: 'TensorRT-LLM does not start: $1 of kv_cache_config is no share between 0 and 1',
-    why: 'It is a share of the memory that is free beside weights and buffers, and no percentage.',
-    cure: 'Set $1 under kv_cache_config to 0.85 or the like (0.9 is the default of free_gpu_memory_fraction)',
-  },
-  {
-    id: 'trtllm_cache_dtype_unknown',
-    cause: 'settings_refused',
-    needles: ['kv_cache_config.dtype must be one of'],
-    says: 'TensorRT-LLM does not start: it knows no KV cache of the dtype of kv_cache_config',
-    why: 'It takes auto, fp8, nvfp4 and names of PyTorch (bfloat16); names of vLLM such as fp8_e4m3 it does not.',
-    cure: 'Set dtype: fp8 (or auto) under kv_cache_config in the engine file, the same on context and generation servers',
-    disturbs: 'all_workers',
-  },
-  {
     id: 'trtllm_disk_cache_path',
     cause: 'settings_refused',
-    needles: ['kv_cache_config.disk_cache_path must be set when', 'kv_cache_config.disk_cache_path '],
+    needles: ['kv_cache_config.disk_cache_path '],
     pattern: /disk_cache_path (?:(\/\S{1,200}) does not exist|must be set)/,
     says: 'TensorRT-LLM does not start: the KV cache on disk has no folder that exists',
     why: 'With disk_cache_size it keeps blocks in files of disk_cache_path, which has to be there before.',

@@ -19,21 +19,6 @@ export const AIBRIX: readonly KnownFault[] = [
     disturbs: 'frontend',
   },
   {
-    id: 'aibrix_tokenizer_type',
-    cause: 'settings_refused',
-    needles: [
-      'KV event sync requires AIBRIX_PREFIX_CACHE_TOKENIZER_TYPE',
-      'AIBRIX_PREFIX_CACHE_TOKENIZER_TYPE must be',
-    ],
-    says: "AIBrix's gateway reads no KV events: its tokenizer type is not remote",
-    why: 'The sync compares blocks by the tokens of the engine; the types character and tiktoken make other ones. The gateway ends at its start.',
-    cure: 'Set AIBRIX_PREFIX_CACHE_TOKENIZER_TYPE=remote on aibrix-gateway-plugins',
-    commands: [
-      'kubectl set env -n aibrix-system deploy/aibrix-gateway-plugins AIBRIX_PREFIX_CACHE_TOKENIZER_TYPE=remote',
-    ],
-    disturbs: 'frontend',
-  },
-  {
     id: 'aibrix_tokenizer_endpoint',
     cause: 'settings_refused',
     needles: [

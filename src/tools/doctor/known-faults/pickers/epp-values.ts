@@ -55,7 +55,6 @@ export const EPP_VALUES: readonly KnownFault[] = [
     cause: 'settings_refused',
     needles: [
       'is not a fwk',
-      "' is not a fwkflowcontrol.",
       'is not a parser plugin',
       'is not a datalayer.',
       'does not implement UsageLimitPolicy',
@@ -80,7 +79,6 @@ export const EPP_VALUES: readonly KnownFault[] = [
       "usage limit policy plugin '",
       'discovery: no plugin found with name',
       'the specified plugin is not a parser plugin in the config',
-      'the configured parser is not loaded',
     ],
     pattern: /not found|undefined plugin|not loaded|no plugin found|not a parser plugin/,
     says: 'the endpoint picker: a section of its configuration refers to a plugin that is not there',

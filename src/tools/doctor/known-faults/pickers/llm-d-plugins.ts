@@ -126,16 +126,4 @@ export const LLM_D_PLUGINS: readonly KnownFault[] = [
     ],
     disturbs: 'frontend',
   },
-  {
-    id: 'epp_parameter_unknown',
-    cause: 'settings_refused',
-    needles: ["failed to create plugin '"],
-    pattern:
-      /failed to create plugin '([\w.-]{1,80})' (?!.{0,300}(?:prefix cache scorer parameters|hashBlockSize)).{0,300}json: unknown field \\{0,3}"([\w.-]{1,60})/,
-    says: 'the endpoint picker: plugin $1 does not take the parameter $2',
-    why: 'Parameters of plugins are checked strictly from llm-d-router 0.9 on: one that is misspelt, or of another plugin or version, ends the picker at its start. Before, it was passed over without a word.',
-    cure: "Delete $2 from the parameters of $1 in the EndpointPickerConfig, or spell it as the plugin's README of this version does",
-    commands: [SHOW_PICKER_CONFIG],
-    disturbs: 'frontend',
-  },
 ];

@@ -108,8 +108,8 @@ export const LLM_D_SIDECAR: readonly KnownFault[] = [
     id: 'sidecar_ssrf_prefill',
     cause: 'settings_refused',
     needles: ['SSRF protection: prefill target not in allowlist'],
-    pattern: /target=(\[?[\w.:-]{2,60}\]?)/,
-    says: "llm-d's sidecar refuses prefill engine $1: it is not among the pods of its InferencePool",
+    pattern: /not in allowlist(?:.{0,200}?\btarget=(\[?[\w.:-]{2,60}\]?))?/,
+    says: "llm-d's sidecar refuses a prefill engine ($1): it is not among the pods of its InferencePool",
     why: 'With --enable-ssrf-protection the sidecar allows the pods that the selector of its pool matches, and answers 403 for others. A prefill pod without the labels of that pool, another pool name, or no right to list pods leave it out.',
     cure: "Give prefill pods the labels of the InferencePool's selector, and the sidecar that pool (--inference-pool=NAMESPACE/POOL); its ServiceAccount needs get, list and watch of pods and inferencepools",
     commands: [

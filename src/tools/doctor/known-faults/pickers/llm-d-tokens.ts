@@ -88,7 +88,7 @@ export const LLM_D_TOKENS: readonly KnownFault[] = [
   {
     id: 'llm_d_render_unreachable',
     cause: 'prompts_not_scored',
-    needles: ['/chat/completions/render', '/completions/render'],
+    needles: ['/completions/render'],
     pattern:
       /post (https?:\/\/[\w.:[\]-]{1,120})\S{0,60}\/render.{0,200}(?:connection refused|no such host|i\/o timeout)/,
     says: "llm-d's picker does not reach the render endpoint that makes tokens of prompts, $1",

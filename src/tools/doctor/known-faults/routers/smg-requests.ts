@@ -144,11 +144,7 @@ export const SMG_REQUESTS: readonly KnownFault[] = [
   {
     id: 'smg_policy_of_mode',
     cause: 'settings_refused',
-    needles: [
-      'RoundRobin policy is not supported in PD disaggregated',
-      'PowerOfTwo policy is only supported in PD',
-      'policy is not supported in PD',
-    ],
+    needles: ['PowerOfTwo policy is only supported in PD', 'policy is not supported in PD'],
     pattern: /(\w{4,30}) policy is (not supported in PD\S{0,20}|only supported in PD\S{0,20})/,
     says: 'the policy $1 of the router is $2 mode, in this release',
     why: 'Routers of 2025 have some policies for one mode alone.',

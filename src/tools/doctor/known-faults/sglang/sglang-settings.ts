@@ -13,16 +13,6 @@ export const SGLANG_SETTINGS: readonly KnownFault[] = [
     cure: 'Start the engine without --prefill-only-disable-kv-cache, or with all that it asks for: --is-embedding --chunked-prefill-size -1 --disable-radix-cache --attention-backend fa3',
   },
   {
-    id: 'sglang_unified_memory_refused',
-    cause: 'settings_refused',
-    needles: ['--enable-unified-memory '],
-    pattern:
-      /(?:Assertion|Value|NotImplemented)Error: [^.]{0,60}--enable-unified-memory .{0,90}?(does not (?:yet )?support|is not (?:yet )?compatible with|only supports|supports only|supports|requires|needs|currently supports) (.{3,70}?)(?:[.;:(]|$)/,
-    says: '--enable-unified-memory does not go with the model or the other arguments: it $1 $2',
-    why: 'The unified pool has all layers of a hybrid model in one page, for which many parts of SGLang have no code yet.',
-    cure: 'Start the engine without --enable-unified-memory, on both roles of a pair',
-  },
-  {
     id: 'sglang_page_major_refused',
     cause: 'settings_refused',
     needles: ['--enable-page-major-kv-layout'],

@@ -161,7 +161,6 @@ export const SGLANG_TRANSFERS: readonly KnownFault[] = [
       'No IB devices configured for GPU ',
       'No valid GPU mappings found in',
       'Invalid format: keys must be integers (or string representations of integers)',
-      'No valid IB devices specified',
     ],
     says: 'the map of GPUs to RDMA devices in --disaggregation-ib-device has not each GPU of the engine',
     why: 'As JSON it has the number of each GPU and a string with its devices; as a list the devices count for all GPUs.',
@@ -203,10 +202,7 @@ export const SGLANG_TRANSFERS: readonly KnownFault[] = [
   {
     id: 'sglang_mooncake_efa_pool',
     cause: 'settings_refused',
-    needles: [
-      'is incompatible with MOONCAKE_PROTOCOL=efa',
-      'which is incompatible with MOONCAKE_PROTOCOL=efa',
-    ],
+    needles: ['is incompatible with MOONCAKE_PROTOCOL=efa'],
     says: "memory of CUDA's virtual memory interface is asked for, which Mooncake cannot send over EFA",
     why: 'SGLANG_MOONCAKE_CUSTOM_MEM_POOL and expandable_segments allocate the KV cache by that interface, and the EFA provider of libfabric cannot register it.',
     cure: 'Unset SGLANG_MOONCAKE_CUSTOM_MEM_POOL, and take expandable_segments:True out of PYTORCH_CUDA_ALLOC_CONF, on both roles',

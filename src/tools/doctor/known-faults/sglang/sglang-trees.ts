@@ -20,15 +20,6 @@ export const SGLANG_TREES: readonly KnownFault[] = [
     cure: 'Set SGLANG_ENABLE_UNIFIED_RADIX_TREE=1 (April 2026 and later) or run a SGLang of July 2026 and later, which has the unified tree alone; on older ones start with --page-size 1 and --attention-backend triton or fa3, or with --disable-radix-cache, which costs all hits',
   },
   {
-    id: 'sglang_swa_lock_lost',
-    cause: 'connector_crashed',
-    needles: ['node.swa_lock_ref=0', 'node.full_lock_ref=0'],
-    pattern: /(?:dec|inc)_\w{1,20} on node with node\.(?:swa|full)_lock_ref=0/,
-    says: "SGLang's radix tree for sliding windows releases a lock that it does not hold, and the engine ends",
-    why: 'SWARadixCache counts locks for the window and for the whole prompt apart; a request that is chunked or put back leaves them uneven under long prompts. The unified radix tree has taken its place.',
-    cure: 'Set SGLANG_ENABLE_UNIFIED_RADIX_TREE=1 (April 2026 and later) or run a SGLang of July 2026 and later, which has the unified tree alone; on older ones start with --disable-radix-cache, which costs all hits',
-  },
-  {
     id: 'sglang_chunk_cache_without_window',
     cause: 'settings_refused',
     needles: ["'ChunkCache' object has no attribute 'sliding_window_size'"],

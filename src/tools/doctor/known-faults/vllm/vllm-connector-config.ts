@@ -110,14 +110,6 @@ export const VLLM_CONNECTOR_CONFIG: readonly KnownFault[] = [
     commands: ['kubectl set env deploy/WORKER PYTORCH_CUDA_ALLOC_CONF-'],
   },
   {
-    id: 'vllm_hybrid_manager_forced_on',
-    cause: 'settings_refused',
-    needles: ['Hybrid KV cache manager was explicitly enabled but is not supported'],
-    says: '--no-disable-hybrid-kv-cache-manager is set where vLLM cannot use the hybrid KV cache manager',
-    why: 'The KV connector, the platform or chunked local attention with EAGLE does not go with it. Without the flag vLLM decides by itself.',
-    cure: 'Leave --no-disable-hybrid-kv-cache-manager out; a model with Mamba layers then needs a connector that supports the manager (NixlConnector, MooncakeConnector, OffloadingConnector)',
-  },
-  {
     id: 'vllm_connector_one_group_only',
     cause: 'settings_refused',
     needles: [

@@ -121,16 +121,6 @@ export const VLLM_MORIIO: readonly KnownFault[] = [
     cure: 'Start the engines of both roles with the same --tensor-parallel-size',
   },
   {
-    id: 'moriio_ranks_no_multiple',
-    cause: 'pair_incompatible',
-    needles: ['for heterogeneous-TP P/D'],
-    pattern: /tp_size (\d{1,6}) must be a multiple of (?:\w{5,8} )?tp_size (\d{1,6})/,
-    says: 'Prefill and decode engines have tensor-parallel sizes of which neither is a multiple of the other ($1 and $2), and MoRIIO cannot pair them',
-    why: 'Each rank of the smaller engine exchanges blocks with a whole number of ranks of the larger one.',
-    cure: 'Start the engines of both roles with the same --tensor-parallel-size, or with one that is a whole multiple of the other',
-    disturbs: 'all_workers',
-  },
-  {
     id: 'moriio_hybrid_needs_read',
     cause: 'settings_refused',
     needles: [

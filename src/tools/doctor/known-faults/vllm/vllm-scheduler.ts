@@ -30,15 +30,6 @@ export const VLLM_SCHEDULER: readonly KnownFault[] = [
     cure: 'Drain the engine first (no new requests until running and waiting are 0 in /metrics), then call /reset_prefix_cache',
   },
   {
-    id: 'scheduler_mamba_blocks_of_sequences',
-    cause: 'cache_memory_missing',
-    needles: ['exceeds available Mamba cache blocks'],
-    pattern: /max_num_seqs \((\d{1,9})\) exceeds available Mamba cache blocks \((\d{1,9})\)/,
-    says: 'The KV cache has room for $2 Mamba states, and --max-num-seqs is $1',
-    why: 'Every sequence that is decoded needs one state of its own. With CUDA graphs vLLM does not start with fewer.',
-    cure: 'Start the engine with --max-num-seqs $2, or give it more KV cache by a larger --gpu-memory-utilization or --tensor-parallel-size',
-  },
-  {
     id: 'mamba_align_batch_too_small',
     cause: 'settings_refused',
     needles: ['In Mamba cache align mode, block_size'],
@@ -46,14 +37,6 @@ export const VLLM_SCHEDULER: readonly KnownFault[] = [
     says: 'A block of this hybrid model has $1 tokens, and --max-num-batched-tokens is $2',
     why: 'In mode align states are kept at the ends of blocks, and a step has to get as far as one. vLLM sizes the block after the state of the model.',
     cure: 'Start the engine with --max-num-batched-tokens $1 or more, or without prefix caching (--no-enable-prefix-caching)',
-  },
-  {
-    id: 'mamba_align_v2_runner',
-    cause: 'settings_refused',
-    needles: ["Model Runner V2 has not yet supported mamba_cache_mode='align'"],
-    says: 'VLLM_USE_V2_MODEL_RUNNER is on for a model with Mamba layers and prefix caching',
-    why: 'The new model runner of this version does not have mode align, which prefix caching of such models needs.',
-    cure: 'Set VLLM_USE_V2_MODEL_RUNNER=0, or start the engine with --no-enable-prefix-caching',
   },
   {
     id: 'mamba_align_chunked_prefill',

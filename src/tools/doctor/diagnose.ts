@@ -1,4 +1,4 @@
-import { ALL_CAUSES } from './causes.js';
+import { ALL_CAUSES } from './causes/all-causes.js';
 import { runChecks } from './checks/run-checks.js';
 import type { Assessment, Diagnosis } from './diagnosis.js';
 import type { Evidence } from './evidence.js';

@@ -3,9 +3,9 @@ import type { Finding } from '../manifests/lint/findings/finding.js';
 import type { NamedText } from '../manifests/lint/fixes/apply-fixes.js';
 import type { LogSummary } from './logs/log-summary.js';
 import type { MetricsPage } from './metrics/metrics-page.js';
-import type { Origin, SettingSighting, SizeSighting } from './sightings.js';
+import type { GpuSighting, Origin, SettingSighting, SizeSighting } from './sightings.js';
 
-export type { Origin, SettingSighting, SizeSighting } from './sightings.js';
+export type { GpuSighting, Origin, SettingSighting, SizeSighting } from './sightings.js';
 
 /** What kv-accord's own processes say of a group of workers. */
 export interface FleetSighting {
@@ -104,17 +104,6 @@ export interface ModelShape {
   readonly weightBytes: number | undefined;
   /** Where the size of the weights is from. */
   readonly weightOrigin: Origin | undefined;
-  readonly origin: Origin;
-}
-
-/** The memory of one GPU. */
-export interface GpuSighting {
-  /** The worker, pod or host; empty when not known. */
-  readonly who: string;
-  readonly index: number;
-  readonly product: string;
-  readonly totalBytes: number;
-  readonly usedBytes: number | undefined;
   readonly origin: Origin;
 }
 

@@ -33,3 +33,14 @@ export interface SettingSighting {
   readonly isDefault: boolean;
   readonly origin: Origin;
 }
+
+/** The memory of one GPU. */
+export interface GpuSighting {
+  /** The worker, pod or host; empty when not known. */
+  readonly who: string;
+  readonly index: number;
+  readonly product: string;
+  readonly totalBytes: number;
+  readonly usedBytes: number | undefined;
+  readonly origin: Origin;
+}

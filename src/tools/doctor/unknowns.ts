@@ -3,8 +3,8 @@ import { defaultSizeText } from '../../engines/descriptor/default-size.js';
 import { comparable, findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
 import { guessedHitsOf, indexedBlocksOf } from './measurements/router-lookups.js';
+import { basisRank } from './measurements/sizes.js';
 import type { Remarks } from './remarks/remarks.js';
-import { basisRank } from './sizes.js';
 
 /** Something that was not seen. */
 export interface Unknown {

@@ -5,9 +5,9 @@ import type { Assessment, Diagnosis, RoutingSummary } from './diagnosis.js';
 import type { Spread } from './logs/log-summary.js';
 import { findsBlocks, MIN_DECISIONS, percent } from './measurements/cache-hits.js';
 import type { Measurements } from './measurements/measurements.js';
+import { agreedText } from './measurements/sizes.js';
 import { noFindingHeadline } from './no-finding.js';
 import type { Remarks } from './remarks/remarks.js';
-import { agreedText } from './sizes.js';
 import { findsTooLittle, type Unknown } from './unknowns.js';
 
 /** The verdict with its headline and advice; `unknowns` begin with the remarks. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ALL_CAUSES } from '../../../src/tools/doctor/causes.js';
+import { ALL_CAUSES } from '../../../src/tools/doctor/causes/all-causes.js';
 import { diagnose } from '../../../src/tools/doctor/diagnose.js';
 import { CAUSES, type CauseId, type Confidence } from '../../../src/tools/doctor/diagnosis.js';
 import type { Evidence } from '../../../src/tools/doctor/evidence.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ALL_CAUSES } from '../../../src/tools/doctor/causes.js';
+import { ALL_CAUSES } from '../../../src/tools/doctor/causes/all-causes.js';
 import { diagnose } from '../../../src/tools/doctor/diagnose.js';
 import { CAUSES, type CauseId, type ProposedFix } from '../../../src/tools/doctor/diagnosis.js';
 import type { Evidence, EvidencePart } from '../../../src/tools/doctor/evidence.js';

@@ -3,7 +3,7 @@ import type { ProposedFix } from '../diagnosis.js';
 import { agreeFixes, alignFixes, registrationFixes } from '../fixes/align-block-size.js';
 import { impossibleSizeIn, laterDynamo } from '../fixes/impossible-size.js';
 import type { Measurements } from '../measurements/measurements.js';
-import type { SizeConflict } from '../sizes.js';
+import type { SizeConflict } from '../measurements/sizes.js';
 import type { Cause, Suspicion } from './cause.js';
 import { emptyTree, missingParents, missingParentsOfSome, ofSome, onlyAtFirst } from './parent-clues.js';
 import { blindRouter, knownNumber, sameSize, silentIndex, workingRouter } from './routing-clues.js';

@@ -3,7 +3,7 @@ import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { FULL, isFullForOthers, isOverrun, loadOf, memoryFixes, tightest } from '../fixes/memory.js';
 import { blindness, engineReuses, findsBlocks, percent } from '../measurements/cache-hits.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { isFalse } from '../setting-values.js';
+import { isFalse } from '../measurements/setting-values.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, when } from './clues.js';
 import { allStores } from './routing-clues.js';

@@ -4,7 +4,7 @@ import { argumentsOf } from '../fixes/lines.js';
 import { engineReuses, findsBlocks, percent } from '../measurements/cache-hits.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { isFalse, isTrue } from '../setting-values.js';
+import { isFalse, isTrue } from '../measurements/setting-values.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, findingClue, when } from './clues.js';
 import { closeRouter } from './routing-clues.js';

@@ -7,7 +7,7 @@ import { engineLines } from '../fixes/tuning.js';
 import { noneFound } from '../measurements/cache-hits.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { ownerOf } from '../sizes.js';
+import { ownerOf } from '../measurements/sizes.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, findingClue, when } from './clues.js';
 import { workingRouter } from './routing-clues.js';

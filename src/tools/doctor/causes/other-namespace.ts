@@ -5,7 +5,7 @@ import { engineLines } from '../fixes/tuning.js';
 import { blindness, engineReuses, findsBlocks, percent } from '../measurements/cache-hits.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { isSome } from '../setting-values.js';
+import { isSome } from '../measurements/setting-values.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, when } from './clues.js';
 import { missingShare } from './routing-clues.js';

@@ -13,7 +13,7 @@ import type { StoreCounts } from '../measurements/counters.js';
 import { enginesNumber, routersOwnNumber } from '../measurements/known-sizes.js';
 import type { DecisionSum } from '../measurements/log-sums.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { isFalse, isTrue } from '../setting-values.js';
+import { isFalse, isTrue } from '../measurements/setting-values.js';
 import { clueAgainst, clueFor, when } from './clues.js';
 
 /** Of fewer decisions an empty index says nothing: the first is always one. */

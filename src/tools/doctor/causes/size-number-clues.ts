@@ -4,8 +4,8 @@ import type { Finding } from '../../manifests/lint/findings/finding.js';
 import type { ClueAgainst, ClueFor } from '../confidence.js';
 import { blindness, noneFound } from '../measurements/cache-hits.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { pairOf } from '../size-pairs.js';
-import { basisRank, basisText, ownerOf, type SizeConflict } from '../sizes.js';
+import { pairOf } from '../measurements/size-pairs.js';
+import { basisRank, basisText, ownerOf, type SizeConflict } from '../measurements/sizes.js';
 import { clueAgainst, clueFor, findingClue, when } from './clues.js';
 import { hasParentWarnings } from './parent-clues.js';
 

@@ -4,8 +4,8 @@ import { FRONTEND_DEFAULT_TOKENS } from '../../../engines/dynamo/default-sizes.j
 import { isOfAnyListener } from '../measurements/any-listener.js';
 import { enginesNumber } from '../measurements/known-sizes.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { pairOf } from '../size-pairs.js';
-import { ownerOf, type SizeConflict } from '../sizes.js';
+import { pairOf } from '../measurements/size-pairs.js';
+import { ownerOf, type SizeConflict } from '../measurements/sizes.js';
 import { emptiedStoreWarnings } from './parent-clues.js';
 
 /** The two numbers of a mismatch. */

@@ -4,7 +4,7 @@ import { argumentsOf } from '../fixes/lines.js';
 import { findsBlocks, percent } from '../measurements/cache-hits.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { isFalse, isTrue } from '../setting-values.js';
+import { isFalse, isTrue } from '../measurements/setting-values.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, when } from './clues.js';
 

@@ -4,7 +4,7 @@ import { MIN_DECISIONS } from '../measurements/cache-hits.js';
 import { decisionsFrom, firstTimeOf } from '../measurements/decision-course.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
-import type { SizeConflict } from '../sizes.js';
+import type { SizeConflict } from '../measurements/sizes.js';
 import { partOfWorkers } from './routing-clues.js';
 
 /** A worker that is chosen so often and has no hit may be the one that a line is of. */

@@ -6,8 +6,8 @@ import { alignFixes } from '../fixes/align-block-size.js';
 import { blindness, noneFound, percent } from '../measurements/cache-hits.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { isSome } from '../setting-values.js';
-import { ownerOf } from '../sizes.js';
+import { isSome } from '../measurements/setting-values.js';
+import { ownerOf } from '../measurements/sizes.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueAgainst, clueFor, findingClue, when } from './clues.js';
 import {

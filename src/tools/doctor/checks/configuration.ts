@@ -1,5 +1,5 @@
-import { isFalse } from '../setting-values.js';
-import { basisText, ownerOf } from '../sizes.js';
+import { isFalse } from '../measurements/setting-values.js';
+import { basisText, ownerOf } from '../measurements/sizes.js';
 import { type Asked, answered, type Check, missing, type Reply, settingText } from './check.js';
 
 /** Block sizes that one answer names. */

@@ -5,8 +5,8 @@ import type { Origin } from '../evidence.js';
 import { percent } from '../measurements/cache-hits.js';
 import { courseOf, type SignalSum } from '../measurements/log-sums.js';
 import type { Measurements } from '../measurements/measurements.js';
+import { isFalse } from '../measurements/setting-values.js';
 import { sumOf } from '../metrics/metrics-page.js';
-import { isFalse } from '../setting-values.js';
 import { type Asked, answered, type Check, missing, type Reply, settingText } from './check.js';
 
 const WHERE_TRANSPORT =

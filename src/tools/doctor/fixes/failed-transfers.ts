@@ -1,9 +1,9 @@
 import type { ProposedFix } from '../diagnosis.js';
 import type { Origin } from '../evidence.js';
+import { ownAdviceIn } from '../logs/own-advice.js';
+import { quotedLine } from '../logs/quoted-line.js';
 import type { TransferStep } from '../logs/transfer-steps.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { ownAdviceIn } from '../own-advice.js';
-import { quotedLine } from '../quoted-line.js';
 import { environmentOf } from './lines.js';
 
 type Repair = Pick<ProposedFix, 'says' | 'why' | 'disturbs' | 'commands'>;

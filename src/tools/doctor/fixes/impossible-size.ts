@@ -1,6 +1,6 @@
 import type { ProposedFix } from '../diagnosis.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { pairOf } from '../size-pairs.js';
+import { pairOf } from '../measurements/size-pairs.js';
 
 /** The largest block that any engine makes: hybrid models have some of a few thousand tokens. */
 const LARGEST = 8_192;

@@ -4,7 +4,7 @@ import type { ProposedFix } from '../diagnosis.js';
 import { type EnvironmentKind, isOfEnvironment } from '../logs/general/environment-kinds.js';
 import type { ErrorKind } from '../logs/general/error-kinds.js';
 import { lastReasonOf } from '../logs/last-words.js';
-import { ownAdviceIn } from '../own-advice.js';
+import { ownAdviceIn } from '../logs/own-advice.js';
 import { withoutPart } from './engine-parts.js';
 import { repairEnvironment } from './environment-repairs.js';
 import { freePort } from './free-port.js';

@@ -1,6 +1,6 @@
 import type { Decision, DecisionKind } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
-import type { Origin } from '../evidence.js';
+import type { Origin } from '../sightings.js';
 import { BoundedCounts } from './bounded-counts.js';
 import type { DecisionTally } from './log-summary.js';
 import { ModelCounts } from './model-counts.js';

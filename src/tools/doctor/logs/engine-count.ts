@@ -1,6 +1,6 @@
 import type { EngineReading } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
-import type { Origin } from '../evidence.js';
+import type { Origin } from '../sightings.js';
 import type { EngineTally } from './log-summary.js';
 import { RankLoads } from './rank-loads.js';
 import { GaugeTally } from './spreads.js';

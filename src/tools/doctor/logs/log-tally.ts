@@ -15,7 +15,7 @@ import type {
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
-import type { Origin } from '../evidence.js';
+import type { Origin } from '../sightings.js';
 import { BoundedCounts } from './bounded-counts.js';
 import { CrashTally } from './crashes.js';
 import { Decisions } from './decisions.js';

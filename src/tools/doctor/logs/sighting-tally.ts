@@ -1,7 +1,7 @@
 import type { PoolDetails, SettingDetails, SizeDetails } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
-import type { Origin, SettingSighting, SizeSighting } from '../evidence.js';
+import type { Origin, SettingSighting, SizeSighting } from '../sightings.js';
 import type { LogSummary } from './log-summary.js';
 import { Starts } from './starts.js';
 

@@ -1,5 +1,5 @@
 import type { Signal } from '../../../engines/diagnosis/signals.js';
-import type { Origin } from '../evidence.js';
+import type { Origin } from '../sightings.js';
 import { BoundedCounts } from './bounded-counts.js';
 import type { SignalTally } from './log-summary.js';
 import { RateBuckets } from './rate-buckets.js';

@@ -1,5 +1,5 @@
-import type { SizeRow } from '../sizes.js';
 import type { Measurements } from './measurements.js';
+import type { SizeRow } from './sizes.js';
 
 /** The number of all engines that were asked or whose events were seen, where it is one. */
 export function enginesNumber({ sizes }: Pick<Measurements, 'sizes'>): number | undefined {

@@ -1,15 +1,12 @@
 import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
-import { inOneOrder } from '../canonical.js';
 import type { CauseId } from '../diagnosis.js';
-import { type DynamoFacts, dynamoFacts } from '../dynamo-facts.js';
 import type { Evidence, SettingSighting } from '../evidence.js';
 import type { Failure } from '../logs/failures.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
-import { ofManifests } from '../of-manifests.js';
-import { type SizeTable, sizeTable } from '../sizes.js';
 import { type BlindModel, blindModelsOf } from './blind-models.js';
 import { type CacheHits, engineHitsOf, routerHitsOf } from './cache-hits.js';
+import { inOneOrder } from './canonical.js';
 import { type Concurrency, concurrencyOf } from './concurrency.js';
 import {
   gapsOf,
@@ -23,11 +20,14 @@ import {
   usageWhileWaitingOf,
 } from './counters.js';
 import { type EndedHits, endedHitsOf } from './decision-course.js';
+import { type DynamoFacts, dynamoFacts } from './dynamo-facts.js';
 import { type KnownFaultSum, knownFaultsOf, rareFaultsOf } from './known-faults.js';
 import { type DecisionSum, decisionsOf, type SignalSum, signalOf } from './log-sums.js';
 import type { Measure } from './measure.js';
+import { ofManifests } from './of-manifests.js';
 import { type Seen, seenIn } from './seen.js';
 import { type ShortPrompts, shortPromptsOf } from './short-prompts.js';
+import { type SizeTable, sizeTable } from './sizes.js';
 
 /** The evidence in the quantities that causes ask for. */
 export interface Measurements extends CacheHits {

@@ -1,7 +1,7 @@
 import type { Evidence, Origin } from '../evidence.js';
 import { trafficOf } from '../memory/traffic.js';
-import type { SizeTable } from '../sizes.js';
 import { MIN_DECISIONS } from './cache-hits.js';
+import type { SizeTable } from './sizes.js';
 
 /** Sequences that are shorter than a block: engines store none of them, and a router finds none. */
 export interface ShortPrompts {

@@ -1,6 +1,6 @@
 import type { MetricSample } from '../../../engines/facts/prometheus-text.js';
-import type { GpuSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
+import type { GpuSighting } from '../sightings.js';
 import type { MetricsPage } from './metrics-page.js';
 
 const BYTES_PER_MIB = 1024 * 1024;

@@ -2,8 +2,8 @@ import type { OnPage, PageFindings } from '../../../engines/diagnosis/page-findi
 import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
 import type { MetricSample } from '../../../engines/facts/prometheus-text.js';
 import { readMetrics } from '../../../engines/facts/prometheus-text.js';
-import type { GpuSighting, Origin, SettingSighting, SizeSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';
+import type { GpuSighting, Origin, SettingSighting, SizeSighting } from '../sightings.js';
 import { readDcgm } from './dcgm.js';
 import { KNOWN_PAGES, programOf, WANTED_METRICS } from './known-pages.js';
 import type { MetricsPage } from './metrics-page.js';

@@ -2,9 +2,9 @@ import { countOf } from '../../../core/text/lists.js';
 import type { Origin } from '../evidence.js';
 import { withoutWriterOf } from '../fixes/lmcache-parts.js';
 import type { UnexplainedErrors } from '../logs/log-summary.js';
+import { ownAdviceIn } from '../logs/own-advice.js';
+import { quotedLine } from '../logs/quoted-line.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { ownAdviceIn } from '../own-advice.js';
-import { quotedLine } from '../quoted-line.js';
 import type { Remark } from './remark.js';
 
 /** Lines at error level that no rule knows, of all logs. Undefined where every line at error level was understood. */

@@ -1,6 +1,6 @@
-import { groupBy } from '../../core/data/group-by.js';
-import type { Side, SizeBasis } from '../../engines/diagnosis/sighting-words.js';
-import type { Evidence, Origin, SizeSighting } from './evidence.js';
+import { groupBy } from '../../../core/data/group-by.js';
+import type { Side, SizeBasis } from '../../../engines/diagnosis/sighting-words.js';
+import type { Evidence, Origin, SizeSighting } from '../evidence.js';
 import { ofManifests } from './of-manifests.js';
 
 /** From the weakest: what nobody set, up to what KV events have. */

@@ -1,4 +1,4 @@
-import type { Evidence } from './evidence.js';
+import type { Evidence } from '../evidence.js';
 
 /**
  * The same evidence in an order that does not depend on which source answered

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { SizeSighting } from '../../../src/tools/doctor/evidence.js';
-import { sizeTable } from '../../../src/tools/doctor/sizes.js';
-import { sizeOf } from './support/evidence.js';
+import type { SizeSighting } from '../../../../src/tools/doctor/evidence.js';
+import { sizeTable } from '../../../../src/tools/doctor/measurements/sizes.js';
+import { sizeOf } from '../support/evidence.js';
 
 function tableOf(...sizes: readonly SizeSighting[]) {
   return sizeTable({ sizes, fleets: [], findings: [], manifests: [{ file: 'graph.yaml', text: '' }] });

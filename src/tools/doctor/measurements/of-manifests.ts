@@ -1,4 +1,4 @@
-import type { Evidence, Origin } from './evidence.js';
+import type { Evidence, Origin } from '../evidence.js';
 
 /**
  * Says what only stands in a manifest. A folder may hold several deployments

@@ -1,5 +1,5 @@
-import { type DynamoVersion, decidingNumber } from '../manifests/lint/launches/dynamo-version.js';
-import type { SettingSighting } from './evidence.js';
+import { type DynamoVersion, decidingNumber } from '../../manifests/lint/launches/dynamo-version.js';
+import type { SettingSighting } from '../evidence.js';
 
 /** What is known of the Dynamo at hand, as far as it decides about the fix. */
 export interface DynamoFacts {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ownAdviceIn } from '../../../src/tools/doctor/own-advice.js';
+import { ownAdviceIn } from '../../../../src/tools/doctor/logs/own-advice.js';
 
 describe('what a line says to do', () => {
   it.each([

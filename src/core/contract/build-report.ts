@@ -50,6 +50,10 @@ function optional<Key extends string, Value>(
   return (value === undefined ? {} : { [key]: value }) as { [K in Key]?: Exclude<Value, undefined> };
 }
 
+/** The fields that are `uint64` on the wire. */
+type LargeNumberField =
+  `capacity.${'total_kv_blocks' | 'max_running_requests' | 'max_batched_tokens' | 'kv_cache_size_tokens'}`;
+
 /** The fields that are `uint32` on the wire. */
 type SmallNumberField = 'model.max_model_len' | Extract<keyof FactFields, `parallelism.${string}`>;
 
@@ -101,87 +105,22 @@ function canaryWarnings(canary: Canary | undefined): readonly string[] {
 /** Brings everything that a sidecar knows into one report for the wire. Pure: same input, same report. */
 export function buildReport(input: ReportInput): CapabilityReport {
   const resolved = resolveFacts(input.facts);
-  const field = <F extends keyof FactFields>(name: F): FactFields[F] | undefined => resolved.fields[name];
-  const big = (
-    name:
-      | 'capacity.total_kv_blocks'
-      | 'capacity.max_running_requests'
-      | 'capacity.max_batched_tokens'
-      | 'capacity.kv_cache_size_tokens',
-  ): bigint | undefined => {
-    const value = field(name);
-    if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) {
-      return value === undefined ? undefined : BigInt(value);
-    }
-    dropped.push(`left out ${name}: ${value} is not a whole number`);
-    return undefined;
-  };
-
-  const dropped: string[] = [];
-  const small = (name: SmallNumberField): number | undefined => {
-    const value = field(name);
-    if (value === undefined || isUint32(value)) return value;
-    dropped.push(`left out ${name}: ${value} is not an integer from 0 to 4,294,967,295`);
-    return undefined;
-  };
-
-  const cacheGroups = field('contract.cache_groups') ?? [];
+  const fields = new WireFields(resolved.fields);
   const report: CapabilityReport = {
     workerId: input.workerId,
     instanceId: input.instanceId,
     revision: input.revision,
     observedAt: new Date(input.observedAtMs),
     sidecarVersion: input.sidecarVersion,
-    engine: {
-      kind: field('engine.kind') ?? EngineKind.UNSPECIFIED,
-      version: field('engine.version') ?? '',
-      state: input.engineState,
-      servingAddresses: [...(field('engine.serving_addresses') ?? [])],
-      ...optional('role', field('engine.role')),
-      apis: [...(field('engine.apis') ?? [])],
-    },
-    model: {
-      servedNames: [...(field('model.served_names') ?? [])],
-      loraAdapters: [...(field('model.lora_adapters') ?? [])],
-      tokenProbes: [...(field('model.token_probes') ?? [])],
-      ...optional('root', field('model.root')),
-      ...optional('revision', field('model.revision')),
-      ...optional('maxModelLen', small('model.max_model_len')),
-      ...optional('tokenizerFingerprint', field('model.tokenizer_fingerprint')),
-    },
-    contract: {
-      hashUnit: field('contract.hash_unit') ?? HashUnit.UNSPECIFIED,
-      cacheGroups: cacheGroups.map(cacheGroupToWire),
-      ...optional('tokensPerBlock', resolved.tokensPerBlock),
-      ...optional('hashAlgorithm', field('contract.hash_algorithm')),
-      ...optional('hashSeed', field('contract.hash_seed')),
-      ...optional('eventSchema', field('contract.event_schema')),
-      ...optional('hitAlignmentTokens', hitAlignmentOf(cacheGroups)),
-      ...optional('dropsLastHitBlock', field('contract.drops_last_hit_block')),
-      ...optional('speculativeDecoding', field('contract.speculative_decoding')),
-    },
+    engine: engineOf(fields, input.engineState),
+    model: modelOf(fields),
+    contract: contractOf(fields, resolved.tokensPerBlock),
     blockSizes: [...resolved.blockSizes],
     evidence: resolved.evidence.filter((entry) => entry.field !== 'engine.start_marker'),
     conflicts: [...resolved.conflicts],
-    parallelism: {
-      ...optional('tensorParallelSize', small('parallelism.tensor_parallel_size')),
-      ...optional('pipelineParallelSize', small('parallelism.pipeline_parallel_size')),
-      ...optional('dataParallelSize', small('parallelism.data_parallel_size')),
-      ...optional('dataParallelRank', small('parallelism.data_parallel_rank')),
-      ...optional('dataParallelSizeLocal', small('parallelism.data_parallel_size_local')),
-      ...optional('decodeContextParallelSize', small('parallelism.decode_context_parallel_size')),
-      ...optional('expertParallelSize', small('parallelism.expert_parallel_size')),
-      ...optional('worldSize', small('parallelism.world_size')),
-    },
-    capacity: {
-      kvTiers: [...(field('capacity.kv_tiers') ?? [])],
-      ...optional('totalKvBlocks', big('capacity.total_kv_blocks')),
-      ...optional('maxRunningRequests', big('capacity.max_running_requests')),
-      ...optional('maxBatchedTokens', big('capacity.max_batched_tokens')),
-      ...optional('kvCacheSizeTokens', big('capacity.kv_cache_size_tokens')),
-      ...optional('prefixCaching', field('capacity.prefix_caching')),
-    },
-    kvEventSources: [...(field('kv_event_sources') ?? [])],
+    parallelism: parallelismOf(fields),
+    capacity: capacityOf(fields),
+    kvEventSources: [...(fields.of('kv_event_sources') ?? [])],
     topology: input.topology,
     completeness: undefined,
     digest: '',
@@ -189,9 +128,9 @@ export function buildReport(input: ReportInput): CapabilityReport {
     probes: [...input.probes],
     canary: input.canary === undefined ? undefined : structuredClone(input.canary),
     blockRehash: undefined,
-    transfer: transferToWire(resolved.fields, dropped),
+    transfer: transferToWire(resolved.fields, fields.dropped),
   };
-  report.warnings.push(...dropped);
+  report.warnings.push(...fields.dropped);
   boundReport(report);
   report.blockRehash = blockRehashOf(input.canRehash?.(report));
   // Judged only now: a name that had to be left out cannot make a report complete.
@@ -205,6 +144,97 @@ export function buildReport(input: ReportInput): CapabilityReport {
   report.warnings = report.warnings.filter((warning) => !reasons.some((reason) => reason.includes(warning)));
   if (reasons.length === 0) report.digest = contractDigest(served[0] ?? '', contractValuesOf(report));
   return report;
+}
+
+/** Fields as the wire takes them; what it cannot hold is left out, with a sentence in `dropped`. */
+class WireFields {
+  readonly dropped: string[] = [];
+  readonly #fields: Partial<FactFields>;
+
+  constructor(fields: Partial<FactFields>) {
+    this.#fields = fields;
+  }
+
+  of<F extends keyof FactFields>(name: F): FactFields[F] | undefined {
+    return this.#fields[name];
+  }
+
+  big(name: LargeNumberField): bigint | undefined {
+    const value = this.of(name);
+    if (value === undefined) return undefined;
+    if (Number.isSafeInteger(value) && value >= 0) return BigInt(value);
+    this.dropped.push(`left out ${name}: ${value} is not a whole number`);
+    return undefined;
+  }
+
+  small(name: SmallNumberField): number | undefined {
+    const value = this.of(name);
+    if (value === undefined || isUint32(value)) return value;
+    this.dropped.push(`left out ${name}: ${value} is not an integer from 0 to 4,294,967,295`);
+    return undefined;
+  }
+}
+
+function engineOf(fields: WireFields, state: EngineState): CapabilityReport['engine'] {
+  return {
+    kind: fields.of('engine.kind') ?? EngineKind.UNSPECIFIED,
+    version: fields.of('engine.version') ?? '',
+    state,
+    servingAddresses: [...(fields.of('engine.serving_addresses') ?? [])],
+    ...optional('role', fields.of('engine.role')),
+    apis: [...(fields.of('engine.apis') ?? [])],
+  };
+}
+
+function modelOf(fields: WireFields): CapabilityReport['model'] {
+  return {
+    servedNames: [...(fields.of('model.served_names') ?? [])],
+    loraAdapters: [...(fields.of('model.lora_adapters') ?? [])],
+    tokenProbes: [...(fields.of('model.token_probes') ?? [])],
+    ...optional('root', fields.of('model.root')),
+    ...optional('revision', fields.of('model.revision')),
+    ...optional('maxModelLen', fields.small('model.max_model_len')),
+    ...optional('tokenizerFingerprint', fields.of('model.tokenizer_fingerprint')),
+  };
+}
+
+function contractOf(fields: WireFields, tokensPerBlock: number | undefined): CapabilityReport['contract'] {
+  const cacheGroups = fields.of('contract.cache_groups') ?? [];
+  return {
+    hashUnit: fields.of('contract.hash_unit') ?? HashUnit.UNSPECIFIED,
+    cacheGroups: cacheGroups.map(cacheGroupToWire),
+    ...optional('tokensPerBlock', tokensPerBlock),
+    ...optional('hashAlgorithm', fields.of('contract.hash_algorithm')),
+    ...optional('hashSeed', fields.of('contract.hash_seed')),
+    ...optional('eventSchema', fields.of('contract.event_schema')),
+    ...optional('hitAlignmentTokens', hitAlignmentOf(cacheGroups)),
+    ...optional('dropsLastHitBlock', fields.of('contract.drops_last_hit_block')),
+    ...optional('speculativeDecoding', fields.of('contract.speculative_decoding')),
+  };
+}
+
+function parallelismOf(fields: WireFields): CapabilityReport['parallelism'] {
+  return {
+    ...optional('tensorParallelSize', fields.small('parallelism.tensor_parallel_size')),
+    ...optional('pipelineParallelSize', fields.small('parallelism.pipeline_parallel_size')),
+    ...optional('dataParallelSize', fields.small('parallelism.data_parallel_size')),
+    ...optional('dataParallelRank', fields.small('parallelism.data_parallel_rank')),
+    ...optional('dataParallelSizeLocal', fields.small('parallelism.data_parallel_size_local')),
+    ...optional('decodeContextParallelSize', fields.small('parallelism.decode_context_parallel_size')),
+    ...optional('expertParallelSize', fields.small('parallelism.expert_parallel_size')),
+    ...optional('worldSize', fields.small('parallelism.world_size')),
+  };
+}
+
+function capacityOf(fields: WireFields): CapabilityReport['capacity'] {
+  return {
+    kvTiers: [...(fields.of('capacity.kv_tiers') ?? [])],
+    ...optional('totalKvBlocks', fields.big('capacity.total_kv_blocks')),
+    ...optional('maxRunningRequests', fields.big('capacity.max_running_requests')),
+    ...optional('maxBatchedTokens', fields.big('capacity.max_batched_tokens')),
+    ...optional('kvCacheSizeTokens', fields.big('capacity.kv_cache_size_tokens')),
+    ...optional('prefixCaching', fields.of('capacity.prefix_caching')),
+  };
 }
 
 function blockRehashOf(ability: RehashAbility | undefined): BlockRehash | undefined {

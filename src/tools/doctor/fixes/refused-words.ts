@@ -91,7 +91,7 @@ const FORMS: readonly Form[] = [
       `${FROM}${WORDS} ${MUST} be (?!of\\b|set\\b|\\w{3,30}ed\\b)((?:either|one of):? [^.;\\n]{1,120}?(?=[.;}]|$)|[^:;.,\\n]{1,60}?${END})`,
     ),
     cure: (one, other) =>
-      `Set ${one.replace(/(?: \(?\d[\d.]{0,18}\)?|[=(]\d[\d.]{0,18}\)?)$/, '')} to ${valueOf(other)} (kubectl edit)`,
+      `Set ${one.replace(/(?: \(?\d[\d.]{0,18}\)?|[=(]\d[\d.]{0,18}\)?)$/, '')} to ${demandedValue(other)} (kubectl edit)`,
   },
   // "PdConnector requires exactly two connectors (got 3)".
   {
@@ -134,7 +134,7 @@ function or(text: string, isThere: boolean): string {
 }
 
 /** What a setting has to be, behind "to": "a value that is less than 8", "a multiple of 16", "1". */
-function valueOf(words: string): string {
+function demandedValue(words: string): string {
   if (/^(?:power|multiple|integer multiple) of\b/.test(words))
     return `${words.startsWith('i') ? 'an' : 'a'} ${words}`;
   const list = /^(?:either|one of): (.{1,120})$/.exec(words)?.[1];

@@ -1,6 +1,6 @@
 import { engineReuses } from '../measurements/cache-hits.js';
 import type { Measurements } from '../measurements/measurements.js';
-import { isFalse } from '../setting-values.js';
+import { isFalse } from '../measurements/setting-values.js';
 import type { Remark } from './remark.js';
 import { LARGE_BLOCK } from './unfound-prompts.js';
 

@@ -13,7 +13,7 @@ interface RecordedFault {
   readonly cure: string;
 }
 
-/** Programs that were run and broken; each cure was tried on the program, or is what its message asks for. */
+/** Programs that were run and broken; cures of ports, addresses and missing libraries were tried on them, and the others are what the messages ask for. */
 const FAULTS: readonly RecordedFault[] = [
   {
     name: 'mooncake-0.3.13.master-rpc-port-taken',

@@ -91,6 +91,15 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
     commands: ['kubectl exec POD -- df -h /dev/shm'],
   },
   {
+    id: 'fp8_weights_not_on_gpu',
+    cause: 'program_ended',
+    needles: ['type fp8e4nv not supported in this architecture'],
+    below: ['w8a8_triton_block_scaled_mm', 'w8a8_block_fp8_matmul'],
+    says: 'an engine ends: its GPU has no kernels for weights in FP8 E4M3',
+    why: 'Triton has this format from compute capability 8.9 on (Ada, Hopper). The kernel is that of a matrix of weights.',
+    cure: 'Serve other weights of the model on GPUs before Ada (BF16, AWQ, GPTQ), or run it on a GPU of compute capability 8.9 and later',
+  },
+  {
     id: 'fp8_kernel_not_on_gpu',
     cause: 'program_ended',
     needles: ['type fp8e4nv not supported in this architecture'],

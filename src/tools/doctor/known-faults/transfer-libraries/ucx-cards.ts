@@ -3,6 +3,16 @@ import type { KnownFault } from '../known-fault.js';
 /** UCX on network cards: `src/uct/ib`, 1.8 to 1.22, in containers that see other cards than they may use. */
 export const UCX_CARDS: readonly KnownFault[] = [
   {
+    id: 'ucx_card_does_not_open',
+    cause: 'transfer_path_broken',
+    needles: ['uct_iface_open('],
+    pattern: /uct_iface_open\(([\w/:.-]{3,60})\) failed: ([\w ]{3,60})/,
+    says: 'UCX cannot open the card $1 in this container ($2)',
+    why: 'It takes every card that it sees. A bonded one, one without a GID and one of another network namespace do not open.',
+    cure: 'Name the cards that work in UCX_NET_DEVICES (ibv_devinfo lists them), or do without RDMA: UCX_TLS=sm,self,tcp,cuda_copy,cuda_ipc; else give the container the network of its host and the device (hostNetwork, rdma/ib)',
+    commands: ['kubectl exec POD -- sh -c "ibv_devinfo | grep -E \'hca_id|state|GID\'; show_gids"'],
+  },
+  {
     id: 'ucx_no_messages_transport',
     cause: 'transfer_path_broken',
     needles: ['no active messages transport'],

@@ -10,6 +10,8 @@ const HARMLESS: readonly RegExp[] = [
   /http: Server closed|use of closed network connection|(?:listener|server|connection) closed by (?:shutdown|server shutdown)/i,
   // Libraries of CUDA that vLLM looks for on other hardware, too.
   /Failed to import from vllm\._\w{1,20} ?(?:with|:) ImportError\(.lib(?:cuda|cudart|nccl|numa)\b|FA version \d is not supported due to FA\d is (?:una\w{1,12} due to: lib|only supported on devices)/,
+  // TensorRT-LLM asks each GPU for NVLink's multicast, and reduces over NCCL where it has none.
+  /CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED not supported on GPU/,
   // Plugins of XLA that TensorFlow and JAX bring twice into one process.
   /Unable to register cu(?:DNN|BLAS|FFT) factory|Attempting to register factory for plugin \w{1,20} when one has already been registered/,
   // The hub: another try follows, and the last one raises an exception.

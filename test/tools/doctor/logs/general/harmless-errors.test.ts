@@ -5,6 +5,7 @@ import { joined } from '../../support/evidence.js';
 import { summaryOf } from '../summaries.js';
 
 const HARMLESS = [
+  '[TensorRT-LLM][ERROR] CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED not supported on GPU0.',
   '(EngineCore_0 pid=12) ERROR 11-02 10:00:00 [multiproc_executor.py:316] Worker proc VllmWorker-1 died unexpectedly (exit code: -15), shutting down executor.',
   'E1102 10:00:00.123456  1 httproute_controller.go:88] Failed to create HTTPRoute: httproutes.gateway.networking.k8s.io "llama-router" already exists',
   '{"level":"error","ts":"2026-11-02T10:00:00Z","msg":"Reconciler error","controller":"podautoscaler","error":"Operation cannot be fulfilled on podautoscalers.autoscaling.aibrix.ai \\"llama\\": the object has been modified; please apply your changes to the latest version and try again"}',

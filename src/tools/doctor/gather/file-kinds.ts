@@ -1,8 +1,8 @@
-import { constants, gunzipSync } from 'node:zlib';
 import { isJsonObject } from '../../../edge/platform/data/json-object.js';
 import { ENGINES } from '../../../engines/catalogue/engines.js';
 import { isMetricsText } from '../metrics/metrics-text.js';
 import { readGpuListing } from './gpu-listings.js';
+import { unpackedStart } from './read-text.js';
 
 /** What a file is to the doctor. */
 export type FileKind = 'log' | 'metrics' | 'manifests' | 'engine_config' | 'model' | 'gpu';
@@ -53,17 +53,6 @@ export function fileKindOf(name: string, bytes: Uint8Array): FileKind | undefine
   if (JSON_NAME.test(name) && !isJsonLine(text)) return MODEL_KEY.test(text) ? 'model' : 'manifests';
   if (isMetricsText(text)) return 'metrics';
   return readGpuListing(name, text).length > 0 ? 'gpu' : 'log';
-}
-
-/** The beginning of what a file packed by gzip holds; a plain file's own. */
-export function unpackedStart(bytes: Uint8Array): Uint8Array {
-  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
-  try {
-    return gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH });
-  } catch {
-    // Damaged: the reader of its kind says so.
-    return bytes;
-  }
 }
 
 /** A text in UTF-8, or in UTF-16 with its mark; undefined for what has the zero bytes that no text has. */

@@ -9,10 +9,9 @@ import { untilStopped } from '../../../edge/platform/streams/until-stopped.js';
 import type { EvidencePart } from '../evidence.js';
 import { readLog } from '../logs/read-log.js';
 import { isMetricsText } from '../metrics/metrics-text.js';
-import { unpackedStart } from './file-kinds.js';
 import { MAX_PAGE_BYTES, metricsPart } from './metrics.js';
 import { notRead, outcome } from './outcomes.js';
-import { plainText } from './read-text.js';
+import { plainText, unpackedStart } from './read-text.js';
 
 /** Enough of a text to know whether it is a page of metrics. */
 const PEEKED_BYTES = 4_096;

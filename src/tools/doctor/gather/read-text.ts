@@ -1,4 +1,4 @@
-import { gunzipSync } from 'node:zlib';
+import { constants, gunzipSync } from 'node:zlib';
 import { readWholeFile } from '../../../edge/platform/files/file-watcher.js';
 
 /**
@@ -17,10 +17,21 @@ export function plainText(bytes: Buffer, maxBytes: number): string {
   return new TextDecoder().decode(plain);
 }
 
+/** The beginning of what a file packed by gzip holds; a plain file's own. */
+export function unpackedStart(bytes: Uint8Array): Uint8Array {
+  if (!isGzip(bytes)) return bytes;
+  try {
+    return gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH });
+  } catch {
+    // Damaged: the reader of its kind says so.
+    return bytes;
+  }
+}
+
 /** Enough to know that a file is not text. */
 const LOOKED_AT_BYTES = 64 * 1024;
 
-function isGzip(bytes: Buffer): boolean {
+function isGzip(bytes: Uint8Array): boolean {
   return bytes[0] === 0x1f && bytes[1] === 0x8b;
 }
 

@@ -8,6 +8,7 @@ import { readStandardInput } from '../../edge/platform/streams/standard-input.js
 import { isWorthReading, withoutSchemas } from '../../tools/manifests/lint/text/text-kinds.js';
 import { MAX_FILE_BYTES } from '../../tools/manifests/source-file.js';
 import { quote } from '../settings/wrong-value.js';
+import { orWrongOperand, wrongOperand } from './wrong-operand.js';
 
 /** Stands for standard input, as for other programs that read files. */
 export const STANDARD_INPUT = '-';
@@ -83,14 +84,14 @@ export async function readManifestFiles(
   let total = 0;
   const { onUnread } = modules;
   const add = async (file: string, isNamed: boolean, read: () => Promise<Buffer>): Promise<void> => {
-    if (files.length >= MAX_FILES) throw wrong(file, `one of at most ${MAX_FILES} files`);
+    if (files.length >= MAX_FILES) throw wrongOperand(file, `one of at most ${MAX_FILES} files`);
     let bytes: Buffer;
     try {
       bytes = await read();
     } catch (error) {
       const why = explainSystemError(error);
       if (isNamed || onUnread === undefined)
-        throw wrong(
+        throw wrongOperand(
           file,
           `text of at most ${maxFileBytes / 1024 / 1024} MiB that can be read, and it ${why}`,
         );
@@ -99,14 +100,14 @@ export async function readManifestFiles(
     }
     const text = decode(bytes);
     if (text === undefined) {
-      if (isNamed || onUnread === undefined) throw wrong(file, 'text in UTF-8');
+      if (isNamed || onUnread === undefined) throw wrongOperand(file, 'text in UTF-8');
       onUnread(file, 'it is no text in UTF-8');
       return;
     }
     const isKept =
       keepsAll || bytes.length <= MAX_KEPT_UNREAD_BYTES || isWorthReading(file, withoutSchemas(text));
     total += isKept ? bytes.length : 0;
-    if (total > MAX_TOTAL_BYTES) throw wrong(file, 'within 128 MiB of all files together; name fewer');
+    if (total > MAX_TOTAL_BYTES) throw wrongOperand(file, 'within 128 MiB of all files together; name fewer');
     files.push({ file, text: isKept ? text : '' });
   };
   for (const operand of operands) {
@@ -121,7 +122,7 @@ export async function readManifestFiles(
       { extensions, others, firstLine },
       modules.onChart ?? (() => undefined),
     )) {
-      const path = await orWrong(file, 'a file or a folder', () => truePath(file));
+      const path = await orWrongOperand(file, 'a file or a folder', () => truePath(file));
       if (known.has(path)) continue;
       known.add(path);
       await add(file, file === operand, () => readWholeFile(file, maxFileBytes));
@@ -163,17 +164,21 @@ async function filesOf(
   onChart: (chart: string) => void,
 ): Promise<readonly string[]> {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(operand))
-    throw wrong(operand, 'a file, a folder or -, as no address is fetched: curl -fsS URL | kv-accord … -');
-  const kind = await orWrong(operand, 'a file or a folder', () => kindOfPath(operand));
+    throw wrongOperand(
+      operand,
+      'a file, a folder or -, as no address is fetched: curl -fsS URL | kv-accord … -',
+    );
+  const kind = await orWrongOperand(operand, 'a file or a folder', () => kindOfPath(operand));
   if (kind !== 'folder') return [operand];
-  const found = await orWrong(operand, 'a folder that can be searched', () =>
+  const found = await orWrongOperand(operand, 'a folder that can be searched', () =>
     findFiles(operand, [...extensions, ...others], firstLine),
   );
   // What has no ending was taken for its first line.
   const isWanted = (file: string): boolean =>
     extensions.some((extension) => file.endsWith(extension)) || !basename(file).includes('.');
   const names = extensions.map((extension) => `*${extension}`).join(', ');
-  if (!found.some(isWanted)) throw wrong(operand, `a folder with manifests (${names}), and there are none`);
+  if (!found.some(isWanted))
+    throw wrongOperand(operand, `a folder with manifests (${names}), and there are none`);
   const charts = found.filter((file) => basename(file) === 'Chart.yaml').map((file) => dirname(file));
   const isTemplate = (file: string): boolean =>
     charts.some((chart) => file.startsWith(join(chart, 'templates', '/')));
@@ -189,16 +194,4 @@ function decode(bytes: Buffer): string | undefined {
     // The caller says that the file is no UTF-8: the decoder knows no more.
     return undefined;
   }
-}
-
-async function orWrong<T>(file: string, allowed: string, read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    throw wrong(file, `${allowed}, and it ${explainSystemError(error)}`);
-  }
-}
-
-function wrong(file: string, allowed: string): SettingError {
-  return new SettingError(`${quote(file)} (on the command line): must be ${allowed}`);
 }

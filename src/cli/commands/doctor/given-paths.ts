@@ -1,7 +1,5 @@
 import { basename } from 'node:path';
-import { SettingError } from '../../../app/setting-error.js';
 import { ADDRESS_FORMS } from '../../../edge/platform/address.js';
-import { explainSystemError } from '../../../edge/platform/files/file.js';
 import { readFileStart } from '../../../edge/platform/files/file-start.js';
 import { findFiles, kindOfPath } from '../../../edge/platform/files/find-files.js';
 import {
@@ -10,8 +8,8 @@ import {
   fileKindOf,
   isEvidenceName,
 } from '../../../tools/doctor/gather/file-kinds.js';
-import { quote } from '../../settings/wrong-value.js';
 import { MANIFESTS_AND_SCRIPTS, STANDARD_INPUT } from '../../shared/manifest-files.js';
+import { orWrongOperand, wrongOperand } from '../../shared/wrong-operand.js';
 
 /** Files of a folder that are read one by one. A dump of a large namespace has some hundred containers. */
 const MAX_FILES = 2_000;
@@ -22,7 +20,7 @@ export type PlacesByKind = Readonly<Record<FileKind, readonly string[]>>;
 /**
  * Finds out what the files are that were named without a flag, and those below folders that were: logs, saved pages of
  * metrics, listings of GPUs, models' `config.json`, and manifests, for which a folder is read as a whole. Throws a
- * `SettingError` that names the one which cannot be read, or is no text.
+ * `SettingError` that names the one which cannot be read, or has nothing of these in it.
  */
 export async function sortPaths(paths: readonly string[]): Promise<PlacesByKind> {
   const sorted: Record<FileKind, string[]> = {
@@ -38,12 +36,14 @@ export async function sortPaths(paths: readonly string[]): Promise<PlacesByKind>
       sorted.log.push(path);
       continue;
     }
-    const kind = await orWrong(path, `a file, a folder, ${ADDRESS_FORMS}, or a URL`, () => kindOfPath(path));
+    const kind = await orWrongOperand(path, `a file, a folder, ${ADDRESS_FORMS}, or a URL`, () =>
+      kindOfPath(path),
+    );
     // A pipe gives its beginning once: the reader of logs recognises a page of metrics itself.
     if (kind === 'other') sorted.log.push(path);
     else if (kind === 'folder') await sortFolder(path, sorted);
     else {
-      const start = await orWrong(path, 'a file that can be read', () =>
+      const start = await orWrongOperand(path, 'a file that can be read', () =>
         readFileStart(path, FILE_START_BYTES),
       );
       // What is no text, the reader of logs says why: it knows packers and archives.
@@ -54,13 +54,13 @@ export async function sortPaths(paths: readonly string[]): Promise<PlacesByKind>
 }
 
 async function sortFolder(folder: string, sorted: Record<FileKind, string[]>): Promise<void> {
-  const all = await orWrong(folder, 'a folder that can be searched', () => findFiles(folder, ['']));
+  const all = await orWrongOperand(folder, 'a folder that can be searched', () => findFiles(folder, ['']));
   // Manifests belong together by their folders and by what names them: their own reader takes the folder.
   const hasManifests = all.some((file) => MANIFESTS_AND_SCRIPTS.some((ending) => file.endsWith(ending)));
   if (hasManifests) sorted.manifests.push(folder);
   const files = all.filter((file) => isEvidenceName(basename(file)));
   if (files.length > MAX_FILES)
-    throw wrong(folder, `a folder with at most ${MAX_FILES} logs and saved pages; name parts of it`);
+    throw wrongOperand(folder, `a folder with at most ${MAX_FILES} logs and saved pages; name parts of it`);
   for (const file of files) {
     const kind = await readFileStart(file, FILE_START_BYTES).then(
       (start) => (start.length === 0 ? undefined : fileKindOf(basename(file), start)),
@@ -70,17 +70,5 @@ async function sortFolder(folder: string, sorted: Record<FileKind, string[]>): P
     if (kind !== undefined && kind !== 'manifests') sorted[kind].push(file);
   }
   if (!hasManifests && files.length === 0)
-    throw wrong(folder, 'a folder with logs, saved pages of metrics or manifests, and there are none');
-}
-
-async function orWrong<T>(path: string, allowed: string, read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    throw wrong(path, `${allowed}, and it ${explainSystemError(error)}`);
-  }
-}
-
-function wrong(path: string, allowed: string): SettingError {
-  return new SettingError(`${quote(path)} (on the command line): must be ${allowed}`);
+    throw wrongOperand(folder, 'a folder with logs, saved pages of metrics or manifests, and there are none');
 }

@@ -74,8 +74,10 @@ function isHarmful(measurements: Measurements): boolean {
   const { engineHits } = measurements;
   // Engines that keep nothing have no prefixes to lose.
   if (isCachingOff(measurements)) return preemptions(measurements).length > 0;
-  if (engineHits !== undefined)
-    return engineHits.share < ENOUGH && !isFirstMinute(measurements) && !isOneRequest(measurements);
+  if (engineHits !== undefined) {
+    const isBrief = isFirstMinute(measurements) || isOneRequest(measurements);
+    return engineHits.share < ENOUGH && (!isBrief || isSeenElsewhere(measurements));
+  }
   const found = findsBlocks(measurements);
   if (found !== undefined) return found.share < ENOUGH;
   // Where nobody looked a prompt up, a full cache alone is one that is used; requests that wait for it have no room.
@@ -86,19 +88,18 @@ function isHarmful(measurements: Measurements): boolean {
 /** So few readings, one every ten seconds, are of a time in which each prompt is new. */
 const FIRST_READINGS = 6;
 
-/** Whether a cache that is full was seen for a minute at most, and nothing else speaks of churn. */
+/** Whether a cache that is full was seen for a minute at most. */
 function isFirstMinute(measurements: Measurements): boolean {
   const { logs, metrics } = measurements.evidence;
   const readings = logs.reduce((sum, { engine }) => sum + (engine?.kvCacheUsage?.count ?? 0), 0);
-  return metrics.length === 0 && readings > 0 && readings < FIRST_READINGS && !isSeenElsewhere(measurements);
+  return metrics.length === 0 && readings > 0 && readings < FIRST_READINGS;
 }
 
 /** Whether a cache is full of one request at a time: nobody takes blocks away from another. */
 function isOneRequest(measurements: Measurements): boolean {
   const { logs, metrics } = measurements.evidence;
   const running = logs.flatMap(({ engine }) => engine?.runningRequests ?? []);
-  const isAlone = metrics.length === 0 && running.length > 0 && running.every(({ max }) => max <= 1);
-  return isAlone && !isSeenElsewhere(measurements);
+  return metrics.length === 0 && running.length > 0 && running.every(({ max }) => max <= 1);
 }
 
 /** Whether something else than a full cache speaks of churn. */

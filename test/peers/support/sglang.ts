@@ -71,7 +71,8 @@ export async function startSglang(options: SglangOptions): Promise<Sglang> {
       ...['--grammar-backend', 'none', '--load-format', 'dummy', '--disable-overlap-schedule'],
       // Without this the cache takes most of the machine's memory.
       ...['--max-total-tokens', String(tokens), '--page-size', String(pageSize)],
-      ...['--enable-metrics', '--enable-cache-report'],
+      // Without this its scheduler keeps a core busy for as long as it runs.
+      ...['--enable-metrics', '--enable-cache-report', '--sleep-on-idle'],
       ...(publishesEvents ? ['--kv-events-config', JSON.stringify(events)] : []),
       ...flags,
     ],

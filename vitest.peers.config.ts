@@ -37,6 +37,7 @@ const LONGEST = [
 const config: ReturnType<typeof defineConfig> = defineConfig({
   test: {
     include: ['test/peers/**/*.peer.test.ts'],
+    runner: 'test/peers/support/begin-in-time.ts',
     setupFiles: ['test/peers/support/keep-logs.ts'],
     globalSetup: ['test/peers/support/report-missing.ts', 'test/peers/support/lend-engines.ts'],
     maxWorkers: totalmem() < BYTES_FOR_TWO ? 1 : 2,

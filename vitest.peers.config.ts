@@ -42,8 +42,9 @@ const config: ReturnType<typeof defineConfig> = defineConfig({
     globalSetup: ['test/peers/support/report-missing.ts', 'test/peers/support/lend-engines.ts'],
     maxWorkers: totalmem() < BYTES_FOR_TWO ? 1 : 2,
     sequence: { sequencer: longestFirst(LONGEST) },
-    testTimeout: 300_000,
-    hookTimeout: 600_000,
+    // Ends what hangs alone: an engine that starts beside five others on a busy machine takes minutes.
+    testTimeout: 600_000,
+    hookTimeout: 900_000,
     // Engines take seconds to end.
     teardownTimeout: 60_000,
   },

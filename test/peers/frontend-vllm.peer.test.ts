@@ -469,7 +469,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       expect(
         logLines(frontend.program).filter(({ level, msg }) => level === 'warn' && /predict/.test(msg)),
       ).toEqual([]);
-    }, 600_000);
+    }, 1_200_000);
   },
 );
 

@@ -38,7 +38,7 @@ export interface Sglang<P extends RunningProgram = Program> {
   readonly url: string;
 }
 
-const START_LIMIT_MS = 400_000;
+const START_LIMIT_MS = 600_000;
 
 const ENVIRONMENT = {
   SGLANG_USE_CPU_ENGINE: '1',

@@ -49,7 +49,7 @@ export interface Vllm<P extends RunningProgram = Program> {
 }
 
 /** Minutes on a machine that does something else as well. */
-const START_LIMIT_MS = 400_000;
+const START_LIMIT_MS = 600_000;
 
 const ENVIRONMENT = {
   HF_HUB_OFFLINE: '1',

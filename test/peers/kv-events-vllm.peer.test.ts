@@ -24,6 +24,8 @@ import { until } from './support/until.js';
 import { startVllm, type Vllm } from './support/vllm.js';
 
 const WIDTH = 32;
+/** Within which a cache view has to be exact again, also on a busy machine: what waits for a timeout takes 15 s. */
+const SECONDS_MS = 12_000;
 /** Five whole blocks and ten tokens more. */
 const PROMPT = words(170);
 
@@ -322,6 +324,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       sidecar = await startSidecarOn(sidecar.grpcPort, 'worker-0', '--engine', engine.url);
       const startedMs = performance.now();
       const tookMs = await untilExact(aggregator, target, now, startedMs);
+      expect(tookMs).toBeLessThan(SECONDS_MS);
       console.log(`the index was exact ${tookMs} ms after the start of a sidecar in place of a killed one`);
       await untilVerified(aggregator);
     });
@@ -333,6 +336,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       aggregator = await startAggregator('aggregator-again', [sidecar]);
       const startedMs = performance.now();
       const tookMs = await untilExact(aggregator, target, now, startedMs);
+      expect(tookMs).toBeLessThan(SECONDS_MS);
       console.log(
         `the index was exact ${tookMs} ms after the start of an aggregator in place of a killed one`,
       );
@@ -371,6 +375,7 @@ describe.skipIf(lacks('vllm', 'grpcurl'))(
       const servesMs = performance.now();
       const other = words(200, 300);
       await prefill(engine, { tokens: other });
+      // A new engine answers its first questions late on a busy machine, so this is no measure of the index alone.
       const tookMs = await untilExact(aggregator, target, await truth.settled(), servesMs);
       console.log(`the index was exact ${tookMs} ms after an engine served in place of a killed one`);
       expect((await findMatches(aggregator, { tokens: PROMPT })).matches).toEqual([]);

@@ -3,7 +3,7 @@
  * sliding window, with a state, and a window alone, beside full attention by
  * itself, which is the floor.
  */
-import type { CacheGroup } from '../src/core/contract/cache-groups.js';
+import type { CacheGroup } from '../src/core/contract/evidence/cache-groups.js';
 import { FleetIndex } from '../src/fleet/indexer/fleet-index.js';
 import { IndexTally } from '../src/fleet/indexer/index-tally.js';
 import { PromptHashes } from '../src/fleet/indexer/prompt-hashes.js';

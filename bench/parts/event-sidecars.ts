@@ -1,7 +1,7 @@
 /** Real sidecars in one process, each with the event source of one engine. */
 import { Registry } from 'prom-client';
 import { createSidecar } from '../../src/app/worker/create-sidecar.js';
-import { type Fact, type FactEvidence, fieldFact } from '../../src/core/contract/facts.js';
+import { type Fact, type FactEvidence, fieldFact } from '../../src/core/contract/evidence/facts.js';
 import { parseAddress } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { createLogger } from '../../src/edge/platform/logger.js';

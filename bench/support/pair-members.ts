@@ -1,4 +1,4 @@
-import { NO_POSITION } from '../../src/core/contract/worker-position.js';
+import { NO_POSITION } from '../../src/core/contract/topology/worker-position.js';
 import { PairBook } from '../../src/core/pairs/pair-book.js';
 import type { PairMember } from '../../src/core/pairs/pair-member.js';
 import type { TransferProfile } from '../../src/core/pairs/transfer-profile.js';

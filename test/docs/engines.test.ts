@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { sidecarSettings } from '../../src/cli/commands/sidecar/settings.js';
-import { ENGINE_WORDS } from '../../src/core/contract/engine-kinds.js';
+import { ENGINE_WORDS } from '../../src/core/contract/wire/engine-kinds.js';
 import { ENGINES } from '../../src/engines/catalogue/engines.js';
 import type { DefaultSize, Release } from '../../src/engines/descriptor/default-size.js';
 

@@ -146,7 +146,10 @@ describe('the rule lets pass', () => {
       "import type { X } from '../../gen/kvaccord/v1/fleet.js';\nconst at: Date = new Date(5);",
     ],
     ['src/fleet/aggregator/parts/a.ts', "import { x } from '../session.js';"],
-    ['src/worker/sidecar/canary/a.ts', "import type { Fact } from '../../../core/contract/facts.js';"],
+    [
+      'src/worker/sidecar/canary/a.ts',
+      "import type { Fact } from '../../../core/contract/evidence/facts.js';",
+    ],
     ['src/worker/sidecar/a.ts', "import { readFile } from 'node:fs/promises';"],
     [
       'src/worker/sidecar/a.ts',

@@ -57,8 +57,16 @@ export const ROOMS: Readonly<Record<string, Room>> = {
 
   'core/data': { mayImport: [], isPure: true },
   'core/text': { mayImport: [], isPure: true },
+  // Words, bounds and numbers of the wire, for people and for code.
+  'core/contract/wire': { mayImport: ['core/text', 'gen'], isPure: true },
+  // What was read of an engine, and the one block size that it proves.
+  'core/contract/evidence': { mayImport: ['core/contract/wire', 'core/text', 'gen'], isPure: true },
+  'core/contract/tokens': { mayImport: ['core/contract/wire', 'gen'], isPure: true },
+  'core/contract/transfer': { mayImport: ['core/contract/wire', 'core/text', 'gen'], isPure: true },
+  'core/contract/topology': { mayImport: ['core/text', 'gen'], isPure: true },
+  // The report that is made of these, and what of it is compared.
   'core/contract': {
-    mayImport: ['gen', 'core/text'],
+    mayImport: ['core/contract', 'core/text', 'gen'],
     isPure: true,
     allowedBuiltins: ['node:crypto#createHash'],
   },

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { hitRules, longestHit } from '../../src/core/blocks/longest-hit.js';
-import type { CacheGroup } from '../../src/core/contract/cache-groups.js';
+import type { CacheGroup } from '../../src/core/contract/evidence/cache-groups.js';
 import type { RankStatus } from '../../src/core/relay/relay.js';
 import { callUnary } from '../../src/edge/rpc/call-unary.js';
 import { FleetIndex } from '../../src/fleet/indexer/fleet-index.js';

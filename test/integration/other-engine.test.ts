@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { API_PATHS } from '../../src/core/contract/api-paths.js';
+import { API_PATHS } from '../../src/core/contract/wire/api-paths.js';
 import { CliProcess } from '../support/cli-process.js';
 import { OpenThings } from '../support/open-things.js';
 import { batchOf, FakePublisher, stored } from '../worker/kv-events/support/fake-publisher.js';

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { afterEach, describe, expect, it } from 'vitest';
-import { reportedSource } from '../../src/core/contract/event-source.js';
+import { reportedSource } from '../../src/core/contract/evidence/event-source.js';
 import { type Address, parseAddress } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { systemRandom } from '../../src/edge/platform/random.js';

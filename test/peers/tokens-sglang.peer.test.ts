@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { API_PATHS } from '../../src/core/contract/api-paths.js';
+import { API_PATHS } from '../../src/core/contract/wire/api-paths.js';
 import { groupOf, tokenizerFolder } from '../frontend/tokens/support/tokenizers.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 import { AGENT_BODIES, cachedOf } from './support/agent-bodies.js';

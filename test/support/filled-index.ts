@@ -1,7 +1,7 @@
 import type { HashUnitName } from '../../src/core/blocks/block-hasher.js';
 import type { Matches } from '../../src/core/blocks/prefix-index.js';
 import type { Tier } from '../../src/core/blocks/tier.js';
-import type { CacheView } from '../../src/core/contract/cache-view.js';
+import type { CacheView } from '../../src/core/contract/wire/cache-view.js';
 import type { AskedIndex, AskedPrompt, RemovalListener } from '../../src/fleet/indexer/asked-index.js';
 import { FleetIndex } from '../../src/fleet/indexer/fleet-index.js';
 import { IndexTally } from '../../src/fleet/indexer/index-tally.js';

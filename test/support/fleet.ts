@@ -6,14 +6,14 @@ import type { FleetView, GroupView, MemberView } from '../../src/core/agreement/
 import { viewFleet } from '../../src/core/agreement/snapshot.js';
 import type { AgreementState } from '../../src/core/agreement/state.js';
 import { createAgreement } from '../../src/core/agreement/state.js';
-import type { CacheView } from '../../src/core/contract/cache-view.js';
 import type { ContractValues } from '../../src/core/contract/contract-values.js';
 import { CONTRACT_FIELDS, comparedKey, TOPOLOGY_FIELDS } from '../../src/core/contract/contract-values.js';
+import type { SizeFacts } from '../../src/core/contract/evidence/size-rule.js';
 import { UNKNOWN_REHASH } from '../../src/core/contract/rehash.js';
 import type { Serving } from '../../src/core/contract/serving.js';
-import type { SizeFacts } from '../../src/core/contract/size-rule.js';
-import type { ProbeAnswer } from '../../src/core/contract/token-answers.js';
-import { NO_POSITION } from '../../src/core/contract/worker-position.js';
+import type { ProbeAnswer } from '../../src/core/contract/tokens/token-answers.js';
+import { NO_POSITION } from '../../src/core/contract/topology/worker-position.js';
+import type { CacheView } from '../../src/core/contract/wire/cache-view.js';
 import type { WorkerReport } from '../../src/core/contract/worker-report.js';
 import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 

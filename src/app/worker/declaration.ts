@@ -1,6 +1,6 @@
-import type { EngineWord } from '../../core/contract/engine-kinds.js';
-import { reportedSource } from '../../core/contract/event-source.js';
-import type { Fact } from '../../core/contract/facts.js';
+import { reportedSource } from '../../core/contract/evidence/event-source.js';
+import type { Fact } from '../../core/contract/evidence/facts.js';
+import type { EngineWord } from '../../core/contract/wire/engine-kinds.js';
 import { showValue } from '../../edge/platform/probe-error.js';
 import type { Environment } from '../../edge/platform/processes/environment.js';
 import { engineOfWord } from '../../engines/catalogue/engines.js';

@@ -1,4 +1,4 @@
-import type { EngineWord } from '../../core/contract/engine-kinds.js';
+import type { EngineWord } from '../../core/contract/wire/engine-kinds.js';
 import type { Address } from '../../edge/platform/address.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Environment } from '../../edge/platform/processes/environment.js';

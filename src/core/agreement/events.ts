@@ -1,6 +1,6 @@
-import type { CacheView } from '../contract/cache-view.js';
 import type { ContractValues } from '../contract/contract-values.js';
-import type { EvidenceSource } from '../contract/enums.js';
+import type { CacheView } from '../contract/wire/cache-view.js';
+import type { EvidenceSource } from '../contract/wire/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import type { ChannelAnswer, ChannelQuestion } from '../pairs/side-channels.js';
 

@@ -1,6 +1,6 @@
 import type { ContractValues } from '../contract/contract-values.js';
 import { firstDifference, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
-import { EvidenceSource } from '../contract/enums.js';
+import { EvidenceSource } from '../contract/wire/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import { addTo } from '../data/group-by.js';
 import { misreadMessage } from './event-source-messages.js';

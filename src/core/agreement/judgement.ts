@@ -6,7 +6,7 @@ import {
   TOPOLOGY_FIELDS,
 } from '../contract/contract-values.js';
 import { isLateField } from '../contract/late-fields.js';
-import { SHAPED_TOKEN_FIELDS, TOKEN_FIELDS, type TokenField } from '../contract/token-answers.js';
+import { SHAPED_TOKEN_FIELDS, TOKEN_FIELDS, type TokenField } from '../contract/tokens/token-answers.js';
 import type { AgreementOptions } from './options.js';
 import type { AgreementState, Group, Member } from './state.js';
 

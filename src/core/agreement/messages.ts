@@ -1,11 +1,17 @@
 import type { ContractField } from '../contract/contract-values.js';
 import { firstDifference } from '../contract/contract-values.js';
-import { declarationSettingOf } from '../contract/engine-kinds.js';
-import { EngineKind } from '../contract/enums.js';
+import {
+  commonSize,
+  type SizeFacts,
+  type SizeRule,
+  sizeRule,
+  sizeSetting,
+} from '../contract/evidence/size-rule.js';
 import { isCacheGroupField } from '../contract/late-fields.js';
-import { engineKindName, evidenceSourceName } from '../contract/names.js';
-import { commonSize, type SizeFacts, type SizeRule, sizeRule, sizeSetting } from '../contract/size-rule.js';
-import { isTokenField, probeOf } from '../contract/token-answers.js';
+import { isTokenField, probeOf } from '../contract/tokens/token-answers.js';
+import { declarationSettingOf } from '../contract/wire/engine-kinds.js';
+import { EngineKind } from '../contract/wire/enums.js';
+import { engineKindName, evidenceSourceName } from '../contract/wire/names.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import { groupBy } from '../data/group-by.js';
 import { andMore, clip, joinSome, MAX_NAMES, nameSome } from '../text/lists.js';

@@ -1,6 +1,6 @@
 import type { ContractValues } from '../contract/contract-values.js';
 import { CONTRACT_FIELDS, comparedKey, TOPOLOGY_FIELDS } from '../contract/contract-values.js';
-import { EvidenceSource } from '../contract/enums.js';
+import { EvidenceSource } from '../contract/wire/enums.js';
 import type { DeclaredDifference, WorkerReport } from '../contract/worker-report.js';
 
 /** A width that the index saw in the live KV events of one instance. */

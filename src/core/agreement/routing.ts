@@ -1,4 +1,4 @@
-import { worseCacheView } from '../contract/cache-view.js';
+import { worseCacheView } from '../contract/wire/cache-view.js';
 import { andMore } from '../text/lists.js';
 import type { CacheKnowledge, RoutingMode } from './cache-knowledge-counts.js';
 import { misreadMessage, ownerOfEvents } from './event-source-messages.js';

@@ -1,9 +1,9 @@
-import type { CacheView } from '../contract/cache-view.js';
 import type { ContractValues } from '../contract/contract-values.js';
 import { contractDigest, unverifiedFields } from '../contract/contract-values.js';
-import { EvidenceSource } from '../contract/enums.js';
-import { evidenceSourceName } from '../contract/names.js';
 import type { Serving } from '../contract/serving.js';
+import type { CacheView } from '../contract/wire/cache-view.js';
+import { EvidenceSource } from '../contract/wire/enums.js';
+import { evidenceSourceName } from '../contract/wire/names.js';
 import { clip, countOf, formFor, nameSome } from '../text/lists.js';
 import { workerName } from '../text/worker-name.js';
 import type { RoutingMode } from './cache-knowledge-counts.js';

@@ -1,5 +1,5 @@
-import type { CacheView } from '../contract/cache-view.js';
 import type { ContractValues } from '../contract/contract-values.js';
+import type { CacheView } from '../contract/wire/cache-view.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import type { PairBook } from '../pairs/pair-book.js';
 import type { CacheKnowledgeCounts, RoutingMode } from './cache-knowledge-counts.js';

@@ -1,5 +1,5 @@
-import { EvidenceSource } from '../contract/enums.js';
-import { isTokensPerBlock } from '../contract/tokens-per-block.js';
+import { isTokensPerBlock } from '../contract/evidence/tokens-per-block.js';
+import { EvidenceSource } from '../contract/wire/enums.js';
 import { clip } from '../text/lists.js';
 import type { AgreementEvent } from './events.js';
 import { judgeMember } from './judge-member.js';

@@ -6,7 +6,7 @@ import {
   probeOf,
   type TokenField,
   whereAnswersDiffer,
-} from '../contract/token-answers.js';
+} from '../contract/tokens/token-answers.js';
 import { decides, remarkedTokenFields } from './judgement.js';
 import type { AgreementState, Group, Member } from './state.js';
 

@@ -1,4 +1,4 @@
-/** How an engine looks for a prefix hit in one KV cache group; see `CacheGroupKind` of `contract/cache-groups.ts`. */
+/** How an engine looks for a prefix hit in one KV cache group; see `CacheGroupKind` in `contract/evidence`. */
 export type HitKind = 'full_attention' | 'sliding_window' | 'chunked_local' | 'state';
 
 /** One KV cache group of an engine, as far as hits depend on it. */

@@ -8,8 +8,8 @@ import {
   type Transfer,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { inPlainText } from '../text/printable.js';
-import { MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './report-limits.js';
-import { isName } from './report-name.js';
+import { MAX_COUNTS, MAX_NAME_CHARS, MAX_TEXT_CHARS } from './wire/report-limits.js';
+import { isName } from './wire/report-name.js';
 
 /** Longest warning, reason or error that a sidecar sends: one line for a person. */
 const MAX_SENTENCE_CHARS = 1_024;

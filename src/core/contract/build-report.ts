@@ -14,13 +14,13 @@ import {
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { andMore } from '../text/lists.js';
 import { boundReasons, boundReport, isUint32 } from './bound-report.js';
-import { cacheGroupToWire, hitAlignmentOf } from './cache-groups.js';
 import { contractDigest, contractValuesOf } from './contract-values.js';
-import type { Fact, FactFields } from './facts.js';
+import { cacheGroupToWire, hitAlignmentOf } from './evidence/cache-groups.js';
+import type { Fact, FactFields } from './evidence/facts.js';
+import { resolveFacts } from './evidence/resolve.js';
 import type { RehashAbility } from './rehash.js';
-import { MAX_TEXT_CHARS } from './report-limits.js';
-import { resolveFacts } from './resolve.js';
 import { transferToWire } from './transfer-report.js';
+import { MAX_TEXT_CHARS } from './wire/report-limits.js';
 
 /** What a sidecar knows besides the facts. */
 export interface ReportInput {

@@ -9,8 +9,8 @@ import {
   isLateField,
   type LateField,
 } from './late-fields.js';
-import { hashUnitName } from './names.js';
-import { isTokenField, tokenValuesOf } from './token-answers.js';
+import { isTokenField, tokenValuesOf } from './tokens/token-answers.js';
+import { hashUnitName } from './wire/names.js';
 
 /**
  * What a router must share with a worker so that both divide a token sequence

@@ -1,6 +1,6 @@
 import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
-import { cacheGroupFromWire } from './cache-groups.js';
-import { isTokenField, type TokenField } from './token-answers.js';
+import { cacheGroupFromWire } from './evidence/cache-groups.js';
+import { isTokenField, type TokenField } from './tokens/token-answers.js';
 
 /**
  * What a worker's events have shown of one KV cache group, as a field of the

@@ -1,5 +1,5 @@
 import type { ContractValues } from './contract-values.js';
-import { isTokensPerBlock } from './tokens-per-block.js';
+import { isTokensPerBlock } from './evidence/tokens-per-block.js';
 
 /**
  * Largest block that is re-hashed, in tokens: the largest size that an engine of today runs (SGLang's largest page). Of

@@ -4,9 +4,9 @@ import {
   EvidenceSource,
   ServingAddress_Protocol,
 } from '../../gen/kvaccord/v1/capabilities.js';
-import { type TransferProtocol, transferProtocolOf } from './connector-rules.js';
-import { MAX_COUNTS } from './report-limits.js';
-import { isName } from './report-name.js';
+import { type TransferProtocol, transferProtocolOf } from './transfer/connector-rules.js';
+import { MAX_COUNTS } from './wire/report-limits.js';
+import { isName } from './wire/report-name.js';
 
 /**
  * Which part of a request an engine computes; `aggregated` is all of it, and is taken for what cannot be said.

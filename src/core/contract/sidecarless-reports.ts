@@ -1,6 +1,6 @@
 import { type CapabilityReport, EngineState } from '../../gen/kvaccord/v1/capabilities.js';
 import { buildReport, reportSubstance } from './build-report.js';
-import type { Fact } from './facts.js';
+import type { Fact } from './evidence/facts.js';
 
 /** What is known now of a worker that has no sidecar. */
 export interface SidecarlessKnowledge {

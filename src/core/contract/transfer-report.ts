@@ -5,7 +5,7 @@ import {
   type Transfer,
 } from '../../gen/kvaccord/v1/capabilities.js';
 import { isUint32 } from './bound-report.js';
-import type { FactFields } from './facts.js';
+import type { FactFields } from './evidence/facts.js';
 
 /**
  * How the engine exchanges KV blocks, of what all sources say; undefined for

@@ -8,15 +8,15 @@ import {
 import { hasUnprintable, inPlainText } from '../text/printable.js';
 import type { ContractValues } from './contract-values.js';
 import { CONTRACT_FIELDS, comparedKey, contractValuesOf, TOPOLOGY_FIELDS } from './contract-values.js';
-import { EVENT_SOURCES_FIELD } from './event-source-check.js';
+import { EVENT_SOURCES_FIELD } from './evidence/event-source-check.js';
+import { type SizeFacts, sizeFactsOf } from './evidence/size-rule.js';
+import { isTokensPerBlock } from './evidence/tokens-per-block.js';
 import { type RehashAbility, UNKNOWN_REHASH } from './rehash.js';
-import { MAX_COUNTS, MAX_NAME_CHARS, MAX_PROBE_ID_BYTES, MAX_TEXT_CHARS } from './report-limits.js';
 import { type Serving, servingOf } from './serving.js';
-import { type SizeFacts, sizeFactsOf } from './size-rule.js';
-import { type ProbeAnswer, probeAnswersOf } from './token-answers.js';
-import { isTokensPerBlock } from './tokens-per-block.js';
-import { type TransferContract, transferOf } from './transfer.js';
-import { positionOf, type WorkerPosition } from './worker-position.js';
+import { type ProbeAnswer, probeAnswersOf } from './tokens/token-answers.js';
+import { positionOf, type WorkerPosition } from './topology/worker-position.js';
+import { type TransferContract, transferOf } from './transfer/transfer.js';
+import { MAX_COUNTS, MAX_NAME_CHARS, MAX_PROBE_ID_BYTES, MAX_TEXT_CHARS } from './wire/report-limits.js';
 
 /** Where a worker's `tokens_per_block` came from. */
 export interface SizeEvidence {

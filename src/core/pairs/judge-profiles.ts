@@ -1,4 +1,4 @@
-import { connectorRuleOf } from '../contract/connector-rules.js';
+import { connectorRuleOf } from '../contract/transfer/connector-rules.js';
 import type { TransferProfile } from './transfer-profile.js';
 
 /** A field in which two profiles are not the same, as texts. */

@@ -1,5 +1,5 @@
-import { linkKey } from '../contract/link-key.js';
-import type { PositionedGpu, WorkerPosition } from '../contract/worker-position.js';
+import { linkKey } from '../contract/topology/link-key.js';
+import type { PositionedGpu, WorkerPosition } from '../contract/topology/worker-position.js';
 import { PAIR_CLASSES, type PairClass } from './pair-words.js';
 
 /** A class and what proves it. */

@@ -1,5 +1,5 @@
-import type { TransferField, TransferSideChannel } from '../contract/transfer.js';
-import type { WorkerPosition } from '../contract/worker-position.js';
+import type { WorkerPosition } from '../contract/topology/worker-position.js';
+import type { TransferField, TransferSideChannel } from '../contract/transfer/transfer.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 import { type TransferProfile, transferProfileOf } from './transfer-profile.js';
 

@@ -1,4 +1,4 @@
-import type { TransferField, TransferSideChannel } from '../contract/transfer.js';
+import type { TransferField, TransferSideChannel } from '../contract/transfer/transfer.js';
 import { classOfPair } from './pair-class.js';
 import { classOfEntries, judgementOf, mayUseEntries, stateOfEntries } from './pair-judge.js';
 import { entryName } from './pair-names.js';

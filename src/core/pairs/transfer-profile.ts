@@ -1,5 +1,5 @@
-import type { EngineKind } from '../contract/enums.js';
-import type { TransferModeName, TransferRoleName } from '../contract/transfer.js';
+import type { TransferModeName, TransferRoleName } from '../contract/transfer/transfer.js';
+import type { EngineKind } from '../contract/wire/enums.js';
 import type { WorkerReport } from '../contract/worker-report.js';
 
 /** What a worker says that one of the other role is compared by; absent where it does not say. */

@@ -1,6 +1,6 @@
 import type { Tier } from '../blocks/tier.js';
-import type { CacheGroup } from '../contract/cache-groups.js';
-import type { CacheView } from '../contract/cache-view.js';
+import type { CacheGroup } from '../contract/evidence/cache-groups.js';
+import type { CacheView } from '../contract/wire/cache-view.js';
 
 /** One change of what a data-parallel rank holds; a batch of the engine becomes several, in order. */
 export type BlockChange =

@@ -1,4 +1,4 @@
-import type { EngineWord } from '../../core/contract/engine-kinds.js';
+import type { EngineWord } from '../../core/contract/wire/engine-kinds.js';
 import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
 import type { EngineDiagnosis } from '../diagnosis/engine-diagnosis.js';
 import { DYNAMO } from '../dynamo/descriptor.js';

@@ -1,4 +1,4 @@
-import type { EngineWord } from '../../core/contract/engine-kinds.js';
+import type { EngineWord } from '../../core/contract/wire/engine-kinds.js';
 import type { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { EngineDiagnosis } from '../diagnosis/engine-diagnosis.js';
 import type { EngineProbe, ProbeTarget } from '../probing/probe.js';
@@ -40,7 +40,7 @@ export interface EngineKvEvents {
  * engines is read from here; nothing else branches on the kind.
  *
  * Which block sizes an engine can take, and how its size is set, is in
- * `core/contract` (`size-rule.ts`, `engine-kinds.ts`): the rules of agreement
+ * `core/contract` (`evidence/size-rule.ts`, `wire/engine-kinds.ts`): the rules of agreement
  * need it, and they import no engine.
  */
 export interface EngineDescriptor {

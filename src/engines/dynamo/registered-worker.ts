@@ -1,4 +1,4 @@
-import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/evidence/discovered-worker.js';
 import type { JsonObject } from '../../edge/platform/data/json-object.js';
 import { EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 import { type ModelCardOptions, readModelCard } from './model-card.js';

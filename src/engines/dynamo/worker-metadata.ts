@@ -1,4 +1,4 @@
-import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/evidence/discovered-worker.js';
 import { hasUnprintable } from '../../core/text/printable.js';
 import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import { excerpt, ProbeError } from '../../edge/platform/probe-error.js';

@@ -5,8 +5,8 @@ import {
   type FactField,
   type FactFields,
   fieldFact,
-} from '../../core/contract/facts.js';
-import { MAX_RAW_CHARS } from '../../core/contract/resolve.js';
+} from '../../core/contract/evidence/facts.js';
+import { MAX_RAW_CHARS } from '../../core/contract/evidence/resolve.js';
 import type { BlockSize, BlockSizeKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
 
 /** Warnings of one probe; a thousand wrong fields are one fault. */

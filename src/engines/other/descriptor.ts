@@ -1,4 +1,4 @@
-import { engineKindName, engineWordOf } from '../../core/contract/engine-kinds.js';
+import { engineKindName, engineWordOf } from '../../core/contract/wire/engine-kinds.js';
 import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
 import { VLLM_TOKEN_ENDPOINTS } from '../vllm/token-endpoints.js';

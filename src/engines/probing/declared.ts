@@ -1,6 +1,6 @@
-import { type Fact, type FactFields, fieldFact } from '../../core/contract/facts.js';
-import { engineRoleName } from '../../core/contract/names.js';
-import { isTokensPerBlock } from '../../core/contract/tokens-per-block.js';
+import { type Fact, type FactFields, fieldFact } from '../../core/contract/evidence/facts.js';
+import { isTokensPerBlock } from '../../core/contract/evidence/tokens-per-block.js';
+import { engineRoleName } from '../../core/contract/wire/names.js';
 import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import { nearestName } from '../../edge/platform/data/nearest-name.js';
 import { excerpt, showValue } from '../../edge/platform/probe-error.js';

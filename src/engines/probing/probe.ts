@@ -1,4 +1,4 @@
-import type { Fact } from '../../core/contract/facts.js';
+import type { Fact } from '../../core/contract/evidence/facts.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { HttpGet } from '../../edge/platform/net/http-get.js';
 import type { EngineRpc } from '../../edge/rpc/engine-rpc.js';

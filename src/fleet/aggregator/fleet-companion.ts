@@ -1,4 +1,4 @@
-import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/evidence/discovered-worker.js';
 import type { ChannelListener } from './session-listener.js';
 
 /** What lives on a fleet's workers beside the agreement. */

@@ -1,7 +1,7 @@
 import type { MemberOffer } from '../../core/agreement/judgement.js';
 import type { GroupView, MemberState, MemberView } from '../../core/agreement/snapshot.js';
-import { WIRE_CACHE_VIEWS } from '../../core/contract/cache-view.js';
 import type { ContractValues } from '../../core/contract/contract-values.js';
+import { WIRE_CACHE_VIEWS } from '../../core/contract/wire/cache-view.js';
 import { clip } from '../../core/text/lists.js';
 import { HashUnit } from '../../gen/kvaccord/v1/capabilities.js';
 import type { AgreedContract, Agreement, Member } from '../../gen/kvaccord/v1/fleet.js';

@@ -5,7 +5,7 @@ import type { FleetView } from '../../core/agreement/snapshot.js';
 import { viewFleet } from '../../core/agreement/snapshot.js';
 import type { AgreementState } from '../../core/agreement/state.js';
 import { createAgreement } from '../../core/agreement/state.js';
-import type { CacheView } from '../../core/contract/cache-view.js';
+import type { CacheView } from '../../core/contract/wire/cache-view.js';
 import { readReport } from '../../core/contract/worker-report.js';
 import type { PairLookup } from '../../core/pairs/pair-lookup.js';
 import type { PairRemark } from '../../core/pairs/pairs-in-service.js';

@@ -1,5 +1,5 @@
 import type { AgreementOptions } from '../../core/agreement/options.js';
-import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/evidence/discovered-worker.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';

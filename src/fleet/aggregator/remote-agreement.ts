@@ -1,6 +1,6 @@
 import type { ClientReadableStream, ServiceError } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
-import { isTokensPerBlock } from '../../core/contract/tokens-per-block.js';
+import { isTokensPerBlock } from '../../core/contract/evidence/tokens-per-block.js';
 import type { Address } from '../../edge/platform/address.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import { sleep } from '../../edge/platform/clock.js';

@@ -1,4 +1,4 @@
-import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/evidence/discovered-worker.js';
 import { type SidecarlessKnowledge, SidecarlessReports } from '../../core/contract/sidecarless-reports.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';

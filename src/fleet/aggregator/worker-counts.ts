@@ -1,5 +1,5 @@
 import type { MemberView } from '../../core/agreement/snapshot.js';
-import { NOTHING_PUBLISHED } from '../../core/contract/cache-view.js';
+import { NOTHING_PUBLISHED } from '../../core/contract/wire/cache-view.js';
 
 /**
  * What a model has of a worker, as `kv_accord_group_workers` counts it. Every listed worker counts under one of them:

@@ -1,4 +1,4 @@
-import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/evidence/discovered-worker.js';
 import { addTo } from '../../core/data/group-by.js';
 import { type Clock, sleep } from '../../edge/platform/clock.js';
 import { type DatedFile, readDatedFile } from '../../edge/platform/files/dated-file.js';

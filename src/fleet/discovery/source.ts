@@ -1,4 +1,4 @@
-import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
+import type { DiscoveredWorker } from '../../core/contract/evidence/discovered-worker.js';
 
 /** How many workers there are to be. */
 export interface ExpectedWorkers {

@@ -7,7 +7,7 @@ import {
   type VisitBlock,
 } from '../../core/blocks/prefix-index.js';
 import { TIERS, type Tier } from '../../core/blocks/tier.js';
-import type { CacheView } from '../../core/contract/cache-view.js';
+import type { CacheView } from '../../core/contract/wire/cache-view.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { AskedPrompt } from './asked-index.js';
 import { ExpiryQueue } from './expiry-queue.js';

@@ -1,7 +1,7 @@
 import type { HashUnitName } from '../../core/blocks/block-hasher.js';
 import type { Matches, VisitBlock } from '../../core/blocks/prefix-index.js';
 import type { Tier } from '../../core/blocks/tier.js';
-import type { CacheView } from '../../core/contract/cache-view.js';
+import type { CacheView } from '../../core/contract/wire/cache-view.js';
 import type { RankHolding, RankMatch } from './rank-match.js';
 
 /** A prompt as an index is asked. */

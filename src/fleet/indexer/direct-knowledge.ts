@@ -1,7 +1,7 @@
-import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
-import { reportedSource } from '../../core/contract/event-source.js';
-import { type Fact, type FactEvidence, fieldFact } from '../../core/contract/facts.js';
-import { type ObservedSize, observedFacts } from '../../core/contract/observed-size.js';
+import type { DiscoveredWorker } from '../../core/contract/evidence/discovered-worker.js';
+import { reportedSource } from '../../core/contract/evidence/event-source.js';
+import { type Fact, type FactEvidence, fieldFact } from '../../core/contract/evidence/facts.js';
+import { type ObservedSize, observedFacts } from '../../core/contract/evidence/observed-size.js';
 import type { SidecarlessKnowledge } from '../../core/contract/sidecarless-reports.js';
 import type { ZmqSource } from '../../core/relay/rank-source.js';
 import { BlockSizeKind, EngineKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';

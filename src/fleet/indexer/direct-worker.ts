@@ -1,5 +1,5 @@
-import type { DiscoveredWorker } from '../../core/contract/discovered-worker.js';
-import type { ObservedSize } from '../../core/contract/observed-size.js';
+import type { DiscoveredWorker } from '../../core/contract/evidence/discovered-worker.js';
+import type { ObservedSize } from '../../core/contract/evidence/observed-size.js';
 import { type SidecarlessKnowledge, SidecarlessReports } from '../../core/contract/sidecarless-reports.js';
 import type { ZmqSource } from '../../core/relay/rank-source.js';
 import type { Relay } from '../../core/relay/relay.js';

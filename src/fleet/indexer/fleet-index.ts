@@ -1,6 +1,6 @@
 import { type Matches, PrefixIndexError, type VisitBlock } from '../../core/blocks/prefix-index.js';
 import type { Tier } from '../../core/blocks/tier.js';
-import type { CacheView } from '../../core/contract/cache-view.js';
+import type { CacheView } from '../../core/contract/wire/cache-view.js';
 import type { BlockChange, RankStatus, RelayMessage, RelayPosition } from '../../core/relay/relay.js';
 import type { AskedPrompt, RemovalListener } from './asked-index.js';
 import type { EventType, IndexTally } from './index-tally.js';

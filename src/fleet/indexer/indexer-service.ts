@@ -1,6 +1,6 @@
 import type { FleetView, GroupView, MemberView } from '../../core/agreement/snapshot.js';
 import { TIERS } from '../../core/blocks/tier.js';
-import { type CacheView, WIRE_CACHE_VIEWS, worseCacheView } from '../../core/contract/cache-view.js';
+import { type CacheView, WIRE_CACHE_VIEWS, worseCacheView } from '../../core/contract/wire/cache-view.js';
 import { RpcError } from '../../edge/rpc/errors.js';
 import { type RpcEdge, wrapServerStream, wrapUnary } from '../../edge/rpc/handlers.js';
 import type { ServerStream } from '../../edge/rpc/server-stream.js';

@@ -1,4 +1,4 @@
-import { CACHE_VIEWS, type CacheView } from '../../core/contract/cache-view.js';
+import { CACHE_VIEWS, type CacheView } from '../../core/contract/wire/cache-view.js';
 import type { RankStatus } from '../../core/relay/relay.js';
 import { MAX_CACHE_GROUPS, type RankRules } from './rank-rules.js';
 

@@ -3,7 +3,7 @@ import {
   type CacheView,
   NOTHING_PUBLISHED,
   worseCacheView,
-} from '../../core/contract/cache-view.js';
+} from '../../core/contract/wire/cache-view.js';
 import { cacheViewOf, type Rank, type ReasonedCacheView } from './known-rank.js';
 
 /** What the index knows of one worker. */

@@ -1,6 +1,10 @@
 import { type HitGroup, type HitRules, hitRules } from '../../core/blocks/longest-hit.js';
-import { type CacheGroup, cacheGroupFromWire, mainGroupOf } from '../../core/contract/cache-groups.js';
-import { isTokensPerBlock, MAX_TOKENS_PER_BLOCK } from '../../core/contract/tokens-per-block.js';
+import {
+  type CacheGroup,
+  cacheGroupFromWire,
+  mainGroupOf,
+} from '../../core/contract/evidence/cache-groups.js';
+import { isTokensPerBlock, MAX_TOKENS_PER_BLOCK } from '../../core/contract/evidence/tokens-per-block.js';
 import type { Contract } from '../../gen/kvaccord/v1/capabilities.js';
 
 /** Groups of one engine that are taken: vLLM makes a handful, of models with layers of very unequal number some ten. */

@@ -1,6 +1,6 @@
 import { TIERS, type Tier } from '../../core/blocks/tier.js';
-import { cacheGroupFromWire } from '../../core/contract/cache-groups.js';
-import { type CacheView, cacheViewFromWire } from '../../core/contract/cache-view.js';
+import { cacheGroupFromWire } from '../../core/contract/evidence/cache-groups.js';
+import { type CacheView, cacheViewFromWire } from '../../core/contract/wire/cache-view.js';
 import type { BlockChange, RankStatus, RelayMessage } from '../../core/relay/relay.js';
 import { onOneLine } from '../../core/text/printable.js';
 import { describeError } from '../../edge/platform/describe-error.js';

@@ -1,4 +1,4 @@
-import type { CacheView } from '../../core/contract/cache-view.js';
+import type { CacheView } from '../../core/contract/wire/cache-view.js';
 import type { RelayMessage, RelayReader } from '../../core/relay/relay.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { ConnectGate, Connecting } from '../../edge/platform/net/connect-gate.js';

@@ -1,7 +1,7 @@
 import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
 import type { Reason } from '../../core/agreement/snapshot.js';
 import type { MediaItem } from '../../core/blocks/media-identity.js';
-import type { TransferProtocol } from '../../core/contract/connector-rules.js';
+import type { TransferProtocol } from '../../core/contract/transfer/connector-rules.js';
 import type { WorkerFault } from '../../core/health/worker-fault.js';
 import type { PairClass } from '../../core/pairs/pair-words.js';
 

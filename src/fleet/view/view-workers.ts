@@ -1,8 +1,8 @@
 import { MEMBER_RANKS, MEMBER_TONES } from '../../core/agreement/member-tones.js';
 import type { FleetView, MemberView } from '../../core/agreement/snapshot.js';
-import { EvidenceSource } from '../../core/contract/enums.js';
-import { engineKindName, engineRoleName, evidenceSourceName } from '../../core/contract/names.js';
-import { fabricName } from '../../core/contract/topology-names.js';
+import { fabricName } from '../../core/contract/topology/topology-names.js';
+import { EvidenceSource } from '../../core/contract/wire/enums.js';
+import { engineKindName, engineRoleName, evidenceSourceName } from '../../core/contract/wire/names.js';
 import { shownLine, shownText } from '../../core/view/shown-text.js';
 import { VIEW_LIMITS, type ViewWorker } from '../../core/view/view-document.js';
 import {

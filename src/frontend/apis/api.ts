@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ApiPath } from '../../core/contract/api-paths.js';
+import type { ApiPath } from '../../core/contract/wire/api-paths.js';
 import type { PromptKind } from '../../engines/descriptor/token-endpoint.js';
 import { ANTHROPIC_SHAPE, type ApiShape, OPENAI_SHAPE, RESPONSES_SHAPE } from '../errors/api-shapes.js';
 

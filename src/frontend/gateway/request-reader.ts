@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { TransferProtocol } from '../../core/contract/connector-rules.js';
+import type { TransferProtocol } from '../../core/contract/transfer/connector-rules.js';
 import { type Pairing, type RouteRequest, type Routing, RoutingError } from '../../fleet/router/routing.js';
 import { type Api, RESPONSES } from '../apis/api.js';
 import { notRoutedError } from '../errors/openai-error.js';

@@ -1,4 +1,4 @@
-import type { TransferProtocol } from '../../core/contract/connector-rules.js';
+import type { TransferProtocol } from '../../core/contract/transfer/connector-rules.js';
 import { isGiven } from '../../edge/platform/data/json-object.js';
 import type { Api } from '../apis/api.js';
 import { spliceObject } from '../json/splice-object.js';

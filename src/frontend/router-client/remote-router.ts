@@ -1,5 +1,5 @@
 import type { ClientDuplexStream, ServiceError } from '@grpc/grpc-js';
-import { isTokensPerBlock } from '../../core/contract/tokens-per-block.js';
+import { isTokensPerBlock } from '../../core/contract/evidence/tokens-per-block.js';
 import type { Address } from '../../edge/platform/address.js';
 import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';

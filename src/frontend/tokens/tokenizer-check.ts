@@ -1,4 +1,4 @@
-import { firstDifferentToken, PROBE_PROMPTS } from '../../core/contract/token-probes.js';
+import { firstDifferentToken, PROBE_PROMPTS } from '../../core/contract/tokens/token-probes.js';
 import type { PromptRequest } from '../../engines/descriptor/token-endpoint.js';
 import type { CatalogueWorker } from '../../fleet/catalogue/catalogue.js';
 import type { EngineTokenizer } from './engine-tokenizer.js';

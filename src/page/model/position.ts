@@ -1,5 +1,5 @@
-import { linkKey } from '../../core/contract/link-key.js';
-import type { PositionedLink, WorkerPosition } from '../../core/contract/worker-position.js';
+import { linkKey } from '../../core/contract/topology/link-key.js';
+import type { PositionedLink, WorkerPosition } from '../../core/contract/topology/worker-position.js';
 import type { LinkJson, TopologyJson } from './report.js';
 
 const NEARNESS: Readonly<Record<string, PositionedLink['nearness']>> = {

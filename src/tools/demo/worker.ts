@@ -1,9 +1,9 @@
 import { basename, dirname } from 'node:path/posix';
 import { Registry } from 'prom-client';
 import { createSidecar } from '../../app/worker/create-sidecar.js';
-import { EvidenceSource } from '../../core/contract/enums.js';
-import { type Fact, fieldFact } from '../../core/contract/facts.js';
-import { engineRoleName } from '../../core/contract/names.js';
+import { type Fact, fieldFact } from '../../core/contract/evidence/facts.js';
+import { EvidenceSource } from '../../core/contract/wire/enums.js';
+import { engineRoleName } from '../../core/contract/wire/names.js';
 import type { Address } from '../../edge/platform/address.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';

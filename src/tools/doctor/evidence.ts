@@ -1,4 +1,4 @@
-import type { ProbeAnswer, TokenValues } from '../../core/contract/token-answers.js';
+import type { ProbeAnswer, TokenValues } from '../../core/contract/tokens/token-answers.js';
 import type { Finding } from '../manifests/lint/findings/finding.js';
 import type { NamedText } from '../manifests/lint/fixes/apply-fixes.js';
 import type { LogSummary } from './logs/log-summary.js';

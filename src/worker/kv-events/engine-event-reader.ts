@@ -1,4 +1,4 @@
-import type { ObservedSize } from '../../core/contract/observed-size.js';
+import type { ObservedSize } from '../../core/contract/evidence/observed-size.js';
 import { describeSource, isSameSource, type RankSource } from '../../core/relay/rank-source.js';
 import type { RankStatus, Relay, RelayPosition, RelayReader } from '../../core/relay/relay.js';
 import type { Clock } from '../../edge/platform/clock.js';

@@ -1,5 +1,9 @@
 import type { Registry } from 'prom-client';
-import { type ObservedSize, observedFacts, withObserved } from '../../core/contract/observed-size.js';
+import {
+  type ObservedSize,
+  observedFacts,
+  withObserved,
+} from '../../core/contract/evidence/observed-size.js';
 import { HttpServer, type HttpServerModules } from '../../edge/http/http-server.js';
 import { ProbeBoard } from '../../edge/http/probe-board.js';
 import type { Address } from '../../edge/platform/address.js';

@@ -1,4 +1,4 @@
-import { UNKNOWN_SHARE } from '../../core/contract/unknown-share.js';
+import { UNKNOWN_SHARE } from '../../core/contract/topology/unknown-share.js';
 import type { Environment } from '../../edge/platform/processes/environment.js';
 import { Gpu, type Topology } from '../../gen/kvaccord/v1/capabilities.js';
 import { type ListedGpu, parseNvidiaSmiList } from './nvidia-smi-list.js';

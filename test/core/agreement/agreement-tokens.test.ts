@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgreementOptions } from '../../../src/core/agreement/options.js';
 import type { ContractValues } from '../../../src/core/contract/contract-values.js';
-import type { ProbeAnswer } from '../../../src/core/contract/token-answers.js';
-import { packTokenIds } from '../../../src/core/contract/token-probes.js';
+import type { ProbeAnswer } from '../../../src/core/contract/tokens/token-answers.js';
+import { packTokenIds } from '../../../src/core/contract/tokens/token-probes.js';
 import { EngineKind } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { type ReportSketch, TestFleet } from '../../support/fleet.js';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import type { AgreementEvent } from '../../../src/core/agreement/events.js';
 import type { AgreementOptions } from '../../../src/core/agreement/options.js';
-import type { CacheView } from '../../../src/core/contract/cache-view.js';
 import type { ContractValues } from '../../../src/core/contract/contract-values.js';
+import type { CacheView } from '../../../src/core/contract/wire/cache-view.js';
 import { EvidenceSource } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import type { ReportSketch } from '../../support/fleet.js';
 import { makeReport } from '../../support/fleet.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { buildReport, type ReportInput, reportSubstance } from '../../../src/core/contract/build-report.js';
-import type { Fact } from '../../../src/core/contract/facts.js';
+import type { Fact } from '../../../src/core/contract/evidence/facts.js';
 import { readReport } from '../../../src/core/contract/worker-report.js';
 import {
   CapabilityReport,
@@ -20,7 +20,7 @@ import {
   OBSERVED_AT_MS,
   RPC,
   size,
-} from './make-facts.js';
+} from './evidence/make-facts.js';
 
 function report(facts: readonly Fact[], changes: Partial<ReportInput> = {}): CapabilityReport {
   return buildReport({

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MAX_COUNTS } from '../../../src/core/contract/report-limits.js';
 import { type Serving, servingOf } from '../../../src/core/contract/serving.js';
+import { MAX_COUNTS } from '../../../src/core/contract/wire/report-limits.js';
 import {
   CapabilityReport,
   type DeepPartial,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fieldFact } from '../../../src/core/contract/facts.js';
+import { fieldFact } from '../../../src/core/contract/evidence/facts.js';
 import {
   type SidecarlessKnowledge,
   SidecarlessReports,

@@ -1,8 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { buildReport } from '../../../src/core/contract/build-report.js';
-import { describeSideChannel, describeTransfer } from '../../../src/core/contract/describe-transfer.js';
-import { type Fact, type FactField, type FactFields, fieldFact } from '../../../src/core/contract/facts.js';
-import { transferOf } from '../../../src/core/contract/transfer.js';
+import {
+  type Fact,
+  type FactField,
+  type FactFields,
+  fieldFact,
+} from '../../../src/core/contract/evidence/facts.js';
+import {
+  describeSideChannel,
+  describeTransfer,
+} from '../../../src/core/contract/transfer/describe-transfer.js';
+import { transferOf } from '../../../src/core/contract/transfer/transfer.js';
 import { readReport } from '../../../src/core/contract/worker-report.js';
 import {
   CapabilityReport,

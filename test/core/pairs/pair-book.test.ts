@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { PositionedGpu } from '../../../src/core/contract/worker-position.js';
+import type { PositionedGpu } from '../../../src/core/contract/topology/worker-position.js';
 import { PairBook } from '../../../src/core/pairs/pair-book.js';
 import { answerFor, bookOfTwo, pairMember } from './pair-fleet.js';
 

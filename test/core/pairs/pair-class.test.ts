@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { linkKey } from '../../../src/core/contract/link-key.js';
-import type { PositionedGpu, WorkerPosition } from '../../../src/core/contract/worker-position.js';
+import { linkKey } from '../../../src/core/contract/topology/link-key.js';
+import type { PositionedGpu, WorkerPosition } from '../../../src/core/contract/topology/worker-position.js';
 import { classOfPair } from '../../../src/core/pairs/pair-class.js';
 import { bookOfTwo, positionAt } from './pair-fleet.js';
 

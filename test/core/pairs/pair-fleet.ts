@@ -1,5 +1,5 @@
-import type { TransferContract, TransferValues } from '../../../src/core/contract/transfer.js';
-import { NO_POSITION, type WorkerPosition } from '../../../src/core/contract/worker-position.js';
+import { NO_POSITION, type WorkerPosition } from '../../../src/core/contract/topology/worker-position.js';
+import type { TransferContract, TransferValues } from '../../../src/core/contract/transfer/transfer.js';
 import type { WorkerReport } from '../../../src/core/contract/worker-report.js';
 import { PairBook } from '../../../src/core/pairs/pair-book.js';
 import { type PairMember, pairMemberOf } from '../../../src/core/pairs/pair-member.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { WorkerPosition } from '../../../src/core/contract/worker-position.js';
+import type { WorkerPosition } from '../../../src/core/contract/topology/worker-position.js';
 import { PairBook } from '../../../src/core/pairs/pair-book.js';
 import { linkCodeOf, NO_LINK } from '../../../src/core/pairs/pair-links.js';
 import { PAIR_CLASSES, type PairPolicy } from '../../../src/core/pairs/pair-words.js';

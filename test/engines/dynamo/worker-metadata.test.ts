@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { DiscoveredWorker } from '../../../src/core/contract/discovered-worker.js';
+import type { DiscoveredWorker } from '../../../src/core/contract/evidence/discovered-worker.js';
 import { hasUnprintable } from '../../../src/core/text/printable.js';
 import { readWorkerMetadata } from '../../../src/engines/dynamo/worker-metadata.js';
 import { modelCard } from '../../support/dynamo-folder.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Fact } from '../../../src/core/contract/facts.js';
+import type { Fact } from '../../../src/core/contract/evidence/facts.js';
 import { declaredFacts } from '../../../src/engines/probing/declared.js';
 import {
   EngineKind,

@@ -1,5 +1,5 @@
-import type { Fact, FactField, FactFields } from '../../../src/core/contract/facts.js';
-import { blockSizeKindName, evidenceSourceName } from '../../../src/core/contract/names.js';
+import type { Fact, FactField, FactFields } from '../../../src/core/contract/evidence/facts.js';
+import { blockSizeKindName, evidenceSourceName } from '../../../src/core/contract/wire/names.js';
 import { createHttpGet, type HttpGetOptions } from '../../../src/edge/platform/net/http-get.js';
 import { ENGINES } from '../../../src/engines/catalogue/engines.js';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Fact } from '../../../src/core/contract/facts.js';
-import { judgeTokensPerBlock } from '../../../src/core/contract/tokens-per-block.js';
+import type { Fact } from '../../../src/core/contract/evidence/facts.js';
+import { judgeTokensPerBlock } from '../../../src/core/contract/evidence/tokens-per-block.js';
 import { createEngineRpc } from '../../../src/edge/rpc/engine-rpc.js';
 import { openaiModels } from '../../../src/engines/probing/openai-models.js';
 import { sglangGrpc } from '../../../src/engines/sglang/grpc.js';

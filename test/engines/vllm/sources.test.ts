@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Fact } from '../../../src/core/contract/facts.js';
+import type { Fact } from '../../../src/core/contract/evidence/facts.js';
 import { dialable } from '../../../src/engines/probing/event-endpoint.js';
 import { vllmKvEventSources } from '../../../src/engines/vllm/kv-event-sources.js';
 import { vllmServerInfo } from '../../../src/engines/vllm/server-info.js';

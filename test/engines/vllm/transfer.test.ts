@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Fact } from '../../../src/core/contract/facts.js';
+import type { Fact } from '../../../src/core/contract/evidence/facts.js';
 import { vllmMetrics } from '../../../src/engines/vllm/metrics.js';
 import { vllmServerInfo } from '../../../src/engines/vllm/server-info.js';
 import { vllmSideChannelForm } from '../../../src/engines/vllm/side-channel-form.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DiscoveredWorker } from '../../../src/core/contract/discovered-worker.js';
+import type { DiscoveredWorker } from '../../../src/core/contract/evidence/discovered-worker.js';
 import { readReport } from '../../../src/core/contract/worker-report.js';
 import { readRegisteredWorker } from '../../../src/engines/dynamo/registered-worker.js';
 import { SidecarlessMembers } from '../../../src/fleet/aggregator/sidecarless-members.js';

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { evidenceSourceName } from '../../../src/core/contract/names.js';
+import { evidenceSourceName } from '../../../src/core/contract/wire/names.js';
 import { hasUnprintable } from '../../../src/core/text/printable.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { DynamoFileSource, type DynamoFileSourceModules } from '../../../src/fleet/discovery/dynamo-file.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DiscoveredWorker } from '../../../src/core/contract/discovered-worker.js';
+import type { DiscoveredWorker } from '../../../src/core/contract/evidence/discovered-worker.js';
 import { servingOf } from '../../../src/core/contract/serving.js';
 import { SidecarlessReports } from '../../../src/core/contract/sidecarless-reports.js';
 import { readReport } from '../../../src/core/contract/worker-report.js';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { DiscoveredWorker } from '../../../src/core/contract/discovered-worker.js';
+import type { DiscoveredWorker } from '../../../src/core/contract/evidence/discovered-worker.js';
 import { readReport } from '../../../src/core/contract/worker-report.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';

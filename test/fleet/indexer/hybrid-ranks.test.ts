@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type HitGroup, hitRules, longestHit } from '../../../src/core/blocks/longest-hit.js';
 import type { Tier } from '../../../src/core/blocks/tier.js';
-import type { CacheGroup } from '../../../src/core/contract/cache-groups.js';
+import type { CacheGroup } from '../../../src/core/contract/evidence/cache-groups.js';
 import type { BlockChange, RankStatus, RelayMessage } from '../../../src/core/relay/relay.js';
 import { FleetIndex } from '../../../src/fleet/indexer/fleet-index.js';
 import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';

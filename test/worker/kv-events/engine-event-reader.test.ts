@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { ObservedSize } from '../../../src/core/contract/observed-size.js';
+import type { ObservedSize } from '../../../src/core/contract/evidence/observed-size.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { sequenceFrame } from '../../../src/tools/demo/engines/kv-publisher.js';

@@ -1,6 +1,6 @@
 import { credentials } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Fact } from '../../../src/core/contract/facts.js';
+import type { Fact } from '../../../src/core/contract/evidence/facts.js';
 import { type Address, parseAddress } from '../../../src/edge/platform/address.js';
 import { HealthCheckResponse_ServingStatus, HealthClient } from '../../../src/gen/grpc/health/v1/health.js';
 import {

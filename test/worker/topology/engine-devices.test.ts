@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { UNKNOWN_SHARE } from '../../../src/core/contract/unknown-share.js';
+import { UNKNOWN_SHARE } from '../../../src/core/contract/topology/unknown-share.js';
 import type { Topology } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { readTopology } from '../../../src/worker/topology/read-topology.js';
 import { topologyReaders } from '../../../src/worker/topology/readers.js';

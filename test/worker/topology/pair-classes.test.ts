@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { positionOf, type WorkerPosition } from '../../../src/core/contract/worker-position.js';
+import { positionOf, type WorkerPosition } from '../../../src/core/contract/topology/worker-position.js';
 import { classOfPair } from '../../../src/core/pairs/pair-class.js';
 import { readTopology } from '../../../src/worker/topology/read-topology.js';
 import { topologyReaders } from '../../../src/worker/topology/readers.js';

@@ -1,4 +1,4 @@
-import { cacheViewFromWire } from '../../../core/contract/cache-view.js';
+import { cacheViewFromWire } from '../../../core/contract/wire/cache-view.js';
 import { Picture } from '../../../gen/kvaccord/v1/kv_events.js';
 
 /** The column that says how much is known of a cache. */

@@ -1,5 +1,5 @@
-import { engineKindName, engineRoleName } from '../../../core/contract/names.js';
-import { UNKNOWN_SHARE } from '../../../core/contract/unknown-share.js';
+import { UNKNOWN_SHARE } from '../../../core/contract/topology/unknown-share.js';
+import { engineKindName, engineRoleName } from '../../../core/contract/wire/names.js';
 import {
   type CapabilityReport,
   EngineKind,

@@ -1,6 +1,6 @@
-import { describeSideChannel, describeTransfer } from '../../../core/contract/describe-transfer.js';
-import { engineStateName, evidenceSourceName } from '../../../core/contract/names.js';
-import { transferOf } from '../../../core/contract/transfer.js';
+import { describeSideChannel, describeTransfer } from '../../../core/contract/transfer/describe-transfer.js';
+import { transferOf } from '../../../core/contract/transfer/transfer.js';
+import { engineStateName, evidenceSourceName } from '../../../core/contract/wire/names.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';
 import { Canary_State, type CapabilityReport, EngineState } from '../../../gen/kvaccord/v1/capabilities.js';

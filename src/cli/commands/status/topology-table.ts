@@ -1,5 +1,5 @@
 import type { FleetSnapshot } from '../../../app/fleet-snapshot.js';
-import { fabricName, gpuName, linkName } from '../../../core/contract/topology-names.js';
+import { fabricName, gpuName, linkName } from '../../../core/contract/topology/topology-names.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import { workerName } from '../../../core/text/worker-name.js';
 import { plainTable, pushRow } from '../../../edge/platform/data/plain-table.js';

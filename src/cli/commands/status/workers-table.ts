@@ -1,5 +1,5 @@
 import type { FleetSnapshot } from '../../../app/fleet-snapshot.js';
-import { evidenceSourceName } from '../../../core/contract/names.js';
+import { evidenceSourceName } from '../../../core/contract/wire/names.js';
 import { onOneLine } from '../../../core/text/printable.js';
 import { textWidth } from '../../../core/text/text-width.js';
 import { workerName } from '../../../core/text/worker-name.js';

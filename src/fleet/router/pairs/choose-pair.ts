@@ -1,4 +1,4 @@
-import type { TransferProtocol } from '../../../core/contract/connector-rules.js';
+import type { TransferProtocol } from '../../../core/contract/transfer/connector-rules.js';
 import { type Candidate, PARTS } from '../choice/candidates.js';
 import type { RoutedPrompt } from '../choice/survey.js';
 import { WHOLE_REQUESTS } from '../choice/weighed-ranks.js';

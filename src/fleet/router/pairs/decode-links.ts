@@ -1,4 +1,4 @@
-import type { TransferProtocol } from '../../../core/contract/connector-rules.js';
+import type { TransferProtocol } from '../../../core/contract/transfer/connector-rules.js';
 import { linkCodeOf, NO_LINK, type PairLinks } from '../../../core/pairs/pair-links.js';
 import type { WorkerSelector } from '../choice/worker-selector.js';
 import { expectedTransferMs, millisecondsPerMebibyte } from './expected-transfer.js';

@@ -1,4 +1,4 @@
-import type { CacheView } from '../../../core/contract/cache-view.js';
+import type { CacheView } from '../../../core/contract/wire/cache-view.js';
 import type { CacheUse, Decision } from '../routing.js';
 import type { LostReason } from './lost-hits.js';
 

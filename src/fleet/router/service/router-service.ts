@@ -1,4 +1,7 @@
-import { TRANSFER_PROTOCOLS, type TransferProtocol } from '../../../core/contract/connector-rules.js';
+import {
+  TRANSFER_PROTOCOLS,
+  type TransferProtocol,
+} from '../../../core/contract/transfer/connector-rules.js';
 import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import { invalidArgument, RpcError, toRpcError } from '../../../edge/rpc/errors.js';
 import { type RpcEdge, wrapDuplexStream, wrapUnary } from '../../../edge/rpc/handlers.js';

@@ -1,4 +1,4 @@
-import { EvidenceSource } from '../../../core/contract/enums.js';
+import { EvidenceSource } from '../../../core/contract/wire/enums.js';
 import { simulatedSglang } from '../engines/simulated-sglang.js';
 import type { Scene } from '../scene.js';
 import { isOpenWith, namesIn, planWorker, running } from './fleet.js';

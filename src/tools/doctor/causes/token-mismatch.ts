@@ -5,7 +5,7 @@ import {
   TOKEN_FIELDS,
   type TokenField,
   whereAnswersDiffer,
-} from '../../../core/contract/token-answers.js';
+} from '../../../core/contract/tokens/token-answers.js';
 import { countOf } from '../../../core/text/lists.js';
 import type { TokenSighting } from '../evidence.js';
 import { argumentsOf } from '../fixes/lines.js';

@@ -1,5 +1,10 @@
-import { EngineKind } from '../../../core/contract/enums.js';
-import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../core/contract/size-rule.js';
+import {
+  commonSize,
+  type SizeFacts,
+  sizeRule,
+  sizeSetting,
+} from '../../../core/contract/evidence/size-rule.js';
+import { EngineKind } from '../../../core/contract/wire/enums.js';
 import { engineOfKind, engineOfWord } from '../../../engines/catalogue/engines.js';
 import type { SettingName, Side } from '../../../engines/diagnosis/sighting-words.js';
 import { ROUTER_DEFAULT_TOKENS } from '../../../engines/dynamo/default-sizes.js';

@@ -1,4 +1,4 @@
-import { isTokensPerBlock } from '../../../core/contract/tokens-per-block.js';
+import { isTokensPerBlock } from '../../../core/contract/evidence/tokens-per-block.js';
 import { isJsonObject } from '../../../edge/platform/data/json-object.js';
 import { ENGINES } from '../../../engines/catalogue/engines.js';
 import type { KeyMeaning } from '../../../engines/descriptor/engine-launch.js';

@@ -1,4 +1,4 @@
-import { evidenceSourceName } from '../../../core/contract/names.js';
+import { evidenceSourceName } from '../../../core/contract/wire/names.js';
 import { countOf } from '../../../core/text/lists.js';
 import { engineOfKind } from '../../../engines/catalogue/engines.js';
 import type { SettingName, SizeBasis } from '../../../engines/diagnosis/sighting-words.js';

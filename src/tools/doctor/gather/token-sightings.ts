@@ -1,5 +1,5 @@
-import { EVENT_SOURCES_FIELD } from '../../../core/contract/event-source-check.js';
-import { probeAnswersOf, tokenValuesOf } from '../../../core/contract/token-answers.js';
+import { EVENT_SOURCES_FIELD } from '../../../core/contract/evidence/event-source-check.js';
+import { probeAnswersOf, tokenValuesOf } from '../../../core/contract/tokens/token-answers.js';
 import type { CapabilityReport } from '../../../gen/kvaccord/v1/capabilities.js';
 import type { EventSourceSighting, TokenSighting } from '../evidence.js';
 import { excerptOf } from '../logs/masking.js';

@@ -1,4 +1,4 @@
-import type { EngineWord } from '../../../core/contract/engine-kinds.js';
+import type { EngineWord } from '../../../core/contract/wire/engine-kinds.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
 import type { KnownFault } from '../known-faults/known-fault.js';
 import type { Origin, SettingSighting, SizeSighting } from '../sightings.js';

@@ -1,4 +1,4 @@
-import type { EngineWord } from '../../../core/contract/engine-kinds.js';
+import type { EngineWord } from '../../../core/contract/wire/engine-kinds.js';
 import { countOf } from '../../../core/text/lists.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Remark } from './remark.js';

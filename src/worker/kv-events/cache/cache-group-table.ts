@@ -1,5 +1,9 @@
-import { type CacheGroup, type CacheGroupKind, mainGroupOf } from '../../../core/contract/cache-groups.js';
-import { isTokensPerBlock } from '../../../core/contract/tokens-per-block.js';
+import {
+  type CacheGroup,
+  type CacheGroupKind,
+  mainGroupOf,
+} from '../../../core/contract/evidence/cache-groups.js';
+import { isTokensPerBlock } from '../../../core/contract/evidence/tokens-per-block.js';
 import type { EngineEvent } from '../decode/engine-event.js';
 import { tierOfMedium } from '../decode/tier-of-medium.js';
 import type { EventResult } from './event-counts.js';

@@ -3,7 +3,7 @@ import { BlockMirror, tierBit, traitsOf } from '../../../core/blocks/block-mirro
 import { type MirrorPiece, mirrorPieces } from '../../../core/blocks/mirror-pieces.js';
 import type { HashHalves } from '../../../core/blocks/packed-hashes.js';
 import { TIERS, type Tier } from '../../../core/blocks/tier.js';
-import { isTokensPerBlock } from '../../../core/contract/tokens-per-block.js';
+import { isTokensPerBlock } from '../../../core/contract/evidence/tokens-per-block.js';
 import type { EngineEvent } from '../decode/engine-event.js';
 import type { MsgpackReader } from '../decode/msgpack-reader.js';
 import type { BlockWriter } from '../relay/change-writer.js';

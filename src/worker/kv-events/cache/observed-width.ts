@@ -1,4 +1,4 @@
-import { type CacheGroup, mainGroupOf } from '../../../core/contract/cache-groups.js';
+import { type CacheGroup, mainGroupOf } from '../../../core/contract/evidence/cache-groups.js';
 import type { EngineEvent } from '../decode/engine-event.js';
 
 /** A block size as an engine's own event has it. */

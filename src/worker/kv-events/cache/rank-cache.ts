@@ -1,7 +1,7 @@
 import type { BlockHasher } from '../../../core/blocks/block-hasher.js';
 import type { Tier } from '../../../core/blocks/tier.js';
-import type { CacheGroup } from '../../../core/contract/cache-groups.js';
-import { isTokensPerBlock } from '../../../core/contract/tokens-per-block.js';
+import type { CacheGroup } from '../../../core/contract/evidence/cache-groups.js';
+import { isTokensPerBlock } from '../../../core/contract/evidence/tokens-per-block.js';
 import type { BlockChange } from '../../../core/relay/relay.js';
 import { BatchDecoder, type BatchHead, toTheEnd } from '../decode/decode-batch.js';
 import type { EngineEvent } from '../decode/engine-event.js';

@@ -1,4 +1,4 @@
-import type { CacheGroup } from '../../../core/contract/cache-groups.js';
+import type { CacheGroup } from '../../../core/contract/evidence/cache-groups.js';
 import type { EngineEvent } from '../decode/engine-event.js';
 import type { CachePiece } from '../relay/relay-log.js';
 import { CacheGroupTable } from './cache-group-table.js';

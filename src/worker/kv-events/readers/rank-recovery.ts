@@ -1,4 +1,4 @@
-import { NOTHING_PUBLISHED } from '../../../core/contract/cache-view.js';
+import { NOTHING_PUBLISHED } from '../../../core/contract/wire/cache-view.js';
 import type { ZmqSource } from '../../../core/relay/rank-source.js';
 import { EngineReplays, type EngineReplaysModules } from './engine-replays.js';
 import type { HeldRank } from './held-rank.js';

@@ -1,4 +1,4 @@
-import { API_PATHS } from '../../../core/contract/api-paths.js';
+import { API_PATHS } from '../../../core/contract/wire/api-paths.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import { askedUrl, type HttpGet } from '../../../edge/platform/net/http-get.js';

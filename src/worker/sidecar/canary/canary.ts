@@ -1,5 +1,5 @@
-import { knownHashUnit } from '../../../core/contract/names.js';
-import type { ObservedSize } from '../../../core/contract/observed-size.js';
+import type { ObservedSize } from '../../../core/contract/evidence/observed-size.js';
+import { knownHashUnit } from '../../../core/contract/wire/names.js';
 import { describeSource, type RankSource } from '../../../core/relay/rank-source.js';
 import type { Relay } from '../../../core/relay/relay.js';
 import type { Clock } from '../../../edge/platform/clock.js';

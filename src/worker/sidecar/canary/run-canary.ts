@@ -1,5 +1,5 @@
 import { BlockHasher, type HashUnitName } from '../../../core/blocks/block-hasher.js';
-import type { EngineKind } from '../../../core/contract/enums.js';
+import type { EngineKind } from '../../../core/contract/wire/enums.js';
 import type { Relay } from '../../../core/relay/relay.js';
 import { type Clock, sleep } from '../../../edge/platform/clock.js';
 import { describeError } from '../../../edge/platform/describe-error.js';

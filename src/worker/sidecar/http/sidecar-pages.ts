@@ -1,13 +1,13 @@
-import { CACHE_VIEWS } from '../../../core/contract/cache-view.js';
-import { describeTransfer } from '../../../core/contract/describe-transfer.js';
+import { describeTransfer } from '../../../core/contract/transfer/describe-transfer.js';
+import { type SideChannelStateName, transferOf } from '../../../core/contract/transfer/transfer.js';
+import { CACHE_VIEWS } from '../../../core/contract/wire/cache-view.js';
 import {
   blockSizeKindName,
   engineKindName,
   engineRoleName,
   engineStateName,
   evidenceSourceName,
-} from '../../../core/contract/names.js';
-import { type SideChannelStateName, transferOf } from '../../../core/contract/transfer.js';
+} from '../../../core/contract/wire/names.js';
 import type { RankSource } from '../../../core/relay/rank-source.js';
 import type { ApiRoute, JsonSchema } from '../../../edge/http/api.js';
 import type { ProbeBoard } from '../../../edge/http/probe-board.js';

@@ -1,4 +1,4 @@
-import { fabricName, gpuName, linkName } from '../../../core/contract/topology-names.js';
+import { fabricName, gpuName, linkName } from '../../../core/contract/topology/topology-names.js';
 import type { StatusTable } from '../../../edge/http/status-page.js';
 import type { Topology } from '../../../gen/kvaccord/v1/capabilities.js';
 

@@ -1,5 +1,5 @@
-import { cacheGroupToWire } from '../../../core/contract/cache-groups.js';
-import { WIRE_CACHE_VIEWS } from '../../../core/contract/cache-view.js';
+import { cacheGroupToWire } from '../../../core/contract/evidence/cache-groups.js';
+import { WIRE_CACHE_VIEWS } from '../../../core/contract/wire/cache-view.js';
 import type { BlockChange, RankStatus, RelayMessage } from '../../../core/relay/relay.js';
 import { type Change, type RankState, SubscribeResponse, Tier } from '../../../gen/kvaccord/v1/kv_events.js';
 

@@ -1,4 +1,4 @@
-import { isTokensPerBlock } from '../../../core/contract/tokens-per-block.js';
+import { isTokensPerBlock } from '../../../core/contract/evidence/tokens-per-block.js';
 import type { RankSource } from '../../../core/relay/rank-source.js';
 import type { RelayPosition, RelayReader } from '../../../core/relay/relay.js';
 import type { Clock, Timer } from '../../../edge/platform/clock.js';

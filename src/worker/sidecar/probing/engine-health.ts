@@ -1,4 +1,4 @@
-import type { Fact, FieldFact } from '../../../core/contract/facts.js';
+import type { Fact, FieldFact } from '../../../core/contract/evidence/facts.js';
 import type { ProbeErrorCode } from '../../../engines/probing/probe.js';
 import { EngineState, EvidenceSource } from '../../../gen/kvaccord/v1/capabilities.js';
 import type { SourceResult } from './probe-round.js';

@@ -1,4 +1,4 @@
-import { engineKindName } from '../../../core/contract/names.js';
+import { engineKindName } from '../../../core/contract/wire/names.js';
 import type { Logger } from '../../../edge/platform/logger.js';
 import { loadPart } from '../../../edge/platform/processes/load-part.js';
 import { withDeadline } from '../../../edge/platform/time/deadline.js';

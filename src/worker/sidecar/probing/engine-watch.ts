@@ -1,7 +1,7 @@
 import { buildReport } from '../../../core/contract/build-report.js';
 import { type ContractValues, contractValuesOf } from '../../../core/contract/contract-values.js';
-import type { Fact, FactField } from '../../../core/contract/facts.js';
-import { resolveFacts } from '../../../core/contract/resolve.js';
+import type { Fact, FactField } from '../../../core/contract/evidence/facts.js';
+import { resolveFacts } from '../../../core/contract/evidence/resolve.js';
 import { type Clock, sleep } from '../../../edge/platform/clock.js';
 import type { Random } from '../../../edge/platform/random.js';
 import { onAbort } from '../../../edge/platform/time/on-abort.js';

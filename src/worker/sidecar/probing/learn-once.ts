@@ -1,4 +1,4 @@
-import type { Fact, FactFields } from '../../../core/contract/facts.js';
+import type { Fact, FactFields } from '../../../core/contract/evidence/facts.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import type { EngineKind, ProbeOutcome } from '../../../gen/kvaccord/v1/capabilities.js';
 

@@ -1,4 +1,4 @@
-import type { Fact } from '../../../core/contract/facts.js';
+import type { Fact } from '../../../core/contract/evidence/facts.js';
 import { describeError } from '../../../edge/platform/describe-error.js';
 import { watchDeadline } from '../../../edge/platform/time/deadline.js';
 import { onAbort, shareSignal } from '../../../edge/platform/time/on-abort.js';

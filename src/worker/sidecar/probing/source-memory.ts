@@ -1,4 +1,4 @@
-import type { Fact } from '../../../core/contract/facts.js';
+import type { Fact } from '../../../core/contract/evidence/facts.js';
 import type { SourceResult } from './probe-round.js';
 
 /**

@@ -5,8 +5,8 @@ import {
   firstDifference,
   mergeContracts,
 } from '../../../core/contract/contract-values.js';
-import type { Fact } from '../../../core/contract/facts.js';
-import { evidenceRank } from '../../../core/contract/tokens-per-block.js';
+import type { Fact } from '../../../core/contract/evidence/facts.js';
+import { evidenceRank } from '../../../core/contract/evidence/tokens-per-block.js';
 
 /** A sign of one engine start, and who gave it. */
 interface StartMarker {

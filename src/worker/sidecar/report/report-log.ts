@@ -1,5 +1,5 @@
-import { EVENT_SOURCES_FIELD } from '../../../core/contract/event-source-check.js';
-import { engineKindName, engineStateName, evidenceSourceName } from '../../../core/contract/names.js';
+import { EVENT_SOURCES_FIELD } from '../../../core/contract/evidence/event-source-check.js';
+import { engineKindName, engineStateName, evidenceSourceName } from '../../../core/contract/wire/names.js';
 import type { LogFields, Logger } from '../../../edge/platform/logger.js';
 import type { CapabilityReport, Conflict } from '../../../gen/kvaccord/v1/capabilities.js';
 import {

@@ -1,5 +1,5 @@
 import { buildReport, reportSubstance } from '../../../core/contract/build-report.js';
-import type { Fact } from '../../../core/contract/facts.js';
+import type { Fact } from '../../../core/contract/evidence/facts.js';
 import type { RehashAbility } from '../../../core/contract/rehash.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import {

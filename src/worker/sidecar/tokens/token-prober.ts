@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { fieldFact } from '../../../core/contract/facts.js';
-import { MAX_PROBE_ID_BYTES } from '../../../core/contract/report-limits.js';
-import { PROBE_PROMPTS, type ProbePrompt, packTokenIds } from '../../../core/contract/token-probes.js';
+import { fieldFact } from '../../../core/contract/evidence/facts.js';
+import { PROBE_PROMPTS, type ProbePrompt, packTokenIds } from '../../../core/contract/tokens/token-probes.js';
+import { MAX_PROBE_ID_BYTES } from '../../../core/contract/wire/report-limits.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import { tryParseJson } from '../../../edge/platform/data/bounded-json.js';
 import { describeError } from '../../../edge/platform/describe-error.js';

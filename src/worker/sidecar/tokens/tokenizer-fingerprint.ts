@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isAbsolute, join } from 'node:path';
-import { type Fact, fieldFact } from '../../../core/contract/facts.js';
+import { type Fact, fieldFact } from '../../../core/contract/evidence/facts.js';
 import type { Clock } from '../../../edge/platform/clock.js';
 import { EvidenceSource } from '../../../gen/kvaccord/v1/capabilities.js';
 

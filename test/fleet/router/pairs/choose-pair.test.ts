@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { TransferProtocol } from '../../../../src/core/contract/connector-rules.js';
+import type { TransferProtocol } from '../../../../src/core/contract/transfer/connector-rules.js';
 import { seededRandom } from '../../../../src/edge/platform/random.js';
 import { type Candidate, PARTS } from '../../../../src/fleet/router/choice/candidates.js';
 import { DEFAULT_COST_WEIGHTS } from '../../../../src/fleet/router/choice/cost.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CacheView } from '../../../../src/core/contract/cache-view.js';
+import type { CacheView } from '../../../../src/core/contract/wire/cache-view.js';
 import {
   type Amendment,
   compare,

@@ -1,6 +1,6 @@
 import { decode } from '@msgpack/msgpack';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Fact } from '../../../../src/core/contract/facts.js';
+import type { Fact } from '../../../../src/core/contract/evidence/facts.js';
 import { systemClock } from '../../../../src/edge/platform/clock.js';
 import { loadEngineProbes } from '../../../../src/engines/catalogue/engines.js';
 import { dynamoModelCard } from '../../../../src/engines/dynamo/model-card-probe.js';

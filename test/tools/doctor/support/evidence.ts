@@ -1,4 +1,4 @@
-import { packTokenIds } from '../../../../src/core/contract/token-probes.js';
+import { packTokenIds } from '../../../../src/core/contract/tokens/token-probes.js';
 import type { SettingName, Side, SizeBasis } from '../../../../src/engines/diagnosis/sighting-words.js';
 import type { Signal } from '../../../../src/engines/diagnosis/signals.js';
 import { diagnose } from '../../../../src/tools/doctor/diagnose.js';

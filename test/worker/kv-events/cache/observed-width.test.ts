@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CacheGroup } from '../../../../src/core/contract/cache-groups.js';
+import type { CacheGroup } from '../../../../src/core/contract/evidence/cache-groups.js';
 import { observedWidth, withGroups } from '../../../../src/worker/kv-events/cache/observed-width.js';
 import { EngineEvent } from '../../../../src/worker/kv-events/decode/engine-event.js';
 

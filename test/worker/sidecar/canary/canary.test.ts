@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BlockHasher, type HashUnitName } from '../../../../src/core/blocks/block-hasher.js';
-import type { ObservedSize } from '../../../../src/core/contract/observed-size.js';
+import type { ObservedSize } from '../../../../src/core/contract/evidence/observed-size.js';
 import type { RankStatus, Relay, RelayMessage } from '../../../../src/core/relay/relay.js';
 import type { HttpAnswer } from '../../../../src/edge/platform/net/http-get.js';
 import { seededRandom } from '../../../../src/edge/platform/random.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { EngineKind } from '../../../../src/core/contract/enums.js';
+import { EngineKind } from '../../../../src/core/contract/wire/enums.js';
 import type { HttpAnswer } from '../../../../src/edge/platform/net/http-get.js';
 import { SGLANG } from '../../../../src/engines/sglang/descriptor.js';
 import { VLLM } from '../../../../src/engines/vllm/descriptor.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type CacheGroup, cacheGroupFromWire } from '../../../../src/core/contract/cache-groups.js';
+import { type CacheGroup, cacheGroupFromWire } from '../../../../src/core/contract/evidence/cache-groups.js';
 import type { BlockChange, RelayMessage } from '../../../../src/core/relay/relay.js';
 import { SubscribeResponse } from '../../../../src/gen/kvaccord/v1/kv_events.js';
 import { KvEventsEncoder } from '../../../../src/worker/sidecar/kv-events/kv-events-wire.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Fact } from '../../../../src/core/contract/facts.js';
+import type { Fact } from '../../../../src/core/contract/evidence/facts.js';
 import type { ProbeErrorCode } from '../../../../src/engines/probing/probe.js';
 import { EngineState } from '../../../../src/gen/kvaccord/v1/capabilities.js';
 import {

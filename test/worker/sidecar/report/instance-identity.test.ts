@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Fact } from '../../../../src/core/contract/facts.js';
-import { fieldFact } from '../../../../src/core/contract/facts.js';
+import type { Fact } from '../../../../src/core/contract/evidence/facts.js';
+import { fieldFact } from '../../../../src/core/contract/evidence/facts.js';
 import { EvidenceSource } from '../../../../src/gen/kvaccord/v1/capabilities.js';
 import {
   type IdentityStep,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { buildReport } from '../../../../src/core/contract/build-report.js';
-import { fieldFact } from '../../../../src/core/contract/facts.js';
-import { observedFacts } from '../../../../src/core/contract/observed-size.js';
+import { fieldFact } from '../../../../src/core/contract/evidence/facts.js';
+import { observedFacts } from '../../../../src/core/contract/evidence/observed-size.js';
 import {
   type CapabilityReport,
   EngineKind,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { fieldFact } from '../../../../src/core/contract/facts.js';
-import { observedFacts } from '../../../../src/core/contract/observed-size.js';
+import { fieldFact } from '../../../../src/core/contract/evidence/facts.js';
+import { observedFacts } from '../../../../src/core/contract/evidence/observed-size.js';
 import {
   type CapabilityReport,
   Completeness_State,

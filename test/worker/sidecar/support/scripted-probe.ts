@@ -1,6 +1,6 @@
-import type { Fact } from '../../../../src/core/contract/facts.js';
-import { fieldFact } from '../../../../src/core/contract/facts.js';
-import type { ObservedSize } from '../../../../src/core/contract/observed-size.js';
+import type { Fact } from '../../../../src/core/contract/evidence/facts.js';
+import { fieldFact } from '../../../../src/core/contract/evidence/facts.js';
+import type { ObservedSize } from '../../../../src/core/contract/evidence/observed-size.js';
 import { type Clock, sleep } from '../../../../src/edge/platform/clock.js';
 import type { Random } from '../../../../src/edge/platform/random.js';
 import {

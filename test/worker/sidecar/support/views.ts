@@ -1,4 +1,4 @@
-import type { Fact } from '../../../../src/core/contract/facts.js';
+import type { Fact } from '../../../../src/core/contract/evidence/facts.js';
 import { EngineState } from '../../../../src/gen/kvaccord/v1/capabilities.js';
 import type { EngineView } from '../../../../src/worker/sidecar/probing/engine-watch.js';
 import { blockSize, servedModel } from './scripted-probe.js';

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { PROBE_PROMPTS, unpackTokenIds } from '../../../../src/core/contract/token-probes.js';
+import { PROBE_PROMPTS, unpackTokenIds } from '../../../../src/core/contract/tokens/token-probes.js';
 import type { HttpAnswer } from '../../../../src/edge/platform/net/http-get.js';
 import { ProbeError } from '../../../../src/edge/platform/probe-error.js';
 import { EngineKind, type TokenProbe } from '../../../../src/gen/kvaccord/v1/capabilities.js';

@@ -1,7 +1,7 @@
 import { encode } from '@msgpack/msgpack';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { FactFields } from '../../../../src/core/contract/facts.js';
-import { resolveFacts } from '../../../../src/core/contract/resolve.js';
+import type { FactFields } from '../../../../src/core/contract/evidence/facts.js';
+import { resolveFacts } from '../../../../src/core/contract/evidence/resolve.js';
 import { type Clock, systemClock } from '../../../../src/edge/platform/clock.js';
 import {
   EngineKind,

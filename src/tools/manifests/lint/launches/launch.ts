@@ -1,4 +1,4 @@
-import type { EngineWord } from '../../../../core/contract/engine-kinds.js';
+import type { EngineWord } from '../../../../core/contract/wire/engine-kinds.js';
 import type { Release } from '../../../../engines/descriptor/default-size.js';
 import type { ContainerSite, ObjectIdentity, PodSite } from '../../pod-site.js';
 import type { Word } from '../shell/words.js';

@@ -1,5 +1,10 @@
-import { EngineKind } from '../../../../core/contract/enums.js';
-import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../../core/contract/size-rule.js';
+import {
+  commonSize,
+  type SizeFacts,
+  sizeRule,
+  sizeSetting,
+} from '../../../../core/contract/evidence/size-rule.js';
+import { EngineKind } from '../../../../core/contract/wire/enums.js';
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
 import { type Fleet, namesOf } from '../facts/fleet.js';
 import { eventsOff, type FrontendFacts } from '../facts/router-facts.js';

@@ -1,5 +1,5 @@
-import { EngineKind } from '../../../../core/contract/enums.js';
-import { sizeRule } from '../../../../core/contract/size-rule.js';
+import { sizeRule } from '../../../../core/contract/evidence/size-rule.js';
+import { EngineKind } from '../../../../core/contract/wire/enums.js';
 import type { Fleet } from '../facts/fleet.js';
 import type { WorkerFacts } from '../facts/worker-facts.js';
 import type { Finding, Rule } from '../findings/finding.js';

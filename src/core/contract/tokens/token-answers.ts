@@ -1,5 +1,5 @@
-import { type CapabilityReport, EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
-import { ENGINE_WORDS, engineWordOf } from './engine-kinds.js';
+import { type CapabilityReport, EngineKind } from '../../../gen/kvaccord/v1/capabilities.js';
+import { ENGINE_WORDS, engineWordOf } from '../wire/engine-kinds.js';
 import { PROBE_PROMPTS, unpackTokenIds } from './token-probes.js';
 
 /**

@@ -1,4 +1,4 @@
-import type { KvEventSource } from '../../gen/kvaccord/v1/capabilities.js';
+import type { KvEventSource } from '../../../gen/kvaccord/v1/capabilities.js';
 
 /** Where one data-parallel rank publishes its KV events over ZeroMQ. */
 export interface NamedEventSource {

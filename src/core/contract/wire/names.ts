@@ -4,7 +4,7 @@ import {
   EngineState,
   EvidenceSource,
   HashUnit,
-} from '../../gen/kvaccord/v1/capabilities.js';
+} from '../../../gen/kvaccord/v1/capabilities.js';
 
 export { engineKindName } from './engine-kinds.js';
 

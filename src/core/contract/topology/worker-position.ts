@@ -1,6 +1,6 @@
-import type { CapabilityReport, Topology } from '../../gen/kvaccord/v1/capabilities.js';
-import { LinkKind } from '../../gen/kvaccord/v1/capabilities.js';
-import { inPlainText } from '../text/printable.js';
+import type { CapabilityReport, Topology } from '../../../gen/kvaccord/v1/capabilities.js';
+import { LinkKind } from '../../../gen/kvaccord/v1/capabilities.js';
+import { inPlainText } from '../../text/printable.js';
 import { linkKey } from './link-key.js';
 
 /** One GPU of a worker, or a slice of one. */

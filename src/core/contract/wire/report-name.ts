@@ -1,4 +1,4 @@
-import { hasUnprintable } from '../text/printable.js';
+import { hasUnprintable } from '../../text/printable.js';
 import { MAX_NAME_CHARS } from './report-limits.js';
 
 /** Whether a text may stand in a report as a name: not empty, within `MAX_NAME_CHARS`, without control characters. */

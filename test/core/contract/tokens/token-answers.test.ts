@@ -4,14 +4,18 @@ import {
   TOKEN_FIELDS,
   tokenValuesOf,
   whereAnswersDiffer,
-} from '../../../src/core/contract/token-answers.js';
-import { PROBE_PROMPTS, packTokenIds, unpackTokenIds } from '../../../src/core/contract/token-probes.js';
+} from '../../../../src/core/contract/tokens/token-answers.js';
+import {
+  PROBE_PROMPTS,
+  packTokenIds,
+  unpackTokenIds,
+} from '../../../../src/core/contract/tokens/token-probes.js';
 import {
   type CapabilityReport,
   EngineKind,
   type TokenProbe,
-} from '../../../src/gen/kvaccord/v1/capabilities.js';
-import { makeWireReport } from '../../support/reports.js';
+} from '../../../../src/gen/kvaccord/v1/capabilities.js';
+import { makeWireReport } from '../../../support/reports.js';
 
 function probe(name: string, ids: readonly number[], more: Partial<TokenProbe> = {}): TokenProbe {
   const tokenIds = Buffer.from(packTokenIds(Uint32Array.from(ids)));

@@ -1,6 +1,6 @@
-import { BlockSizeKind, EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
+import { BlockSizeKind, EvidenceSource } from '../../../gen/kvaccord/v1/capabilities.js';
+import { blockSizeKindName, evidenceSourceName } from '../wire/names.js';
 import type { BlockSizeFact } from './facts.js';
-import { blockSizeKindName, evidenceSourceName } from './names.js';
 
 /** Largest `tokens_per_block` that is believed (R1). */
 export const MAX_TOKENS_PER_BLOCK = 1_048_576;

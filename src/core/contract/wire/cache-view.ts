@@ -1,4 +1,4 @@
-import { Picture as WirePicture } from '../../gen/kvaccord/v1/kv_events.js';
+import { Picture as WirePicture } from '../../../gen/kvaccord/v1/kv_events.js';
 
 /**
  * How much is known of what a worker holds in its KV cache. `exact`: every

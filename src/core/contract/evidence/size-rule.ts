@@ -1,6 +1,6 @@
-import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
-import { CacheGroupKind, EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
-import { sizeSettingOf } from './engine-kinds.js';
+import type { CapabilityReport } from '../../../gen/kvaccord/v1/capabilities.js';
+import { CacheGroupKind, EngineKind } from '../../../gen/kvaccord/v1/capabilities.js';
+import { sizeSettingOf } from '../wire/engine-kinds.js';
 import { isTokensPerBlock } from './tokens-per-block.js';
 
 /** What is known of an engine that decides which block sizes it can take. */

@@ -3,10 +3,10 @@ import {
   SideChannel_State,
   TransferMode,
   TransferRole,
-} from '../../gen/kvaccord/v1/capabilities.js';
-import { nonEmpty } from '../text/non-empty.js';
-import { inPlainText } from '../text/printable.js';
-import { MAX_NAME_CHARS } from './report-limits.js';
+} from '../../../gen/kvaccord/v1/capabilities.js';
+import { nonEmpty } from '../../text/non-empty.js';
+import { inPlainText } from '../../text/printable.js';
+import { MAX_NAME_CHARS } from '../wire/report-limits.js';
 
 /** Whether an engine hands KV blocks out (`producer`), takes them (`consumer`), or does both. */
 export type TransferRoleName = 'producer' | 'consumer' | 'both';

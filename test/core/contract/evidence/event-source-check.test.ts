@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { checkEventSources } from '../../../src/core/contract/event-source-check.js';
-import { fieldFact } from '../../../src/core/contract/facts.js';
-import { resolveFacts } from '../../../src/core/contract/resolve.js';
-import { EvidenceSource, type KvEventSource } from '../../../src/gen/kvaccord/v1/capabilities.js';
+import { checkEventSources } from '../../../../src/core/contract/evidence/event-source-check.js';
+import { fieldFact } from '../../../../src/core/contract/evidence/facts.js';
+import { resolveFacts } from '../../../../src/core/contract/evidence/resolve.js';
+import { EvidenceSource, type KvEventSource } from '../../../../src/gen/kvaccord/v1/capabilities.js';
 
 function source(rank: number, endpoint: string, topic = ''): KvEventSource {
   return { dataParallelRank: rank, transport: 'zmq', endpoint, topic };

@@ -1,4 +1,4 @@
-import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
+import { EngineKind } from '../../../gen/kvaccord/v1/capabilities.js';
 
 /** What a connector takes of two workers that are not set up alike. */
 export interface ConnectorRule {

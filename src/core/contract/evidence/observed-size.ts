@@ -1,4 +1,4 @@
-import { BlockSizeKind, EvidenceSource, HashUnit } from '../../gen/kvaccord/v1/capabilities.js';
+import { BlockSizeKind, EvidenceSource, HashUnit } from '../../../gen/kvaccord/v1/capabilities.js';
 import { type CacheGroup, mainGroupOf } from './cache-groups.js';
 import { type Fact, type FactEvidence, fieldFact } from './facts.js';
 

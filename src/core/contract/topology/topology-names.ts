@@ -1,4 +1,4 @@
-import { type Gpu, type GpuLink, LinkKind } from '../../gen/kvaccord/v1/capabilities.js';
+import { type Gpu, type GpuLink, LinkKind } from '../../../gen/kvaccord/v1/capabilities.js';
 
 /** As `nvidia-smi topo -m` names them, and amd-smi. */
 const LINK_NAMES: Readonly<Record<number, string>> = {

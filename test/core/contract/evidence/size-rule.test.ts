@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { EngineKind } from '../../../src/core/contract/enums.js';
-import { commonSize, type SizeFacts, sizeRule, sizeSetting } from '../../../src/core/contract/size-rule.js';
+import {
+  commonSize,
+  type SizeFacts,
+  sizeRule,
+  sizeSetting,
+} from '../../../../src/core/contract/evidence/size-rule.js';
+import { EngineKind } from '../../../../src/core/contract/wire/enums.js';
 
 const VLLM = EngineKind.VLLM;
 const SGLANG = EngineKind.SGLANG;

@@ -1,6 +1,6 @@
-import type { Conflict, KvEventSource } from '../../gen/kvaccord/v1/capabilities.js';
-import { EvidenceSource } from '../../gen/kvaccord/v1/capabilities.js';
-import { nameSome } from '../text/lists.js';
+import type { Conflict, KvEventSource } from '../../../gen/kvaccord/v1/capabilities.js';
+import { EvidenceSource } from '../../../gen/kvaccord/v1/capabilities.js';
+import { nameSome } from '../../text/lists.js';
 import type { FactEvidence } from './facts.js';
 
 /** The field under which a report says that event sources differ; unlike other conflicts, what was configured is read. */

@@ -1,7 +1,7 @@
 import {
   type CacheGroup as WireGroup,
   CacheGroupKind as WireKind,
-} from '../../gen/kvaccord/v1/capabilities.js';
+} from '../../../gen/kvaccord/v1/capabilities.js';
 
 /**
  * How an engine looks for a prefix hit in one of its KV cache groups.

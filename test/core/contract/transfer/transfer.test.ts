@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { transferOf } from '../../../src/core/contract/transfer.js';
-import { readReport } from '../../../src/core/contract/worker-report.js';
+import { transferOf } from '../../../../src/core/contract/transfer/transfer.js';
+import { readReport } from '../../../../src/core/contract/worker-report.js';
 import {
   type CapabilityReport,
   EvidenceSource,
@@ -8,8 +8,8 @@ import {
   type Transfer,
   TransferMode,
   TransferRole,
-} from '../../../src/gen/kvaccord/v1/capabilities.js';
-import { makeWireReport } from '../../support/reports.js';
+} from '../../../../src/gen/kvaccord/v1/capabilities.js';
+import { makeWireReport } from '../../../support/reports.js';
 
 function reportWith(transfer: Partial<Transfer>): CapabilityReport {
   return { ...makeWireReport('prefill-0'), transfer: { connector: '', sideChannels: [], ...transfer } };

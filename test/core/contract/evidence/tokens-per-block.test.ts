@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { BlockSizeFact } from '../../../src/core/contract/facts.js';
-import { isTokensPerBlock, judgeTokensPerBlock } from '../../../src/core/contract/tokens-per-block.js';
+import type { BlockSizeFact } from '../../../../src/core/contract/evidence/facts.js';
+import {
+  isTokensPerBlock,
+  judgeTokensPerBlock,
+} from '../../../../src/core/contract/evidence/tokens-per-block.js';
 import {
   anyFact,
   CONFIG,

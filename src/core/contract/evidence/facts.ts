@@ -11,7 +11,7 @@ import type {
   TokenProbe,
   TransferMode,
   TransferRole,
-} from '../../gen/kvaccord/v1/capabilities.js';
+} from '../../../gen/kvaccord/v1/capabilities.js';
 import type { CacheGroup } from './cache-groups.js';
 
 /**

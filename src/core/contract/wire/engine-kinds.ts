@@ -1,4 +1,4 @@
-import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
+import { EngineKind } from '../../../gen/kvaccord/v1/capabilities.js';
 
 /** An engine in settings (`--engine-kind`), in names of fields and in JSON. */
 export type EngineWord = 'vllm' | 'sglang' | 'trtllm' | 'dynamo' | 'other';

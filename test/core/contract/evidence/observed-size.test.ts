@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { type CacheGroup, hitAlignmentOf } from '../../../src/core/contract/cache-groups.js';
-import type { Fact } from '../../../src/core/contract/facts.js';
-import { type ObservedSize, observedFacts, withObserved } from '../../../src/core/contract/observed-size.js';
-import { resolveFacts } from '../../../src/core/contract/resolve.js';
-import { BlockSizeKind, EvidenceSource } from '../../../src/gen/kvaccord/v1/capabilities.js';
-import { observedSize } from '../../worker/sidecar/support/scripted-probe.js';
+import { type CacheGroup, hitAlignmentOf } from '../../../../src/core/contract/evidence/cache-groups.js';
+import type { Fact } from '../../../../src/core/contract/evidence/facts.js';
+import {
+  type ObservedSize,
+  observedFacts,
+  withObserved,
+} from '../../../../src/core/contract/evidence/observed-size.js';
+import { resolveFacts } from '../../../../src/core/contract/evidence/resolve.js';
+import { BlockSizeKind, EvidenceSource } from '../../../../src/gen/kvaccord/v1/capabilities.js';
+import { observedSize } from '../../../worker/sidecar/support/scripted-probe.js';
 
 describe('what the events of an instance showed', () => {
   it('stays as it is when a rank shows the same again', () => {

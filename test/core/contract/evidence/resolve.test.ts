@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MAX_RAW_CHARS, resolveFacts } from '../../../src/core/contract/resolve.js';
+import { MAX_RAW_CHARS, resolveFacts } from '../../../../src/core/contract/evidence/resolve.js';
 import {
   EngineRole,
   type KvEventSource,
   type ServingAddress,
-} from '../../../src/gen/kvaccord/v1/capabilities.js';
+} from '../../../../src/gen/kvaccord/v1/capabilities.js';
 import {
   anyFact,
   CONFIG,

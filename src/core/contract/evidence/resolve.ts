@@ -6,11 +6,11 @@ import {
   type KvEventSource,
   type ServingAddress,
   type SideChannel,
-} from '../../gen/kvaccord/v1/capabilities.js';
+} from '../../../gen/kvaccord/v1/capabilities.js';
+import { blockSizeKindName, evidenceSourceName } from '../wire/names.js';
 import type { CacheGroup } from './cache-groups.js';
 import { checkEventSources, type EventSourceProblem } from './event-source-check.js';
 import type { BlockSizeFact, Fact, FactEvidence, FactField, FactFields, FieldFact } from './facts.js';
-import { blockSizeKindName, evidenceSourceName } from './names.js';
 import { describeSize, evidenceRank, isTokensPerBlock, judgeTokensPerBlock } from './tokens-per-block.js';
 
 /** Longest raw text that is kept as evidence. */

@@ -5,8 +5,8 @@ import type {
   FactEvidence,
   FactField,
   FactFields,
-} from '../../../src/core/contract/facts.js';
-import { fieldFact } from '../../../src/core/contract/facts.js';
+} from '../../../../src/core/contract/evidence/facts.js';
+import { fieldFact } from '../../../../src/core/contract/evidence/facts.js';
 import {
   BlockSizeKind,
   EngineKind,
@@ -15,7 +15,7 @@ import {
   EvidenceSource,
   HashUnit,
   ServingAddress_Protocol,
-} from '../../../src/gen/kvaccord/v1/capabilities.js';
+} from '../../../../src/gen/kvaccord/v1/capabilities.js';
 
 export const OBSERVED: EvidenceSource = EvidenceSource.OBSERVED_EVENT;
 export const RPC: EvidenceSource = EvidenceSource.ENGINE_RPC;

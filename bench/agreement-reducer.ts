@@ -3,10 +3,11 @@
  * event costs must not grow with the fleet; the last column says by how much
  * it does, against the smallest fleet of the same run.
  */
-import type { AgreementEvent } from '../src/core/agreement/events.js';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../src/core/agreement/options.js';
+
 import { reduce } from '../src/core/agreement/reduce.js';
-import { createAgreement } from '../src/core/agreement/state.js';
+import type { AgreementEvent } from '../src/core/agreement/state/events.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../src/core/agreement/state/options.js';
+import { createAgreement } from '../src/core/agreement/state/state.js';
 import { seededRandom } from '../src/edge/platform/random.js';
 import { makeReport } from '../test/support/fleet.js';
 

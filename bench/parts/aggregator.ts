@@ -1,7 +1,7 @@
 /** A real aggregator that watches any number of sidecars at one address. */
 import { Registry } from 'prom-client';
 import { createAggregator } from '../../src/app/create-aggregator.js';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/core/agreement/options.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/core/agreement/state/options.js';
 import { parseAddress } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { createLogger } from '../../src/edge/platform/logger.js';

@@ -2,7 +2,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type Histogram, Registry } from 'prom-client';
 import { createAggregator } from '../../src/app/create-aggregator.js';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/core/agreement/options.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/core/agreement/state/options.js';
 import { type Address, parseAddress } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { createLogger } from '../../src/edge/platform/logger.js';

@@ -1,4 +1,4 @@
-import type { AgreementOptions } from '../core/agreement/options.js';
+import type { AgreementOptions } from '../core/agreement/state/options.js';
 
 /** How an operator wants a fleet to agree; what is left out of `AgreementOptions` follows from the command. */
 export interface AgreementSettings

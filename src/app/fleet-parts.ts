@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { MemberView } from '../core/agreement/snapshot.js';
+import type { MemberView } from '../core/agreement/view/snapshot.js';
 import { FleetHistory } from '../core/view/fleet-history.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';

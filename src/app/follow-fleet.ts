@@ -1,5 +1,5 @@
-import { readinessChecks } from '../core/agreement/readiness.js';
-import type { FleetView } from '../core/agreement/snapshot.js';
+import { readinessChecks } from '../core/agreement/view/readiness.js';
+import type { FleetView } from '../core/agreement/view/snapshot.js';
 import type { ProbeCheck } from '../edge/http/probe-board.js';
 import type { Logger } from '../edge/platform/logger.js';
 import { buildCatalogue, type Catalogue, type GivenUrls } from '../fleet/catalogue/catalogue.js';

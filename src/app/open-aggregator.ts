@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
-import type { AgreementOptions } from '../core/agreement/options.js';
-import type { MemberView } from '../core/agreement/snapshot.js';
+import type { AgreementOptions } from '../core/agreement/state/options.js';
+import type { MemberView } from '../core/agreement/view/snapshot.js';
 import type { Address } from '../edge/platform/address.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';

@@ -1,4 +1,4 @@
-import type { AgreementOptions } from '../core/agreement/options.js';
+import type { AgreementOptions } from '../core/agreement/state/options.js';
 import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
 import { systemResolver } from '../edge/platform/net/resolver.js';

@@ -71,7 +71,48 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     allowedBuiltins: ['node:crypto#createHash'],
   },
   'core/pairs': { mayImport: ['core/contract', 'core/text', 'gen'], isPure: true },
-  'core/agreement': { mayImport: ['core/contract', 'core/data', 'core/pairs', 'core/text'], isPure: true },
+  // What the reducer holds, and what may be asked of it.
+  'core/agreement/state': { mayImport: ['core/contract', 'core/pairs', 'core/text'], isPure: true },
+  // Sentences for operators.
+  'core/agreement/messages': {
+    mayImport: ['core/agreement/state', 'core/contract', 'core/data', 'core/pairs', 'core/text'],
+    isPure: true,
+  },
+  // What follows for members and groups, by the clauses of docs/agreement.md.
+  'core/agreement/rules': {
+    mayImport: [
+      'core/agreement/messages',
+      'core/agreement/state',
+      'core/contract',
+      'core/data',
+      'core/pairs',
+      'core/text',
+    ],
+    isPure: true,
+  },
+  // One file for each family of events.
+  'core/agreement/take': {
+    mayImport: [
+      'core/agreement/messages',
+      'core/agreement/rules',
+      'core/agreement/state',
+      'core/contract',
+      'core/text',
+    ],
+    isPure: true,
+  },
+  // What others may know of the state.
+  'core/agreement/view': {
+    mayImport: [
+      'core/agreement/messages',
+      'core/agreement/rules',
+      'core/agreement/state',
+      'core/contract',
+      'core/text',
+    ],
+    isPure: true,
+  },
+  'core/agreement': { mayImport: ['core/agreement'], isPure: true },
   'core/health': { mayImport: ['core/text'], isPure: true },
   'core/blocks': { mayImport: [], isPure: true },
   // What pages and terminals show of a fleet, and its history.

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 import { Registry } from 'prom-client';
 import { afterEach, expect, it } from 'vitest';
-import type { AgreementEvent } from '../../src/core/agreement/events.js';
+import type { AgreementEvent } from '../../src/core/agreement/state/events.js';
 import { ProbeBoard } from '../../src/edge/http/probe-board.js';
 import { type Address, parseAddress } from '../../src/edge/platform/address.js';
 import { sleep, systemClock } from '../../src/edge/platform/clock.js';

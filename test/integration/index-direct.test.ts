@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { AgreementOptions } from '../../src/core/agreement/options.js';
+import type { AgreementOptions } from '../../src/core/agreement/state/options.js';
 import type { AggregatorHarness } from '../support/aggregator-harness.js';
 import { indexerOf, matches, tokens } from '../support/indexer-calls.js';
 import { OpenThings } from '../support/open-things.js';

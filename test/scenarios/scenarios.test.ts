@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { AgreementOptions } from '../../src/core/agreement/options.js';
+import type { AgreementOptions } from '../../src/core/agreement/state/options.js';
 import type { CacheView } from '../../src/core/contract/wire/cache-view.js';
 import { evidenceSourceName } from '../../src/core/contract/wire/names.js';
 import { EngineKind, EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';

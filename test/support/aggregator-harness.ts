@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { createAggregator } from '../../src/app/create-aggregator.js';
-import type { AgreementOptions } from '../../src/core/agreement/options.js';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/core/agreement/options.js';
+import type { AgreementOptions } from '../../src/core/agreement/state/options.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/core/agreement/state/options.js';
 import type { Address } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { systemResolver } from '../../src/edge/platform/net/resolver.js';

@@ -1,11 +1,11 @@
-import type { AgreementEffect, AgreementEvent } from '../../src/core/agreement/events.js';
-import type { AgreementOptions } from '../../src/core/agreement/options.js';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/core/agreement/options.js';
 import { reduce } from '../../src/core/agreement/reduce.js';
-import type { FleetView, GroupView, MemberView } from '../../src/core/agreement/snapshot.js';
-import { viewFleet } from '../../src/core/agreement/snapshot.js';
-import type { AgreementState } from '../../src/core/agreement/state.js';
-import { createAgreement } from '../../src/core/agreement/state.js';
+import type { AgreementEffect, AgreementEvent } from '../../src/core/agreement/state/events.js';
+import type { AgreementOptions } from '../../src/core/agreement/state/options.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../src/core/agreement/state/options.js';
+import type { AgreementState } from '../../src/core/agreement/state/state.js';
+import { createAgreement } from '../../src/core/agreement/state/state.js';
+import type { FleetView, GroupView, MemberView } from '../../src/core/agreement/view/snapshot.js';
+import { viewFleet } from '../../src/core/agreement/view/snapshot.js';
 import type { ContractValues } from '../../src/core/contract/contract-values.js';
 import { CONTRACT_FIELDS, comparedKey, TOPOLOGY_FIELDS } from '../../src/core/contract/contract-values.js';
 import type { SizeFacts } from '../../src/core/contract/evidence/size-rule.js';

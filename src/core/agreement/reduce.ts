@@ -1,13 +1,13 @@
-import { earliestDeadlineMs } from './deadlines.js';
-import type { AgreementEffect, AgreementEvent } from './events.js';
-import { forget, retryTurnedAway } from './members.js';
-import { change, endGroup, evaluateAll } from './settle-groups.js';
-import type { AgreementState } from './state.js';
-import type { Step } from './step.js';
-import { takeListing } from './take-listing.js';
-import { takeCacheView, takeDoubt, takeEjection, takeMismatchedEvents } from './take-news.js';
-import { bringPairsBack, noteChange, takeChannelAnswer } from './take-pair-news.js';
-import { markAlive, markBroken, refuseReport, takeReport } from './take-report.js';
+import { earliestDeadlineMs } from './rules/deadlines.js';
+import { forget, retryTurnedAway } from './rules/members.js';
+import type { AgreementEffect, AgreementEvent } from './state/events.js';
+import type { AgreementState } from './state/state.js';
+import type { Step } from './state/step.js';
+import { change, endGroup, evaluateAll } from './take/settle-groups.js';
+import { takeListing } from './take/take-listing.js';
+import { takeCacheView, takeDoubt, takeEjection, takeMismatchedEvents } from './take/take-news.js';
+import { bringPairsBack, noteChange, takeChannelAnswer } from './take/take-pair-news.js';
+import { markAlive, markBroken, refuseReport, takeReport } from './take/take-report.js';
 
 /**
  * The agreement: what a fleet agrees on when `event` happens at `nowMs`

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
-import type { AgreementOptions } from '../../core/agreement/options.js';
-import { readinessChecks } from '../../core/agreement/readiness.js';
-import type { FleetView } from '../../core/agreement/snapshot.js';
+import type { AgreementOptions } from '../../core/agreement/state/options.js';
+import { readinessChecks } from '../../core/agreement/view/readiness.js';
+import type { FleetView } from '../../core/agreement/view/snapshot.js';
 import { HttpServer, type HttpServerModules } from '../../edge/http/http-server.js';
 import { PageFiles } from '../../edge/http/page-files.js';
 import { ProbeBoard } from '../../edge/http/probe-board.js';

@@ -1,4 +1,4 @@
-import type { FleetView, GroupView } from '../../core/agreement/snapshot.js';
+import type { FleetView, GroupView } from '../../core/agreement/view/snapshot.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import { Agreement, AgreementState } from '../../gen/kvaccord/v1/fleet.js';
 import { toAgreement, toMembers } from './fleet-messages.js';

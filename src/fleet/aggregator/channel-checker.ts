@@ -1,5 +1,5 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
-import type { AgreementEffect } from '../../core/agreement/events.js';
+import type { AgreementEffect } from '../../core/agreement/state/events.js';
 import type { ChannelAnswer, ChannelQuestion } from '../../core/pairs/side-channels.js';
 import { withoutControls } from '../../core/text/printable.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';

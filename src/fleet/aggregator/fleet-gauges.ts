@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
-import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
-import type { FleetView, MemberState, ReasonCode } from '../../core/agreement/snapshot.js';
+import type { RoutingMode } from '../../core/agreement/state/cache-knowledge-counts.js';
+import type { FleetView, MemberState, ReasonCode } from '../../core/agreement/view/snapshot.js';
 import type { PairLookup } from '../../core/pairs/pair-lookup.js';
 import { type AddToSeries, ScrapedMetrics } from '../../edge/platform/metrics/scraped-metrics.js';
 import type { SourceHealth } from '../discovery/source.js';

@@ -1,5 +1,5 @@
-import type { MemberOffer } from '../../core/agreement/judgement.js';
-import type { GroupView, MemberState, MemberView } from '../../core/agreement/snapshot.js';
+import type { MemberOffer } from '../../core/agreement/state/judgement.js';
+import type { GroupView, MemberState, MemberView } from '../../core/agreement/view/snapshot.js';
 import type { ContractValues } from '../../core/contract/contract-values.js';
 import { WIRE_CACHE_VIEWS } from '../../core/contract/wire/cache-view.js';
 import { clip } from '../../core/text/lists.js';

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { Counter, Histogram } from 'prom-client';
-import type { AgreementEffect } from '../../core/agreement/events.js';
-import type { FleetView } from '../../core/agreement/snapshot.js';
+import type { AgreementEffect } from '../../core/agreement/state/events.js';
+import type { FleetView } from '../../core/agreement/view/snapshot.js';
 import { evidenceSourceName } from '../../core/contract/wire/names.js';
 import type { PairLookup } from '../../core/pairs/pair-lookup.js';
 import type { Clock } from '../../edge/platform/clock.js';

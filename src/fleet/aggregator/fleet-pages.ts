@@ -1,6 +1,6 @@
-import { MEMBER_RANKS, MEMBER_TONES } from '../../core/agreement/member-tones.js';
-import type { FleetView, GroupView, MemberView } from '../../core/agreement/snapshot.js';
-import { sourceText } from '../../core/agreement/snapshot.js';
+import { MEMBER_RANKS, MEMBER_TONES } from '../../core/agreement/view/member-tones.js';
+import type { FleetView, GroupView, MemberView } from '../../core/agreement/view/snapshot.js';
+import { sourceText } from '../../core/agreement/view/snapshot.js';
 import { clip } from '../../core/text/lists.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { ApiRoute } from '../../edge/http/api.js';

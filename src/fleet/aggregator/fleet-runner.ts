@@ -1,10 +1,14 @@
-import { type AgreementEffect, type AgreementEvent, isOtherIdentity } from '../../core/agreement/events.js';
-import type { AgreementOptions } from '../../core/agreement/options.js';
 import { reduce } from '../../core/agreement/reduce.js';
-import type { FleetView } from '../../core/agreement/snapshot.js';
-import { viewFleet } from '../../core/agreement/snapshot.js';
-import type { AgreementState } from '../../core/agreement/state.js';
-import { createAgreement } from '../../core/agreement/state.js';
+import {
+  type AgreementEffect,
+  type AgreementEvent,
+  isOtherIdentity,
+} from '../../core/agreement/state/events.js';
+import type { AgreementOptions } from '../../core/agreement/state/options.js';
+import type { AgreementState } from '../../core/agreement/state/state.js';
+import { createAgreement } from '../../core/agreement/state/state.js';
+import type { FleetView } from '../../core/agreement/view/snapshot.js';
+import { viewFleet } from '../../core/agreement/view/snapshot.js';
 import type { CacheView } from '../../core/contract/wire/cache-view.js';
 import { readReport } from '../../core/contract/worker-report.js';
 import type { PairLookup } from '../../core/pairs/pair-lookup.js';

@@ -1,4 +1,4 @@
-import type { FleetView, MemberView } from '../../core/agreement/snapshot.js';
+import type { FleetView, MemberView } from '../../core/agreement/view/snapshot.js';
 import type { Clock } from '../../edge/platform/clock.js';
 
 /**

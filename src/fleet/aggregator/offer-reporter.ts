@@ -1,5 +1,5 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
-import type { FleetView, GroupView, MemberView } from '../../core/agreement/snapshot.js';
+import type { FleetView, GroupView, MemberView } from '../../core/agreement/view/snapshot.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import { callUnary } from '../../edge/rpc/call-unary.js';
 import type { RpcChannel } from '../../edge/rpc/channel.js';

@@ -1,4 +1,4 @@
-import type { FleetView, GroupView, MemberView } from '../../core/agreement/snapshot.js';
+import type { FleetView, GroupView, MemberView } from '../../core/agreement/view/snapshot.js';
 import { PAIR_CLASS_NAMES } from '../../core/pairs/pair-class-names.js';
 import type { PairLookup } from '../../core/pairs/pair-lookup.js';
 import type { PairState } from '../../core/pairs/pair-words.js';

@@ -1,4 +1,4 @@
-import type { GroupView } from '../../core/agreement/snapshot.js';
+import type { GroupView } from '../../core/agreement/view/snapshot.js';
 import type { PairLookup } from '../../core/pairs/pair-lookup.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';

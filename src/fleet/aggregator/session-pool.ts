@@ -1,4 +1,4 @@
-import { isOtherIdentity } from '../../core/agreement/events.js';
+import { isOtherIdentity } from '../../core/agreement/state/events.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import { ConnectGate } from '../../edge/platform/net/connect-gate.js';

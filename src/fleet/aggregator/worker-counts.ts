@@ -1,4 +1,4 @@
-import type { MemberView } from '../../core/agreement/snapshot.js';
+import type { MemberView } from '../../core/agreement/view/snapshot.js';
 import { NOTHING_PUBLISHED } from '../../core/contract/wire/cache-view.js';
 
 /**

@@ -1,4 +1,4 @@
-import type { FleetView, GroupView, MemberView, Reason } from '../../core/agreement/snapshot.js';
+import type { FleetView, GroupView, MemberView, Reason } from '../../core/agreement/view/snapshot.js';
 import type { Serving } from '../../core/contract/serving.js';
 import { addTo } from '../../core/data/group-by.js';
 import { type NameClaim, type NameConflict, settleName } from './name-conflicts.js';

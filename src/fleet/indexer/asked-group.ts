@@ -1,4 +1,4 @@
-import type { FleetView, GroupView } from '../../core/agreement/snapshot.js';
+import type { FleetView, GroupView } from '../../core/agreement/view/snapshot.js';
 import { RpcError } from '../../edge/rpc/errors.js';
 
 /** The group that a call asks for; an empty name is the only one there is. Throws an `RpcError`. */

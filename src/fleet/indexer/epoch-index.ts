@@ -1,4 +1,4 @@
-import type { MemberView } from '../../core/agreement/snapshot.js';
+import type { MemberView } from '../../core/agreement/view/snapshot.js';
 import type { HashUnitName } from '../../core/blocks/block-hasher.js';
 import type { Matches, VisitBlock } from '../../core/blocks/prefix-index.js';
 import type { Tier } from '../../core/blocks/tier.js';

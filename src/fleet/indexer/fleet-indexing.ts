@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
-import type { AgreementEffect } from '../../core/agreement/events.js';
-import type { FleetView } from '../../core/agreement/snapshot.js';
+import type { AgreementEffect } from '../../core/agreement/state/events.js';
+import type { FleetView } from '../../core/agreement/view/snapshot.js';
 import type { HashUnitName } from '../../core/blocks/block-hasher.js';
 import { PrefixIndexError } from '../../core/blocks/prefix-index.js';
 import type { ContractValues } from '../../core/contract/contract-values.js';

@@ -1,4 +1,4 @@
-import type { MemberView } from '../../core/agreement/snapshot.js';
+import type { MemberView } from '../../core/agreement/view/snapshot.js';
 import type { AskedIndex } from './asked-index.js';
 import type { Churn } from './rank-match.js';
 import type { RelaySource } from './relay-source.js';

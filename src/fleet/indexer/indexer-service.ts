@@ -1,4 +1,4 @@
-import type { FleetView, GroupView, MemberView } from '../../core/agreement/snapshot.js';
+import type { FleetView, GroupView, MemberView } from '../../core/agreement/view/snapshot.js';
 import { TIERS } from '../../core/blocks/tier.js';
 import { type CacheView, WIRE_CACHE_VIEWS, worseCacheView } from '../../core/contract/wire/cache-view.js';
 import { RpcError } from '../../edge/rpc/errors.js';

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { FleetView, MemberView } from '../../core/agreement/snapshot.js';
+import type { FleetView, MemberView } from '../../core/agreement/view/snapshot.js';
 import type { EjectionChange } from '../../core/health/ejections.js';
 import { type FaultKind, faultMessage } from '../../core/health/worker-fault.js';
 import { countOf } from '../../core/text/lists.js';

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
-import type { AgreementEffect } from '../../core/agreement/events.js';
-import type { FleetView, GroupView } from '../../core/agreement/snapshot.js';
+import type { AgreementEffect } from '../../core/agreement/state/events.js';
+import type { FleetView, GroupView } from '../../core/agreement/view/snapshot.js';
 import { faultKindOf } from '../../core/health/worker-fault.js';
 import type { FinishedTransfer } from '../../core/pairs/transfer-cost.js';
 import { onOneLine } from '../../core/text/printable.js';

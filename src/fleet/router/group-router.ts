@@ -1,4 +1,4 @@
-import type { GroupView } from '../../core/agreement/snapshot.js';
+import type { GroupView } from '../../core/agreement/view/snapshot.js';
 import {
   DEFAULT_EJECTION_OPTIONS,
   type EjectionChange,

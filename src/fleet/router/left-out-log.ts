@@ -1,4 +1,4 @@
-import type { MemberView } from '../../core/agreement/snapshot.js';
+import type { MemberView } from '../../core/agreement/view/snapshot.js';
 import { nameSome } from '../../core/text/lists.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { Logger } from '../../edge/platform/logger.js';

@@ -1,4 +1,4 @@
-import type { GroupView } from '../../core/agreement/snapshot.js';
+import type { GroupView } from '../../core/agreement/view/snapshot.js';
 import type { AskedIndex } from '../indexer/asked-index.js';
 import type { Decided } from './choice/reserved-request.js';
 import type { Prediction } from './results/prediction.js';

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
+import type { RoutingMode } from '../../core/agreement/state/cache-knowledge-counts.js';
 import { LeanHistogram } from '../../edge/platform/metrics/histogram.js';
 import { ScrapedMetrics } from '../../edge/platform/metrics/scraped-metrics.js';
 import type { RankLoad } from './choice/worker-selector.js';

@@ -1,4 +1,4 @@
-import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
+import type { RoutingMode } from '../../core/agreement/state/cache-knowledge-counts.js';
 import { PairTally } from './pairs/pair-tally.js';
 import { CacheHits, type LostReason } from './results/lost-hits.js';
 

@@ -1,5 +1,5 @@
-import type { RoutingMode } from '../../core/agreement/cache-knowledge-counts.js';
-import type { Reason } from '../../core/agreement/snapshot.js';
+import type { RoutingMode } from '../../core/agreement/state/cache-knowledge-counts.js';
+import type { Reason } from '../../core/agreement/view/snapshot.js';
 import type { MediaItem } from '../../core/blocks/media-identity.js';
 import type { TransferProtocol } from '../../core/contract/transfer/connector-rules.js';
 import type { WorkerFault } from '../../core/health/worker-fault.js';

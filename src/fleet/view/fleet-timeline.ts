@@ -1,5 +1,5 @@
-import type { AgreementEffect, LogCode } from '../../core/agreement/events.js';
-import type { FleetView, MemberView } from '../../core/agreement/snapshot.js';
+import type { AgreementEffect, LogCode } from '../../core/agreement/state/events.js';
+import type { FleetView, MemberView } from '../../core/agreement/view/snapshot.js';
 import { groupBy } from '../../core/data/group-by.js';
 import { countOf, nameSome } from '../../core/text/lists.js';
 import { workerName } from '../../core/text/worker-name.js';

@@ -1,5 +1,5 @@
-import type { AgreementEffect } from '../../core/agreement/events.js';
-import type { FleetView as AgreementView } from '../../core/agreement/snapshot.js';
+import type { AgreementEffect } from '../../core/agreement/state/events.js';
+import type { FleetView as AgreementView } from '../../core/agreement/view/snapshot.js';
 import type { FleetHistory } from '../../core/view/fleet-history.js';
 import type { ApiRoute } from '../../edge/http/api.js';
 import type { EventStreamRoute } from '../../edge/http/event-stream.js';

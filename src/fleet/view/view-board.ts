@@ -1,4 +1,4 @@
-import type { FleetView } from '../../core/agreement/snapshot.js';
+import type { FleetView } from '../../core/agreement/view/snapshot.js';
 import { jsonText } from '../../core/text/printable.js';
 import type { FleetHistory } from '../../core/view/fleet-history.js';
 import type { KeptEntry } from '../../core/view/timeline.js';

@@ -1,4 +1,4 @@
-import type { FleetView, GroupView } from '../../core/agreement/snapshot.js';
+import type { FleetView, GroupView } from '../../core/agreement/view/snapshot.js';
 import { shownLine, shownText } from '../../core/view/shown-text.js';
 import { VIEW_LIMITS, type ViewModel, type ViewTone } from '../../core/view/view-document.js';
 import { isFault } from './view-workers.js';

@@ -1,4 +1,4 @@
-import type { FleetView, GroupView } from '../../core/agreement/snapshot.js';
+import type { FleetView, GroupView } from '../../core/agreement/view/snapshot.js';
 import type { PairLookup } from '../../core/pairs/pair-lookup.js';
 import type { PairMember } from '../../core/pairs/pair-member.js';
 import { gigabytesPerSecond, isSlow, promisedGigabytesPerSecond } from '../../core/pairs/transfer-cost.js';

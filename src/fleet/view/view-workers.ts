@@ -1,5 +1,5 @@
-import { MEMBER_RANKS, MEMBER_TONES } from '../../core/agreement/member-tones.js';
-import type { FleetView, MemberView } from '../../core/agreement/snapshot.js';
+import { MEMBER_RANKS, MEMBER_TONES } from '../../core/agreement/view/member-tones.js';
+import type { FleetView, MemberView } from '../../core/agreement/view/snapshot.js';
 import { fabricName } from '../../core/contract/topology/topology-names.js';
 import { EvidenceSource } from '../../core/contract/wire/enums.js';
 import { engineKindName, engineRoleName, evidenceSourceName } from '../../core/contract/wire/names.js';

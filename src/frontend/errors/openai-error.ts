@@ -1,4 +1,4 @@
-import type { Reason } from '../../core/agreement/snapshot.js';
+import type { Reason } from '../../core/agreement/view/snapshot.js';
 import { capitalised } from '../../core/text/capitalised.js';
 import { jsonText } from '../../core/text/printable.js';
 import type { RoutingError, RoutingErrorCode } from '../../fleet/router/routing.js';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { AnswerBudget } from '../../core/agreement/readiness.js';
-import type { Reason } from '../../core/agreement/snapshot.js';
+import { AnswerBudget } from '../../core/agreement/view/readiness.js';
+import type { Reason } from '../../core/agreement/view/snapshot.js';
 import { type HttpAnswer, jsonAnswer, textAnswer } from '../../edge/http/answer.js';
 import type { Probe, ProbeBoard } from '../../edge/http/probe-board.js';
 import type { Clock } from '../../edge/platform/clock.js';

@@ -1,4 +1,4 @@
-import type { ReadinessCheck } from '../../core/agreement/readiness.js';
+import type { ReadinessCheck } from '../../core/agreement/view/readiness.js';
 import type { Catalogue, CatalogueGroup } from '../../fleet/catalogue/catalogue.js';
 
 /** Whether requests for a model can be sent to a worker: its gate is open, and the address of a worker is known. */

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Reason } from '../../core/agreement/snapshot.js';
+import type { Reason } from '../../core/agreement/view/snapshot.js';
 import type { WorkerFault } from '../../core/health/worker-fault.js';
 import { workerName } from '../../core/text/worker-name.js';
 import type { Clock } from '../../edge/platform/clock.js';

@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { type CreatedAggregator, createAggregator } from '../../app/create-aggregator.js';
 import type { FollowedFleet } from '../../app/follow-fleet.js';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../../core/agreement/options.js';
-import type { FleetView } from '../../core/agreement/snapshot.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../core/agreement/state/options.js';
+import type { FleetView } from '../../core/agreement/view/snapshot.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Random } from '../../edge/platform/random.js';

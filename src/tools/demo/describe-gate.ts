@@ -1,4 +1,4 @@
-import type { FleetView, MemberView, Reason } from '../../core/agreement/snapshot.js';
+import type { FleetView, MemberView, Reason } from '../../core/agreement/view/snapshot.js';
 import { workerName } from '../../core/text/worker-name.js';
 
 /** The gate in one sentence. */

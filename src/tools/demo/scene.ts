@@ -1,4 +1,4 @@
-import type { FleetView, GroupView } from '../../core/agreement/snapshot.js';
+import type { FleetView, GroupView } from '../../core/agreement/view/snapshot.js';
 import { type Clock, sleep, type Timer } from '../../edge/platform/clock.js';
 import { describeError } from '../../edge/platform/describe-error.js';
 import type { LogLevel } from '../../edge/platform/logger.js';

@@ -1,4 +1,4 @@
-import type { FleetView } from '../../core/agreement/snapshot.js';
+import type { FleetView } from '../../core/agreement/view/snapshot.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import type { Random } from '../../edge/platform/random.js';
 import { createPlaintextSecurity } from '../../edge/security/security.js';

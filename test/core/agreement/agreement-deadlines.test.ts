@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AgreementEvent } from '../../../src/core/agreement/events.js';
+import type { AgreementEvent } from '../../../src/core/agreement/state/events.js';
 import { makeReport, TestFleet } from '../../support/fleet.js';
 import { anyEvent, options, TARGETS } from './any-fleet.js';
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AgreementEvent } from '../../../src/core/agreement/events.js';
-import type { AgreementOptions } from '../../../src/core/agreement/options.js';
-import type { GroupView } from '../../../src/core/agreement/snapshot.js';
-import type { Group } from '../../../src/core/agreement/state.js';
+import type { AgreementEvent } from '../../../src/core/agreement/state/events.js';
+import type { AgreementOptions } from '../../../src/core/agreement/state/options.js';
+import type { Group } from '../../../src/core/agreement/state/state.js';
+import type { GroupView } from '../../../src/core/agreement/view/snapshot.js';
 import { TestFleet } from '../../support/fleet.js';
 import { anyCacheView, anyEvent, asReport, options, sketch, TARGETS } from './any-fleet.js';
 

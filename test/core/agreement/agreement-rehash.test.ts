@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AgreementOptions } from '../../../src/core/agreement/options.js';
+import type { AgreementOptions } from '../../../src/core/agreement/state/options.js';
 import { canonicalSize, MAX_REHASHED_TOKENS } from '../../../src/core/contract/rehash.js';
 import { EvidenceSource } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { type ReportSketch, TestFleet } from '../../support/fleet.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AgreementOptions } from '../../../src/core/agreement/options.js';
+import type { AgreementOptions } from '../../../src/core/agreement/state/options.js';
 import type { ContractValues } from '../../../src/core/contract/contract-values.js';
 import type { ProbeAnswer } from '../../../src/core/contract/tokens/token-answers.js';
 import { packTokenIds } from '../../../src/core/contract/tokens/token-probes.js';

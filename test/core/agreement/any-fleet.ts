@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import type { AgreementEvent } from '../../../src/core/agreement/events.js';
-import type { AgreementOptions } from '../../../src/core/agreement/options.js';
+import type { AgreementEvent } from '../../../src/core/agreement/state/events.js';
+import type { AgreementOptions } from '../../../src/core/agreement/state/options.js';
 import type { ContractValues } from '../../../src/core/contract/contract-values.js';
 import type { CacheView } from '../../../src/core/contract/wire/cache-view.js';
 import { EvidenceSource } from '../../../src/gen/kvaccord/v1/capabilities.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AgreementEffect } from '../../../src/core/agreement/events.js';
-import type { AgreementOptions } from '../../../src/core/agreement/options.js';
+import type { AgreementEffect } from '../../../src/core/agreement/state/events.js';
+import type { AgreementOptions } from '../../../src/core/agreement/state/options.js';
 import type { ChannelAnswer, ChannelQuestion } from '../../../src/core/pairs/side-channels.js';
 import { TestFleet } from '../../support/fleet.js';
 import { bookOfTwo, type PairSketch, pairReport } from './pair-fleet.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../../../src/core/agreement/options.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../../src/core/agreement/state/options.js';
 import { AgreementBoard } from '../../../src/fleet/aggregator/agreement-board.js';
 import { FleetRunner } from '../../../src/fleet/aggregator/fleet-runner.js';
 import { listWorkers } from '../../../src/fleet/aggregator/fleet-service.js';

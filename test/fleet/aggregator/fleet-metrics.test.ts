@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import type { AgreementEffect } from '../../../src/core/agreement/events.js';
-import type { AgreementOptions } from '../../../src/core/agreement/options.js';
+import type { AgreementEffect } from '../../../src/core/agreement/state/events.js';
+import type { AgreementOptions } from '../../../src/core/agreement/state/options.js';
 import { NOTHING_PUBLISHED } from '../../../src/core/contract/wire/cache-view.js';
 import type { Clock } from '../../../src/edge/platform/clock.js';
 import { FleetMetrics } from '../../../src/fleet/aggregator/fleet-metrics.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { AgreementOptions } from '../../../src/core/agreement/options.js';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../../../src/core/agreement/options.js';
+import type { AgreementOptions } from '../../../src/core/agreement/state/options.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../../src/core/agreement/state/options.js';
 import type { Timer } from '../../../src/edge/platform/clock.js';
 import { FleetRunner } from '../../../src/fleet/aggregator/fleet-runner.js';
 import { FakeClock } from '../../support/fake-clock.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../../../src/core/agreement/options.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../../src/core/agreement/state/options.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { RpcDialer } from '../../../src/edge/rpc/channel.js';
 import { createPlaintextSecurity } from '../../../src/edge/security/security.js';

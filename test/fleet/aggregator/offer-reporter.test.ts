@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import type { FleetView, MemberView } from '../../../src/core/agreement/snapshot.js';
+import type { FleetView, MemberView } from '../../../src/core/agreement/view/snapshot.js';
 import type { RpcChannel } from '../../../src/edge/rpc/channel.js';
 import { OfferReporter } from '../../../src/fleet/aggregator/offer-reporter.js';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { viewFleet } from '../../../src/core/agreement/snapshot.js';
+import { viewFleet } from '../../../src/core/agreement/view/snapshot.js';
 import { buildCatalogue, type Catalogue, type GivenUrls } from '../../../src/fleet/catalogue/catalogue.js';
 import { conflictLogger } from '../../../src/frontend/gateway/conflict-log.js';
 import { Models } from '../../../src/frontend/gateway/models.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { MemberView } from '../../../src/core/agreement/snapshot.js';
+import type { MemberView } from '../../../src/core/agreement/view/snapshot.js';
 import { ApproximateIndex, type ApproximateOptions } from '../../../src/fleet/indexer/approximate-index.js';
 import { ExpiryQueue } from '../../../src/fleet/indexer/expiry-queue.js';
 import { WorkQueue } from '../../../src/fleet/indexer/work-queue.js';

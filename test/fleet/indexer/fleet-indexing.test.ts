@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import type { AgreementEffect } from '../../../src/core/agreement/events.js';
-import type { FleetView } from '../../../src/core/agreement/snapshot.js';
+import type { AgreementEffect } from '../../../src/core/agreement/state/events.js';
+import type { FleetView } from '../../../src/core/agreement/view/snapshot.js';
 import {
   FleetIndexing,
   type FleetIndexingModules,

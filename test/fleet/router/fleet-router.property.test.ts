@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import type { AgreementEvent } from '../../../src/core/agreement/events.js';
+import type { AgreementEvent } from '../../../src/core/agreement/state/events.js';
 import type { ServingRole } from '../../../src/core/contract/serving.js';
 import { FleetIndexing, type FleetIndexingModules } from '../../../src/fleet/indexer/fleet-indexing.js';
 import { FleetRouter } from '../../../src/fleet/router/fleet-router.js';

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { AgreementEvent } from '../../../src/core/agreement/events.js';
-import type { AgreementOptions } from '../../../src/core/agreement/options.js';
+import type { AgreementEvent } from '../../../src/core/agreement/state/events.js';
+import type { AgreementOptions } from '../../../src/core/agreement/state/options.js';
 import { FleetIndexing, type FleetIndexingModules } from '../../../src/fleet/indexer/fleet-indexing.js';
 import {
   FleetRouter,

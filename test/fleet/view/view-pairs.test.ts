@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FleetView, GroupView } from '../../../src/core/agreement/snapshot.js';
+import type { FleetView, GroupView } from '../../../src/core/agreement/view/snapshot.js';
 import type { PairBook } from '../../../src/core/pairs/pair-book.js';
 import type { ViewPairGroup } from '../../../src/core/view/view-pairs.js';
 import { viewPairs } from '../../../src/fleet/view/view-pairs.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readinessChecks } from '../../../src/core/agreement/readiness.js';
+import { readinessChecks } from '../../../src/core/agreement/view/readiness.js';
 import { buildCatalogue } from '../../../src/fleet/catalogue/catalogue.js';
 import { frontendChecks } from '../../../src/frontend/gateway/readiness.js';
 import { TestFleet } from '../../support/fleet.js';

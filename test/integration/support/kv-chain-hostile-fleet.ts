@@ -1,4 +1,4 @@
-import type { MemberView } from '../../../src/core/agreement/snapshot.js';
+import type { MemberView } from '../../../src/core/agreement/view/snapshot.js';
 import { ConnectGate } from '../../../src/edge/platform/net/connect-gate.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';

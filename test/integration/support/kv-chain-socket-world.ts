@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest';
-import type { MemberView } from '../../../src/core/agreement/snapshot.js';
+import type { MemberView } from '../../../src/core/agreement/view/snapshot.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';
 import { ConnectGate } from '../../../src/edge/platform/net/connect-gate.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';

@@ -1,4 +1,4 @@
-import type { MemberView } from '../../../src/core/agreement/snapshot.js';
+import type { MemberView } from '../../../src/core/agreement/view/snapshot.js';
 import type { Timer } from '../../../src/edge/platform/clock.js';
 import { ConnectGate } from '../../../src/edge/platform/net/connect-gate.js';
 import type { Random } from '../../../src/edge/platform/random.js';

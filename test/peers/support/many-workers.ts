@@ -1,7 +1,7 @@
 import { Server, ServerCredentials, type ServerWritableStream } from '@grpc/grpc-js';
 import { Registry } from 'prom-client';
 import { createAggregator } from '../../../src/app/create-aggregator.js';
-import { DEFAULT_AGREEMENT_OPTIONS } from '../../../src/core/agreement/options.js';
+import { DEFAULT_AGREEMENT_OPTIONS } from '../../../src/core/agreement/state/options.js';
 import type { HttpAccess } from '../../../src/edge/http/http-server.js';
 import { type Address, parseAddress } from '../../../src/edge/platform/address.js';
 import { systemClock } from '../../../src/edge/platform/clock.js';

@@ -1,4 +1,4 @@
-import type { MemberView } from '../../../core/agreement/snapshot.js';
+import type { MemberView } from '../../../core/agreement/view/snapshot.js';
 import type { Serving } from '../../../core/contract/serving.js';
 import { AGGREGATED_PARTS, type Candidate, PARTS } from './candidates.js';
 

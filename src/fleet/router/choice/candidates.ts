@@ -1,4 +1,4 @@
-import type { MemberOffer } from '../../../core/agreement/judgement.js';
+import type { MemberOffer } from '../../../core/agreement/state/judgement.js';
 import type { SplitServing } from '../../../core/contract/serving.js';
 
 /** Parts of requests that a worker can compute, as bits. */

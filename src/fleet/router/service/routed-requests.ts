@@ -1,4 +1,4 @@
-import type { FleetView } from '../../../core/agreement/snapshot.js';
+import type { FleetView } from '../../../core/agreement/view/snapshot.js';
 import { invalidArgument, RpcError } from '../../../edge/rpc/errors.js';
 import type { Prompt } from '../../../gen/kvaccord/v1/indexer.js';
 import type { ReserveRequest } from '../../../gen/kvaccord/v1/router.js';

@@ -1,4 +1,4 @@
-import type { RoutingMode } from '../../../core/agreement/cache-knowledge-counts.js';
+import type { RoutingMode } from '../../../core/agreement/state/cache-knowledge-counts.js';
 import { PAIR_CLASS_NAMES, pairClassName } from '../../../core/pairs/pair-class-names.js';
 import { PairClass } from '../../../gen/kvaccord/v1/fleet.js';
 import type { PairSelection, RouteTransfer, Selection } from '../../../gen/kvaccord/v1/router.js';

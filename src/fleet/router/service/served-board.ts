@@ -1,5 +1,5 @@
-import { readinessChecks } from '../../../core/agreement/readiness.js';
-import type { FleetView } from '../../../core/agreement/snapshot.js';
+import { readinessChecks } from '../../../core/agreement/view/readiness.js';
+import type { FleetView } from '../../../core/agreement/view/snapshot.js';
 import type { Clock, Timer } from '../../../edge/platform/clock.js';
 import type { ServedFleet } from '../../../gen/kvaccord/v1/router.js';
 import { buildCatalogue, type GivenUrls } from '../../catalogue/catalogue.js';

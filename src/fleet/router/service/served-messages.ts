@@ -1,5 +1,5 @@
-import type { ReadinessCheck } from '../../../core/agreement/readiness.js';
-import type { Reason, ReasonCode } from '../../../core/agreement/snapshot.js';
+import type { ReadinessCheck } from '../../../core/agreement/view/readiness.js';
+import type { Reason, ReasonCode } from '../../../core/agreement/view/snapshot.js';
 import type { Reason as ReasonMessage } from '../../../gen/kvaccord/v1/fleet.js';
 import { ServedFleet, ServedGroup, ServedModel } from '../../../gen/kvaccord/v1/router.js';
 import type { Catalogue, CatalogueGroup, CatalogueModel } from '../../catalogue/catalogue.js';

@@ -1,4 +1,4 @@
-import type { GroupView } from '../../../core/agreement/snapshot.js';
+import type { GroupView } from '../../../core/agreement/view/snapshot.js';
 import type { EngineSetup, EngineSurface } from '../engines/engine-surface.js';
 import { simulatedVllm } from '../engines/simulated-vllm.js';
 import type { PlannedWorker } from '../stage.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { MemberView } from '../../../../src/core/agreement/snapshot.js';
+import type { MemberView } from '../../../../src/core/agreement/view/snapshot.js';
 import { CandidateList } from '../../../../src/fleet/router/choice/candidate-list.js';
 import { TestFleet } from '../../../support/fleet.js';
 

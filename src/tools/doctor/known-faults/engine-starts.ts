@@ -69,6 +69,7 @@ export const ENGINE_STARTS: readonly KnownFault[] = [
       'Failed to infer device type',
       'No CUDA GPUs are available',
       'Found no NVIDIA driver on your system',
+      'Device string must not be empty',
     ],
     says: 'an engine does not start: it sees no GPU in its container',
     why: 'The pod asks for no GPU, the container runtime has no NVIDIA hook, or CUDA_VISIBLE_DEVICES names GPUs that it does not have.',

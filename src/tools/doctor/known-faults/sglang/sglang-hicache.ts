@@ -139,6 +139,17 @@ export const SGLANG_HICACHE: readonly KnownFault[] = [
     cure: 'Raise --hicache-ratio or --hicache-size of the decode engines, or make the store behind --hicache-storage-backend faster',
   },
   {
+    id: 'sglang_decode_load_back_failed',
+    cause: 'transfers_fail',
+    needles: ['HiCache load_back failed for rid=', 'expected decode_prefix_len='],
+    says: 'a decode engine does not get back from HiCache what it counted on for a request, which fails',
+    why: 'With its own radix cache a decode engine asks prefill only for what its GPU, host and store (l1, l2, l3) do not have. By the time it reads them back the GPU has no free blocks for them, or the store does not give what it lists (l3 is not 0).',
+    cure: 'Where l3 is not 0, see why the store does not give its pages (log of --hicache-storage-backend), or take that backend out of the decode engines; where it is 0, leave more of their GPU free (a smaller --max-running-requests). Without --disaggregation-decode-enable-radix-cache and --enable-hierarchical-cache a decode engine takes every block of prefill',
+    commands: [
+      'kubectl logs DECODE --since=15m | grep -m5 -iE "prefetch|storage|hicache"    # what the store says before it',
+    ],
+  },
+  {
     id: 'sglang_decode_host_pool_small',
     cause: 'settings_refused',
     needles: [

@@ -21,7 +21,7 @@ export const MOONCAKE_METADATA: readonly KnownFault[] = [
     needles: ['ailed to re-publish RPC meta entry'],
     says: "Mooncake's metadata server does not take the entry of a running client again (re-publish)",
     why: 'After the master asks a client to mount its memory again, the client writes its address again too. A server without pull request 2311 of Mooncake (C++), or the one in Python, answers 400 where the entry is still there: nothing is lost then. Where the line above has another answer, the server itself is not reached.',
-    cure: 'Run the metadata server of a mooncake_master with pull request 2311 (--enable_http_metadata_server=true) in place of the one that answers 400, and leave local_hostname of the clients as it is; see why the client had to mount again: the master was restarted, or heard nothing from it within --client_ttl',
+    cure: 'Take the entry out (restart the metadata server, or curl -X DELETE the URL of the line), or run the metadata server of a mooncake_master with pull request 2311 (--enable_http_metadata_server=true) in place of the one that answers 400, and leave local_hostname of the clients as it is; see why the client had to mount again: the master was restarted, or heard nothing from it within --client_ttl',
     commands: [
       'kubectl logs MASTER --since=1h | grep -iE "expired|remount"    # clients that it gave up',
       'kubectl exec POD -- pip list | grep -i mooncake    # which release the server is of',

@@ -175,6 +175,16 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
     cure: 'Take use_uring out of the parameters of the backend POSIX (use_aio=true), or allow io_uring_setup, io_uring_enter and io_uring_register in the seccomp profile of the pod',
   },
   {
+    id: 'nixl_uring_memory',
+    cause: 'offload_failed',
+    needles: ['io_uring runtime probe failed', 'Failed to initialize io_uring instance'],
+    pattern: /io_uring.{0,60}(?:Cannot allocate memory|ENOMEM)/,
+    says: 'NIXL is to use io_uring for files, and its rings do not fit into the memory that the container may lock',
+    why: 'Kernels before 5.12 count the rings of io_uring against the limit of locked memory, 64 KiB or 8 MiB in a container by default; later ones against the memory of its cgroup.',
+    cure: 'Raise the limit of locked memory (docker run --ulimit memlock=-1, LimitMEMLOCK=infinity of the container runtime on Kubernetes nodes), or take use_uring out of the parameters of the backend POSIX (use_aio=true)',
+    commands: ['kubectl exec POD -- sh -c "ulimit -l; uname -r"    # unlimited, and 5.12 or later'],
+  },
+  {
     id: 'nixl_aio_limit',
     cause: 'offload_failed',
     needles: [

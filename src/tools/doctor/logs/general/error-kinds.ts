@@ -40,7 +40,7 @@ const KINDS: readonly (readonly [ErrorKind, RegExp])[] = [
   ['disk_full', DISK_FULL],
   [
     'gpu_driver',
-    /no kernel image is available|driver version is insufficient|forward compatibility was attempted|No CUDA GPUs are available|Found no NVIDIA driver|Failed to infer device type|NVIDIA driver on your system is too old|CUDA_ERROR_NO_DEVICE|cudaErrorNoDevice|no CUDA-capable device|cudaErrorInsufficientDriver|libcuda\.so[.\d]*: cannot open|NVML.{0,30}(?:not found|mismatch)|driver\/library version mismatch|Torch not compiled with CUDA/i,
+    /no kernel image is available|driver version is insufficient|forward compatibility was attempted|No CUDA GPUs are available|Found no NVIDIA driver|Failed to infer device type|Device string must not be empty|NVIDIA driver on your system is too old|CUDA_ERROR_NO_DEVICE|cudaErrorNoDevice|no CUDA-capable device|cudaErrorInsufficientDriver|libcuda\.so[.\d]*: cannot open|NVML.{0,30}(?:not found|mismatch)|driver\/library version mismatch|Torch not compiled with CUDA/i,
   ],
   [
     'gpu_fault',

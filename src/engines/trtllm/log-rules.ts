@@ -3,6 +3,7 @@ import type { LogFindings } from '../diagnosis/log-findings.js';
 import type { LogLine } from '../diagnosis/log-line.js';
 import { addWorkerSize, type LogRule, rule, signal, signalWithRest } from '../diagnosis/log-rule.js';
 import { addPythonSettings, addPythonSize, pythonValue } from '../diagnosis/python-values.js';
+import { SIGN_VALUES } from '../diagnosis/sign-values.js';
 
 /** Fields of `KvCacheConfig` and of the engine's arguments, in dumps of Python objects. */
 const ARGUMENTS = {
@@ -33,6 +34,18 @@ function readCacheStats(line: LogLine, stats: string, tally: LogFindings): void 
     kvCacheUsage: used === undefined || !blocks ? undefined : Math.min(used / blocks, 1),
     prefixHitRate: rate === undefined || rate === 0 ? undefined : rate,
   });
+}
+
+/** The part of a GPU below which a cache holds a handful of blocks, whatever the model. */
+const SCRAP = 0.02;
+
+/** "Memory usage when calculating max tokens in paged kv cache: total: 22.19 GiB, available: 0.11 GiB". */
+function readRoom(line: LogLine, tally: LogFindings): void {
+  const [about, total, left] =
+    /total: (\d{1,6}(?:\.\d{1,6})?) GiB, available: (\d{1,6}(?:\.\d{1,6})?) GiB/.exec(line.text) ?? [];
+  if (about === undefined || Number(left) >= Number(total) * SCRAP) return;
+  const value = `${SIGN_VALUES.scrapOfTensorrt} (${left} of ${total} GiB)`;
+  tally.addSignal('cache_memory_missing', line, { value, about });
 }
 
 /** Lines of TensorRT-LLM, by itself, within Triton and within Dynamo's workers: 0.8 to 1.2. */
@@ -70,6 +83,7 @@ export const TENSORRT_RULES: readonly LogRule[] = [
     // The first cache of the PyTorch backend is one to measure with, and is freed.
     tally.addPool(line, { tokens: numberOf(tokens), bytes: bytes > 0 ? bytes : undefined, about });
   }),
+  rule(' when calculating max tokens in paged ', readRoom),
   // "TRTGptModel maxBatchSize: 64".
   rule('TRTGptModel maxBatchSize: ', (line, tally) => {
     const size = numberOf(digitsBehind(line.text, 'maxBatchSize: '));

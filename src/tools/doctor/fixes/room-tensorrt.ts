@@ -53,3 +53,15 @@ export function tensorrtLength(fault: string): Way {
     ],
   };
 }
+
+/** Leaves the cache more of the GPU than a handful of blocks. */
+export function tensorrtRest(): Way {
+  return {
+    says: 'Leave the cache of TensorRT-LLM more of its GPU: stop other processes and instances on it (nvidia-smi), build or start the engine with a smaller max_batch_size and max_num_tokens, or divide its weights over more GPUs (tensor_parallel_size)',
+    why: 'The cache gets free_gpu_memory_fraction of what weights, activations and other processes leave. A larger fraction of next to nothing is next to nothing.',
+    commands: [
+      'nvidia-smi --query-compute-apps=pid,used_memory --format=csv    # who has it',
+      engineYaml('max_batch_size: 16'),
+    ],
+  };
+}

@@ -17,7 +17,7 @@ import {
   type Way,
   WHO_HAS_IT,
 } from './room-sglang.js';
-import { executorRoom, tensorrtLength } from './room-tensorrt.js';
+import { executorRoom, tensorrtLength, tensorrtRest } from './room-tensorrt.js';
 import { lineOf, onlyEngine } from './tuning.js';
 
 const VERIFY = [
@@ -27,6 +27,7 @@ const VERIFY = [
 /** How an engine gets room, by the beginning of what it lacks. The more exact ones come first. */
 const WAYS: readonly (readonly [string, (fault: string, measurements: Measurements) => Way])[] = [
   [ROOM.longestOfTensorrt, tensorrtLength],
+  [SIGN_VALUES.scrapOfTensorrt, tensorrtRest],
   [ROOM.longest, shorterLongest],
   [ROOM.nothing, smallerRest],
   [ROOM.occupiedRank, emptyRank],

@@ -2,7 +2,7 @@ import { countOf } from '../../../core/text/lists.js';
 import type { HttpGet } from '../../../edge/platform/net/http-get.js';
 import { excerpt } from '../../../edge/platform/probe-error.js';
 import type { EvidencePart } from '../evidence.js';
-import { KNOWN_PAGES, PAGE_OWNERS } from '../metrics/known-pages.js';
+import { KNOWN_PAGES, PAGE_OWNERS, programOf } from '../metrics/known-pages.js';
 import { type MetricsPage, sumOf } from '../metrics/metrics-page.js';
 import { readMetricsPage } from '../metrics/read-metrics-page.js';
 import { notRead, outcome } from './outcomes.js';
@@ -38,13 +38,7 @@ export async function gatherMetrics(place: string, modules: PageModules): Promis
 /** What a page's text gives. */
 export function metricsPart(name: string, text: string): EvidencePart {
   const { page, sizes, settings, gpus, problems } = readMetricsPage(name, text);
-  if (page.samples.size === 0) {
-    const isPage = /^# (?:HELP|TYPE) /m.test(text);
-    const why = isPage
-      ? `has metrics, but none of ${PAGE_OWNERS} or DCGM`
-      : `is no page of metrics: ${excerpt(text.slice(0, 200))}; name the address of /metrics itself`;
-    return notRead('metrics', name, why);
-  }
+  if (page.samples.size === 0) return notRead('metrics', name, whyUnread(text));
   const suffix = problems.length === 0 ? '' : `; ${problems.join('; ')}`;
   const notes = notesOn(page);
   const detail = `${page.program}: ${countOf(page.samples.size, 'metric')}${notes === '' ? '' : ` (${notes})`}${suffix}`;
@@ -55,6 +49,15 @@ export function metricsPart(name: string, text: string): EvidencePart {
     settings,
     gpus,
   };
+}
+
+/** Why nothing of a text is of use. */
+function whyUnread(text: string): string {
+  const families = [...text.matchAll(/^# TYPE (\w{1,200}) /gm)].map(([, family = '']) => family);
+  if (programOf(families) !== 'unknown')
+    return `has no metric that says something of routing or caches (its first is ${families[0]}): give the whole page`;
+  if (/^# (?:HELP|TYPE) /m.test(text)) return `has metrics, but none of ${PAGE_OWNERS} or DCGM`;
+  return `is no page of metrics: ${excerpt(text.slice(0, 200))}; name the address of /metrics itself`;
 }
 
 /** What a page of a router says of its workers, its index and its events: `2 ready pods, 0 blocks found`. */

@@ -53,6 +53,15 @@ const LOGS: readonly (readonly [string, string, string, readonly string[]])[] = 
     ],
   ],
   [
+    'TensorRT-LLM that has a handful of blocks',
+    'next to nothing of its GPU is left for the cache of TensorRT-LLM (0.11 of 22.19 GiB)',
+    'smaller max_batch_size and max_num_tokens',
+    [
+      '[TensorRT-LLM][INFO] Memory usage when calculating max tokens in paged kv cache: total: 22.19 GiB, available: 0.11 GiB',
+      '[TensorRT-LLM][INFO] Number of blocks in KV cache primary pool: 18',
+    ],
+  ],
+  [
     'SGLang that captures graphs',
     '1.52 GiB are asked for, 1.02 GiB are free',
     'smaller --mem-fraction-static',

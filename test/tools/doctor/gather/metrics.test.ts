@@ -56,6 +56,11 @@ describe('a page of metrics', () => {
     ['a login', (base: string) => `${base}/401`, /status 401.*behind a login/],
     ['a page of something else', (base: string) => `${base}/html`, /is no page of metrics/],
     ['metrics of something else', (base: string) => `${base}/other`, /has metrics, but none of Dynamo/],
+    [
+      'a part of a page',
+      (base: string) => `${base}/part`,
+      /first is dynamo_component_router_kv_hit_rate.*whole page/,
+    ],
     ['more than is read', (base: string) => `${base}/huge`, /answers more than 100000 bytes/],
     ['silence', (base: string) => `${base}/silent`, /no complete answer within 1000 ms/],
     ['nobody', () => 'http://127.0.0.1:1', /ECONNREFUSED/],
@@ -71,6 +76,8 @@ describe('a page of metrics', () => {
       const bodies: Readonly<Record<string, string>> = {
         '/html': '<html>',
         '/other': '# HELP go_info x\ngo_info 1\n',
+        '/part':
+          '# TYPE dynamo_component_router_kv_hit_rate histogram\ndynamo_component_router_kv_hit_rate_bucket{le="0"} 0\n',
         '/huge': 'x'.repeat(200_000),
       };
       response.writeHead(status).end(bodies[url] ?? 'gone');

@@ -1,7 +1,7 @@
 import { UNKNOWN_SHARE } from '../../core/contract/topology/unknown-share.js';
 import type { Environment } from '../../edge/platform/processes/environment.js';
 import { Gpu, type Topology } from '../../gen/kvaccord/v1/capabilities.js';
-import { type ListedGpu, parseNvidiaSmiList } from './nvidia-smi-list.js';
+import { type ListedGpu, parseNvidiaSmiList } from './nvidia/nvidia-smi-list.js';
 
 /** What the engine's container wrote of its GPUs. */
 export interface EngineDevices {

@@ -1,12 +1,12 @@
-import { amdSmiReader } from './amd-smi.js';
-import { nvidiaSmiListReader } from './nvidia-smi-list.js';
-import { nvidiaSmiQueryReader } from './nvidia-smi-query-reader.js';
-import { nvidiaSmiTopoReader } from './nvidia-smi-topo.js';
+import { amdSmiReader } from './amd/amd-smi.js';
+import { nvidiaSmiListReader } from './nvidia/nvidia-smi-list.js';
+import { nvidiaSmiQueryReader } from './nvidia/nvidia-smi-query-reader.js';
+import { nvidiaSmiTopoReader } from './nvidia/nvidia-smi-topo.js';
+import { procNvidiaReader } from './nvidia/proc-nvidia.js';
 import { placementReader } from './placement.js';
-import { procNvidiaReader } from './proc-nvidia.js';
 import type { TopologyReader } from './reader.js';
-import { sysfsNumaReader } from './sysfs-numa.js';
-import { sysfsPciReader } from './sysfs-pci.js';
+import { sysfsNumaReader } from './sysfs/sysfs-numa.js';
+import { sysfsPciReader } from './sysfs/sysfs-pci.js';
 
 /** All readers of `--topology auto`, in order of trust. */
 export const topologyReaders: readonly TopologyReader[] = [

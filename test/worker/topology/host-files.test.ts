@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { LinkKind } from '../../../src/gen/kvaccord/v1/capabilities.js';
-import { amdSmiReader } from '../../../src/worker/topology/amd-smi.js';
-import { parseAmdSmi } from '../../../src/worker/topology/amd-smi-json.js';
+import { amdSmiReader } from '../../../src/worker/topology/amd/amd-smi.js';
+import { parseAmdSmi } from '../../../src/worker/topology/amd/amd-smi-json.js';
 import { firstOfKernelList, kernelListHas, kernelListOf } from '../../../src/worker/topology/cpu-list.js';
+import { parseNvidiaInformation, procNvidiaReader } from '../../../src/worker/topology/nvidia/proc-nvidia.js';
 import { pciBusIdOf } from '../../../src/worker/topology/pci-bus-id.js';
 import { parseLabels, placementReader } from '../../../src/worker/topology/placement.js';
-import { parseNvidiaInformation, procNvidiaReader } from '../../../src/worker/topology/proc-nvidia.js';
-import { sysfsNumaReader } from '../../../src/worker/topology/sysfs-numa.js';
-import { sysfsPciReader } from '../../../src/worker/topology/sysfs-pci.js';
+import { sysfsNumaReader } from '../../../src/worker/topology/sysfs/sysfs-numa.js';
+import { sysfsPciReader } from '../../../src/worker/topology/sysfs/sysfs-pci.js';
 import { madeHost, never, recordedHost, recording } from './support.js';
 
 describe('PCI addresses and kernel lists', () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { LinkKind } from '../../../src/gen/kvaccord/v1/capabilities.js';
-import { type PciPlace, pciLinkKind, pciPathOf } from '../../../src/worker/topology/pci-tree.js';
-import { readTopology } from '../../../src/worker/topology/read-topology.js';
-import { topologyReaders } from '../../../src/worker/topology/readers.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { madeHost, never } from './support.js';
+import { LinkKind } from '../../../../src/gen/kvaccord/v1/capabilities.js';
+import { readTopology } from '../../../../src/worker/topology/read-topology.js';
+import { topologyReaders } from '../../../../src/worker/topology/readers.js';
+import { type PciPlace, pciLinkKind, pciPathOf } from '../../../../src/worker/topology/sysfs/pci-tree.js';
+import { FakeClock } from '../../../support/fake-clock.js';
+import { madeHost, never } from '../support.js';
 
 const place = (path: string, numaNode?: number): PciPlace => ({
   path: pciPathOf(`../../../devices/${path}`) ?? [],

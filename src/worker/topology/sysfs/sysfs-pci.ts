@@ -1,11 +1,11 @@
-import type { Host } from '../../edge/platform/processes/host.js';
-import { Gpu, GpuLink, Nic, Topology } from '../../gen/kvaccord/v1/capabilities.js';
-import { kernelListOf, numaNodeOf } from './cpu-list.js';
-import { MAX_GPUS, MAX_NICS } from './limits.js';
-import { pciBusIdOf } from './pci-bus-id.js';
+import type { Host } from '../../../edge/platform/processes/host.js';
+import { Gpu, GpuLink, Nic, Topology } from '../../../gen/kvaccord/v1/capabilities.js';
+import { kernelListOf, numaNodeOf } from '../cpu-list.js';
+import { MAX_GPUS, MAX_NICS } from '../limits.js';
+import { pciBusIdOf } from '../pci-bus-id.js';
+import type { TopologyPart, TopologyReader } from '../reader.js';
+import { TopologyError } from '../reader.js';
 import { type PciPlace, pciLinkKind, pciPathOf } from './pci-tree.js';
-import type { TopologyPart, TopologyReader } from './reader.js';
-import { TopologyError } from './reader.js';
 
 const DEVICES = '/sys/bus/pci/devices';
 const INFINIBAND = '/sys/class/infiniband';

@@ -1,4 +1,4 @@
-import { plainText } from './limits.js';
+import { plainText } from '../limits.js';
 
 /** The value when it is a JSON array, else an empty one. */
 export function arrayOf(value: unknown): readonly unknown[] {

@@ -1,11 +1,11 @@
-import { DEFAULT_JSON_BOUNDS, parseJson } from '../../edge/platform/data/bounded-json.js';
-import type { Host } from '../../edge/platform/processes/host.js';
-import { Topology } from '../../gen/kvaccord/v1/capabilities.js';
+import { DEFAULT_JSON_BOUNDS, parseJson } from '../../../edge/platform/data/bounded-json.js';
+import type { Host } from '../../../edge/platform/processes/host.js';
+import { Topology } from '../../../gen/kvaccord/v1/capabilities.js';
+import { commandFailure } from '../command-failure.js';
+import { plainText } from '../limits.js';
+import type { TopologyPart, TopologyReader } from '../reader.js';
+import { TopologyError } from '../reader.js';
 import { parseAmdSmi } from './amd-smi-json.js';
-import { plainText } from './limits.js';
-import { failureOf } from './nvidia-smi-list.js';
-import type { TopologyPart, TopologyReader } from './reader.js';
-import { TopologyError } from './reader.js';
 import { parseRocmSmi } from './rocm-smi-json.js';
 
 /** The programs print some KiB for each GPU, and a link for each pair. */
@@ -64,7 +64,7 @@ async function jsonOf(
   const command = [program, ...args].join(' ');
   const output = await host.run(program, args, signal);
   if (output === undefined) return undefined;
-  const failure = failureOf(command, output);
+  const failure = commandFailure(command, output);
   if (failure !== undefined) return { failure };
   // Warnings may stand before the JSON, "WARNING: No JSON data to report" in its place.
   const start = output.stdout.search(/^[[{]/m);

@@ -1,10 +1,10 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
-import { isJsonObject } from '../../edge/platform/data/json-object.js';
-import { Gpu, Topology } from '../../gen/kvaccord/v1/capabilities.js';
-import { MAX_GPUS, plainText } from './limits.js';
+import { isJsonObject } from '../../../edge/platform/data/json-object.js';
+import { Gpu, Topology } from '../../../gen/kvaccord/v1/capabilities.js';
+import { MAX_GPUS, plainText } from '../limits.js';
+import { pciBusIdOf } from '../pci-bus-id.js';
+import { TopologyError } from '../reader.js';
 import type { ListedGpu } from './nvidia-smi-list.js';
-import { pciBusIdOf } from './pci-bus-id.js';
-import { TopologyError } from './reader.js';
 
 const COMMAND = 'nvidia-smi -q -x';
 /** The document nests 6 deep. */

@@ -1,11 +1,12 @@
-import type { Host } from '../../edge/platform/processes/host.js';
-import { Gpu, GpuLink, LinkKind, Nic, Topology } from '../../gen/kvaccord/v1/capabilities.js';
-import { kernelListOf, numaNodeOf } from './cpu-list.js';
-import { MAX_GPUS, MAX_NICS, plainText } from './limits.js';
+import type { Host } from '../../../edge/platform/processes/host.js';
+import { Gpu, GpuLink, LinkKind, Nic, Topology } from '../../../gen/kvaccord/v1/capabilities.js';
+import { commandFailure } from '../command-failure.js';
+import { kernelListOf, numaNodeOf } from '../cpu-list.js';
+import { MAX_GPUS, MAX_NICS, plainText } from '../limits.js';
+import type { TopologyPart, TopologyReader } from '../reader.js';
+import { TopologyError } from '../reader.js';
 import type { ListedGpu } from './nvidia-smi-list.js';
-import { failureOf, parseNvidiaSmiList } from './nvidia-smi-list.js';
-import type { TopologyPart, TopologyReader } from './reader.js';
-import { TopologyError } from './reader.js';
+import { parseNvidiaSmiList } from './nvidia-smi-list.js';
 
 const COMMAND = 'nvidia-smi topo -m';
 
@@ -188,7 +189,7 @@ export const nvidiaSmiTopoReader: TopologyReader = {
   async read(host: Host, signal: AbortSignal): Promise<TopologyPart> {
     const output = await host.run('nvidia-smi', ['topo', '-m'], signal);
     if (output === undefined) return { topology: Topology.create() };
-    const failure = failureOf(COMMAND, output);
+    const failure = commandFailure(COMMAND, output);
     if (failure !== undefined) return { topology: Topology.create({ notes: [failure] }) };
     const list = await host.run('nvidia-smi', ['-L'], signal);
     const listed = list?.exitCode === 0 ? parseNvidiaSmiList(list.stdout) : [];

@@ -1,10 +1,10 @@
-import { type JsonObject, objectOf } from '../../edge/platform/data/json-object.js';
-import { Gpu, GpuLink, Topology } from '../../gen/kvaccord/v1/capabilities.js';
+import { type JsonObject, objectOf } from '../../../edge/platform/data/json-object.js';
+import { Gpu, GpuLink, Topology } from '../../../gen/kvaccord/v1/capabilities.js';
+import { MAX_GPUS, MAX_NUMA_NODES, plainText } from '../limits.js';
+import { pciBusIdOf } from '../pci-bus-id.js';
+import { TopologyError } from '../reader.js';
 import { linkKindOf } from './amd-smi-json.js';
 import { countOf, textOf } from './json-values.js';
-import { MAX_GPUS, MAX_NUMA_NODES, plainText } from './limits.js';
-import { pciBusIdOf } from './pci-bus-id.js';
-import { TopologyError } from './reader.js';
 
 const LINK = /^\(topology\) link type between drm devices (\d{1,4}) and (\d{1,4})$/;
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { parseNvidiaSmiList } from '../../../src/worker/topology/nvidia-smi-list.js';
-import { parseNvidiaSmiQuery } from '../../../src/worker/topology/nvidia-smi-query.js';
-import { nvidiaSmiQueryReader } from '../../../src/worker/topology/nvidia-smi-query-reader.js';
-import { madeHost, never, recordedHost, recording } from './support.js';
+import { parseNvidiaSmiList } from '../../../../src/worker/topology/nvidia/nvidia-smi-list.js';
+import { parseNvidiaSmiQuery } from '../../../../src/worker/topology/nvidia/nvidia-smi-query.js';
+import { nvidiaSmiQueryReader } from '../../../../src/worker/topology/nvidia/nvidia-smi-query-reader.js';
+import { madeHost, never, recordedHost, recording } from '../support.js';
 
 const GPU = (inside: string): string =>
   `<nvidia_smi_log><gpu id="00000000:0F:00.0"><uuid>GPU-1</uuid>${inside}</gpu></nvidia_smi_log>`;

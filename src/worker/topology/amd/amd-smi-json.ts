@@ -1,10 +1,10 @@
-import { type JsonObject, objectOf } from '../../edge/platform/data/json-object.js';
-import { Gpu, GpuLink, LinkKind, Topology } from '../../gen/kvaccord/v1/capabilities.js';
-import { kernelListOf } from './cpu-list.js';
+import { type JsonObject, objectOf } from '../../../edge/platform/data/json-object.js';
+import { Gpu, GpuLink, LinkKind, Topology } from '../../../gen/kvaccord/v1/capabilities.js';
+import { kernelListOf } from '../cpu-list.js';
+import { MAX_GPUS, MAX_NUMA_NODES, plainText } from '../limits.js';
+import { pciBusIdOf } from '../pci-bus-id.js';
+import { TopologyError } from '../reader.js';
 import { arrayOf, countOf, textOf } from './json-values.js';
-import { MAX_GPUS, MAX_NUMA_NODES, plainText } from './limits.js';
-import { pciBusIdOf } from './pci-bus-id.js';
-import { TopologyError } from './reader.js';
 
 const UNIT_BYTES: ReadonlyMap<string, bigint> = new Map([
   ['B', 1n],

@@ -1,9 +1,9 @@
-import type { Host } from '../../edge/platform/processes/host.js';
-import { NumaNode, Topology } from '../../gen/kvaccord/v1/capabilities.js';
-import { kernelListOf } from './cpu-list.js';
-import { MAX_NUMA_NODES } from './limits.js';
-import type { TopologyPart, TopologyReader } from './reader.js';
-import { TopologyError } from './reader.js';
+import type { Host } from '../../../edge/platform/processes/host.js';
+import { NumaNode, Topology } from '../../../gen/kvaccord/v1/capabilities.js';
+import { kernelListOf } from '../cpu-list.js';
+import { MAX_NUMA_NODES } from '../limits.js';
+import type { TopologyPart, TopologyReader } from '../reader.js';
+import { TopologyError } from '../reader.js';
 
 const FOLDER = '/sys/devices/system/node';
 

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { type GpuLink, LinkKind, linkKindToJSON } from '../../../src/gen/kvaccord/v1/capabilities.js';
-import { parseNvidiaSmiList } from '../../../src/worker/topology/nvidia-smi-list.js';
-import { nvidiaSmiTopoReader, parseNvidiaSmiTopo } from '../../../src/worker/topology/nvidia-smi-topo.js';
-import { madeHost, never, recordedHost, recording } from './support.js';
+import { type GpuLink, LinkKind, linkKindToJSON } from '../../../../src/gen/kvaccord/v1/capabilities.js';
+import { parseNvidiaSmiList } from '../../../../src/worker/topology/nvidia/nvidia-smi-list.js';
+import {
+  nvidiaSmiTopoReader,
+  parseNvidiaSmiTopo,
+} from '../../../../src/worker/topology/nvidia/nvidia-smi-topo.js';
+import { madeHost, never, recordedHost, recording } from '../support.js';
 
 /** GPUs named `G0`, `G1`, … for matrices written here. */
 const listed = (count: number) =>

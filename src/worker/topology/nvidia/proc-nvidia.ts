@@ -1,9 +1,9 @@
-import type { Host } from '../../edge/platform/processes/host.js';
-import { Gpu, Topology } from '../../gen/kvaccord/v1/capabilities.js';
-import { MAX_GPUS, plainText } from './limits.js';
-import { pciBusIdOf } from './pci-bus-id.js';
-import type { TopologyPart, TopologyReader } from './reader.js';
-import { TopologyError } from './reader.js';
+import type { Host } from '../../../edge/platform/processes/host.js';
+import { Gpu, Topology } from '../../../gen/kvaccord/v1/capabilities.js';
+import { MAX_GPUS, plainText } from '../limits.js';
+import { pciBusIdOf } from '../pci-bus-id.js';
+import type { TopologyPart, TopologyReader } from '../reader.js';
+import { TopologyError } from '../reader.js';
 
 const FOLDER = '/proc/driver/nvidia/gpus';
 

@@ -1,8 +1,8 @@
-import type { CommandOutput, Host } from '../../edge/platform/processes/host.js';
-import { Gpu, Topology } from '../../gen/kvaccord/v1/capabilities.js';
-import { MAX_GPUS, plainText } from './limits.js';
-import type { TopologyPart, TopologyReader } from './reader.js';
-import { TopologyError } from './reader.js';
+import type { Host } from '../../../edge/platform/processes/host.js';
+import { Gpu, Topology } from '../../../gen/kvaccord/v1/capabilities.js';
+import { MAX_GPUS, plainText } from '../limits.js';
+import type { TopologyPart, TopologyReader } from '../reader.js';
+import { TopologyError } from '../reader.js';
 
 /** One slice of a GPU as `nvidia-smi -L` lists it. */
 export interface ListedMigDevice {
@@ -51,18 +51,6 @@ export function parseNvidiaSmiList(text: string): ListedGpu[] {
     }
   }
   return gpus;
-}
-
-/**
- * Why a run of `nvidia-smi` gave nothing usable; undefined when it did. It
- * prints its failures on standard output: `No devices were found` with exit
- * code 6, `NVIDIA-SMI has failed because it couldn't communicate with the
- * NVIDIA driver. …` with 9.
- */
-export function failureOf(command: string, output: CommandOutput): string | undefined {
-  if (output.exitCode === 0) return undefined;
-  const said = plainText(output.stdout) || plainText(output.stderr) || 'it printed nothing';
-  return `${command} ended with exit code ${output.exitCode}: ${said}`;
 }
 
 /** Names and UUIDs from `nvidia-smi -L`; for MIG it is the only source of UUIDs. */

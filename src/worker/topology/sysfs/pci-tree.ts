@@ -1,4 +1,4 @@
-import { LinkKind } from '../../gen/kvaccord/v1/capabilities.js';
+import { LinkKind } from '../../../gen/kvaccord/v1/capabilities.js';
 
 /** Where a device hangs: its host bridge, the bridges below that, itself. */
 export interface PciPlace {

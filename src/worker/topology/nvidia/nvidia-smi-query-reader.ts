@@ -1,8 +1,9 @@
-import type { Host } from '../../edge/platform/processes/host.js';
-import { Topology } from '../../gen/kvaccord/v1/capabilities.js';
+import type { Host } from '../../../edge/platform/processes/host.js';
+import { Topology } from '../../../gen/kvaccord/v1/capabilities.js';
+import { commandFailure } from '../command-failure.js';
+import type { TopologyPart, TopologyReader } from '../reader.js';
 import type { ListedGpu } from './nvidia-smi-list.js';
-import { failureOf, parseNvidiaSmiList } from './nvidia-smi-list.js';
-import type { TopologyPart, TopologyReader } from './reader.js';
+import { parseNvidiaSmiList } from './nvidia-smi-list.js';
 
 const COMMAND = 'nvidia-smi -q -x';
 
@@ -12,7 +13,7 @@ export const nvidiaSmiQueryReader: TopologyReader = {
   async read(host: Host, signal: AbortSignal): Promise<TopologyPart> {
     const output = await host.run('nvidia-smi', ['-q', '-x'], signal);
     if (output === undefined) return { topology: Topology.create(), absent: 'nvidia-smi not on PATH' };
-    const failure = failureOf(COMMAND, output);
+    const failure = commandFailure(COMMAND, output);
     if (failure !== undefined) return { topology: Topology.create(), absent: failure };
     let listed: readonly ListedGpu[] = [];
     if (output.stdout.includes('<mig_device>')) {

@@ -6,7 +6,7 @@ import { longestFirst } from './test/support/longest-first.js';
 const ALONE = [
   'test/edge/platform/processes/child-process.test.ts',
   'test/edge/rpc/reconnect.test.ts',
-  'test/fleet/aggregator/worker-session-faults.test.ts',
+  'test/fleet/aggregator/sessions/worker-session-faults.test.ts',
   'test/frontend/gateway/inference.test.ts',
   'test/frontend/tracing/open-tracing.test.ts',
   'test/integration/kv-chain-fuzz.test.ts',

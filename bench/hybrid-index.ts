@@ -4,8 +4,8 @@
  * itself, which is the floor.
  */
 import type { CacheGroup } from '../src/core/contract/evidence/cache-groups.js';
-import { FleetIndex } from '../src/fleet/indexer/fleet-index.js';
-import { IndexTally } from '../src/fleet/indexer/index-tally.js';
+import { FleetIndex } from '../src/fleet/indexer/index/fleet-index.js';
+import { IndexTally } from '../src/fleet/indexer/index/index-tally.js';
 import { PromptHashes } from '../src/fleet/indexer/prompt-hashes.js';
 import { figure, IS_QUICK, median, ratio, title } from './support/figures.js';
 

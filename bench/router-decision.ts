@@ -8,7 +8,7 @@
 import { loadavg } from 'node:os';
 import { BlockHasher } from '../src/core/blocks/block-hasher.js';
 import { seededRandom } from '../src/edge/platform/random.js';
-import type { AskedIndex } from '../src/fleet/indexer/asked-index.js';
+import type { AskedIndex } from '../src/fleet/indexer/index/asked-index.js';
 import type { Candidate } from '../src/fleet/router/choice/candidates.js';
 import { DEFAULT_COST_WEIGHTS } from '../src/fleet/router/choice/cost.js';
 import type { Reservation } from '../src/fleet/router/choice/reserved-request.js';

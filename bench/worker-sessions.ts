@@ -16,7 +16,7 @@ import { systemRandom } from '../src/edge/platform/random.js';
 import { StreamRefusals } from '../src/edge/platform/streams/stream-refusals.js';
 import { RpcDialer } from '../src/edge/rpc/channel.js';
 import { createPlaintextSecurity } from '../src/edge/security/security.js';
-import { SessionPool } from '../src/fleet/aggregator/session-pool.js';
+import { SessionPool } from '../src/fleet/aggregator/sessions/session-pool.js';
 import { CapabilitiesClient } from '../src/gen/kvaccord/v1/capabilities.js';
 import { FakeSidecar } from '../test/support/fake-sidecar.js';
 import { RecordingLogger } from '../test/support/recording-logger.js';

@@ -1,4 +1,4 @@
-import type { CreateEngineReader, DirectWorkerOptions } from '../fleet/indexer/direct-worker.js';
+import type { CreateEngineReader, DirectWorkerOptions } from '../fleet/indexer/relays/direct-worker.js';
 import { readDirectSources } from './direct-sources.js';
 
 /** The engines without a sidecar that this process reads itself. */

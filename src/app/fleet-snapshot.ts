@@ -3,7 +3,7 @@ import type { Clock } from '../edge/platform/clock.js';
 import { callUnary, type UnaryMethod } from '../edge/rpc/call-unary.js';
 import type { RpcChannel } from '../edge/rpc/channel.js';
 import { isServiceError } from '../edge/rpc/errors.js';
-import { explainStatus } from '../fleet/aggregator/explain-break.js';
+import { explainStatus } from '../fleet/aggregator/sessions/explain-break.js';
 import type { CapabilityReport } from '../gen/kvaccord/v1/capabilities.js';
 import { CapabilitiesClient } from '../gen/kvaccord/v1/capabilities.js';
 import type { Agreement, ListPairsResponse, Worker } from '../gen/kvaccord/v1/fleet.js';

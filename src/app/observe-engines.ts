@@ -2,8 +2,8 @@ import type { Clock } from '../edge/platform/clock.js';
 import type { Logger } from '../edge/platform/logger.js';
 import { systemRandom } from '../edge/platform/random.js';
 import type { FleetWatch } from '../fleet/aggregator/fleet-watch.js';
-import type { DirectWorkerOptions } from '../fleet/indexer/direct-worker.js';
-import type { DirectWorkers } from '../fleet/indexer/direct-workers.js';
+import type { DirectWorkerOptions } from '../fleet/indexer/relays/direct-worker.js';
+import type { DirectWorkers } from '../fleet/indexer/relays/direct-workers.js';
 import { loadEngineReader } from './direct-workers.js';
 
 /**
@@ -18,7 +18,7 @@ export async function observeEngines(
 ): Promise<DirectWorkers | undefined> {
   const createEngineReader = await loadEngineReader(workers);
   if (createEngineReader === undefined) return undefined;
-  const { DirectWorkers: Observers } = await import('../fleet/indexer/direct-workers.js');
+  const { DirectWorkers: Observers } = await import('../fleet/indexer/relays/direct-workers.js');
   const report = (): void => {
     while (observers.reportOne());
   };

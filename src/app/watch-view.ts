@@ -5,7 +5,7 @@ import type { Clock, Timer } from '../edge/platform/clock.js';
 import { isJsonObject } from '../edge/platform/data/json-object.js';
 import { onAbort } from '../edge/platform/time/on-abort.js';
 import type { RpcChannel } from '../edge/rpc/channel.js';
-import { explainStatus } from '../fleet/aggregator/explain-break.js';
+import { explainStatus } from '../fleet/aggregator/sessions/explain-break.js';
 import {
   WatchViewResponse_Kind as Kind,
   ViewClient,

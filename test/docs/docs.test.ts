@@ -5,7 +5,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { createRegistry } from '../../src/edge/platform/metrics/metrics.js';
 import { countRefusals } from '../../src/edge/platform/streams/stream-refusals.js';
-import { FleetMetrics } from '../../src/fleet/aggregator/fleet-metrics.js';
+import { FleetMetrics } from '../../src/fleet/aggregator/metrics/fleet-metrics.js';
 import { IndexMetrics } from '../../src/fleet/indexer/index-metrics.js';
 import { EjectionReports } from '../../src/fleet/router/ejection-reports.js';
 import { RouterMetrics } from '../../src/fleet/router/router-metrics.js';

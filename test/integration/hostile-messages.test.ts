@@ -5,8 +5,8 @@ import { parseAddress } from '../../src/edge/platform/address.js';
 import { systemClock } from '../../src/edge/platform/clock.js';
 import { RpcDialer } from '../../src/edge/rpc/channel.js';
 import { createPlaintextSecurity } from '../../src/edge/security/security.js';
-import { listWorkers } from '../../src/fleet/aggregator/fleet-service.js';
 import { RemoteAgreement, SILENCE_LIMIT_MS } from '../../src/fleet/aggregator/remote-agreement.js';
+import { listWorkers } from '../../src/fleet/aggregator/service/fleet-service.js';
 import { HealthCheckRequest, HealthService } from '../../src/gen/grpc/health/v1/health.js';
 import {
   ServerReflectionRequest,

@@ -2,10 +2,10 @@ import type { HashUnitName } from '../../src/core/blocks/block-hasher.js';
 import type { Matches } from '../../src/core/blocks/prefix-index.js';
 import type { Tier } from '../../src/core/blocks/tier.js';
 import type { CacheView } from '../../src/core/contract/wire/cache-view.js';
-import type { AskedIndex, AskedPrompt, RemovalListener } from '../../src/fleet/indexer/asked-index.js';
-import { FleetIndex } from '../../src/fleet/indexer/fleet-index.js';
-import { IndexTally } from '../../src/fleet/indexer/index-tally.js';
-import type { RankHolding, RankMatch } from '../../src/fleet/indexer/rank-match.js';
+import type { AskedIndex, AskedPrompt, RemovalListener } from '../../src/fleet/indexer/index/asked-index.js';
+import { FleetIndex } from '../../src/fleet/indexer/index/fleet-index.js';
+import { IndexTally } from '../../src/fleet/indexer/index/index-tally.js';
+import type { RankHolding, RankMatch } from '../../src/fleet/indexer/index/rank-match.js';
 
 /** An index that a test fills, without workers that report what they hold. */
 export class FilledIndex implements AskedIndex {

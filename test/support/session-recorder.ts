@@ -1,5 +1,5 @@
 import type { RpcChannel } from '../../src/edge/rpc/channel.js';
-import type { SessionListener } from '../../src/fleet/aggregator/session-listener.js';
+import type { SessionListener } from '../../src/fleet/aggregator/sessions/session-listener.js';
 import type { CapabilityReport } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { Changes } from './changes.js';
 

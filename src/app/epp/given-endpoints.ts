@@ -1,6 +1,6 @@
 import type { GivenUrls } from '../../fleet/catalogue/catalogue.js';
 import type { Endpoint } from '../../fleet/discovery/source.js';
-import type { ServedRanks } from '../../frontend/picker/endpoint-book.js';
+import type { ServedRanks } from '../../frontend/picker/endpoints/endpoint-book.js';
 
 /**
  * Where workers serve as an operator or discovery says: base URLs by target,

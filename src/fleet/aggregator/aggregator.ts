@@ -10,12 +10,12 @@ import { countRefusals } from '../../edge/platform/streams/stream-refusals.js';
 import { RpcServer } from '../../edge/rpc/server.js';
 import type { Security } from '../../edge/security/security.js';
 import { FleetService } from '../../gen/kvaccord/v1/fleet.js';
-import { FleetMetrics } from './fleet-metrics.js';
-import { fleetRoutes, fleetStatus } from './fleet-pages.js';
 import type { CreateFleetPart, FleetPart } from './fleet-part.js';
-import { createFleetService } from './fleet-service.js';
 import { FleetWatch, type FleetWatchModules } from './fleet-watch.js';
+import { FleetMetrics } from './metrics/fleet-metrics.js';
 import { OfferReporter } from './offer-reporter.js';
+import { fleetRoutes, fleetStatus } from './service/fleet-pages.js';
+import { createFleetService } from './service/fleet-service.js';
 
 /** Name under which gRPC health follows the gate. @internal */
 export const FLEET_HEALTH = 'kvaccord.v1.Fleet';

@@ -1,5 +1,5 @@
 import type { DiscoveredWorker } from '../../core/contract/evidence/discovered-worker.js';
-import type { ChannelListener } from './session-listener.js';
+import type { ChannelListener } from './sessions/session-listener.js';
 
 /** What lives on a fleet's workers beside the agreement. */
 export interface FleetCompanion extends ChannelListener {

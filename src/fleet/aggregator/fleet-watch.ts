@@ -8,13 +8,13 @@ import type { RpcDialer } from '../../edge/rpc/channel.js';
 import { type CapabilityReport, EngineState } from '../../gen/kvaccord/v1/capabilities.js';
 import type { Agreement } from '../../gen/kvaccord/v1/fleet.js';
 import type { DiscoverySource, Endpoint, ExpectedWorkers, SourceHealth } from '../discovery/source.js';
-import { AgreementBoard } from './agreement-board.js';
 import type { AgreementSource } from './agreement-source.js';
 import { ChannelChecker } from './channel-checker.js';
 import type { FleetCompanion } from './fleet-companion.js';
 import { FleetRunner } from './fleet-runner.js';
 import { matchDirectWorkers } from './match-direct-workers.js';
-import { SessionPool } from './session-pool.js';
+import { AgreementBoard } from './service/agreement-board.js';
+import { SessionPool } from './sessions/session-pool.js';
 import { SidecarlessMembers } from './sidecarless-members.js';
 
 export interface FleetWatchModules {

@@ -15,8 +15,8 @@ import { readPeerReason } from '../../edge/rpc/errors.js';
 import type { WatchAgreementResponse } from '../../gen/kvaccord/v1/fleet.js';
 import { Agreement, AgreementState, FleetClient } from '../../gen/kvaccord/v1/fleet.js';
 import type { AgreementSource } from './agreement-source.js';
-import { explainConnect, explainStatus } from './explain-break.js';
-import { WATCH_HEARTBEAT_MS } from './fleet-service.js';
+import { WATCH_HEARTBEAT_MS } from './service/fleet-service.js';
+import { explainConnect, explainStatus } from './sessions/explain-break.js';
 
 /** An aggregator that says nothing for so long is taken for dead: three heartbeats. @internal */
 export const SILENCE_LIMIT_MS: number = 3 * WATCH_HEARTBEAT_MS;

@@ -17,18 +17,18 @@ import type { RpcChannel } from '../../edge/rpc/channel.js';
 import type { RpcEdge } from '../../edge/rpc/handlers.js';
 import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
 import { IndexerService } from '../../gen/kvaccord/v1/indexer.js';
-import { ApproximateIndex, type ApproximateOptions } from './approximate-index.js';
-import type { IndexDirectory } from './asked-index.js';
-import type { CreateEngineReader, DirectWorkerOptions } from './direct-worker.js';
-import { DirectWorkers } from './direct-workers.js';
-import { type EpochContract, EpochIndex, type IndexListener } from './epoch-index.js';
-import type { GroupIndex } from './group-index.js';
+import { ApproximateIndex, type ApproximateOptions } from './groups/approximate-index.js';
+import { type EpochContract, EpochIndex, type IndexListener } from './groups/epoch-index.js';
+import type { GroupIndex } from './groups/group-index.js';
+import { type QueuedTask, WorkQueue } from './groups/work-queue.js';
+import type { IndexDirectory } from './index/asked-index.js';
+import { IndexTally } from './index/index-tally.js';
 import { IndexMetrics } from './index-metrics.js';
-import { IndexTally } from './index-tally.js';
 import { createIndexerService } from './indexer-service.js';
-import type { RelaySource } from './relay-source.js';
-import { SidecarRelaySource } from './sidecar-relay-source.js';
-import { type QueuedTask, WorkQueue } from './work-queue.js';
+import type { CreateEngineReader, DirectWorkerOptions } from './relays/direct-worker.js';
+import { DirectWorkers } from './relays/direct-workers.js';
+import type { RelaySource } from './relays/relay-source.js';
+import { SidecarRelaySource } from './relays/sidecar-relay-source.js';
 
 /**
  * Snapshots that come in at a time: each may be read up to a megabyte ahead, so

@@ -1,9 +1,9 @@
 import { Histogram, type Registry } from 'prom-client';
 import { ScrapedMetrics } from '../../edge/platform/metrics/scraped-metrics.js';
 import { countRefusals, type StreamRefusals } from '../../edge/platform/streams/stream-refusals.js';
-import type { GroupIndex } from './group-index.js';
-import { EVENT_RESULTS, EVENT_TYPES, GAP_OUTCOMES, type IndexTally } from './index-tally.js';
-import type { FollowerStateName } from './worker-follower.js';
+import type { GroupIndex } from './groups/group-index.js';
+import type { FollowerStateName } from './groups/worker-follower.js';
+import { EVENT_RESULTS, EVENT_TYPES, GAP_OUTCOMES, type IndexTally } from './index/index-tally.js';
 
 const FOLLOWER_STATES: readonly FollowerStateName[] = [
   'unconnected',

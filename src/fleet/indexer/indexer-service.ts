@@ -17,7 +17,7 @@ import type {
 } from '../../gen/kvaccord/v1/indexer.js';
 import type { Tier } from '../../gen/kvaccord/v1/kv_events.js';
 import { findAskedGroup, NO_INDEX_MESSAGE, shutMessage } from './asked-group.js';
-import type { AskedIndex, IndexDirectory } from './asked-index.js';
+import type { AskedIndex, IndexDirectory } from './index/asked-index.js';
 import { PromptHashes } from './prompt-hashes.js';
 
 /** Blocks in one part of a dump: some tens of kilobytes, with a few holders each. */

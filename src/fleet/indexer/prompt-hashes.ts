@@ -3,7 +3,7 @@ import { type MediaItem, mediaByBlock, mediaProblem } from '../../core/blocks/me
 import { MAX_NAME_CHARS } from '../../core/blocks/name-limits.js';
 import { invalidArgument } from '../../edge/rpc/errors.js';
 import type { Prompt } from '../../gen/kvaccord/v1/indexer.js';
-import type { AskedPrompt } from './asked-index.js';
+import type { AskedPrompt } from './index/asked-index.js';
 
 /** Longest prompt in tokens: four times what any model takes, and more than fits into a message. */
 const MAX_TOKENS = 4 * 1024 * 1024;

@@ -10,7 +10,7 @@ import type { Logger } from '../../edge/platform/logger.js';
 import { type Random, seededRandom } from '../../edge/platform/random.js';
 import type { RpcEdge } from '../../edge/rpc/handlers.js';
 import { type GroupResults, ListResultsResponse, RouterService } from '../../gen/kvaccord/v1/router.js';
-import type { AskedIndex, IndexDirectory } from '../indexer/asked-index.js';
+import type { AskedIndex, IndexDirectory } from '../indexer/index/asked-index.js';
 import { PromptHashes, tooLongMessage } from '../indexer/prompt-hashes.js';
 import type { ActiveRoute } from './active-route.js';
 import type { CandidateListModules } from './choice/candidate-list.js';

@@ -9,7 +9,7 @@ import type { WorkerFault } from '../../core/health/worker-fault.js';
 import type { FleetHistory } from '../../core/view/fleet-history.js';
 import type { Clock } from '../../edge/platform/clock.js';
 import { UnorderedSet } from '../../edge/platform/data/unordered-set.js';
-import type { AskedIndex } from '../indexer/asked-index.js';
+import type { AskedIndex } from '../indexer/index/asked-index.js';
 import type { HashContract } from '../indexer/prompt-hashes.js';
 import { ActiveRoute, type RouteEnd, type RouteListener } from './active-route.js';
 import { CandidateList, type CandidateListModules } from './choice/candidate-list.js';

@@ -1,5 +1,5 @@
 import type { GroupView } from '../../core/agreement/view/snapshot.js';
-import type { AskedIndex } from '../indexer/asked-index.js';
+import type { AskedIndex } from '../indexer/index/asked-index.js';
 import type { Decided } from './choice/reserved-request.js';
 import type { Prediction } from './results/prediction.js';
 import type { CacheUse, Decision, PairDecision, UnsplitReason } from './routing.js';

@@ -7,7 +7,7 @@ import type { Clock, Timer } from '../../edge/platform/clock.js';
 import type { CapabilityReport } from '../../gen/kvaccord/v1/capabilities.js';
 import { ViewService } from '../../gen/kvaccord/v1/view.js';
 import type { FleetPart, PartHost, PartService } from '../aggregator/fleet-part.js';
-import type { GroupIndex } from '../indexer/group-index.js';
+import type { GroupIndex } from '../indexer/groups/group-index.js';
 import type { FleetRouter } from '../router/fleet-router.js';
 import { FleetTimeline } from './fleet-timeline.js';
 import { ViewBoard, type ViewBoardOptions } from './view-board.js';

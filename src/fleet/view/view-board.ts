@@ -10,9 +10,9 @@ import type {
   ViewProcess,
 } from '../../core/view/view-document.js';
 import type { Clock, Timer } from '../../edge/platform/clock.js';
-import { fleetStatus } from '../aggregator/fleet-pages.js';
 import type { FleetListener } from '../aggregator/fleet-runner.js';
-import type { GroupIndex } from '../indexer/group-index.js';
+import { fleetStatus } from '../aggregator/service/fleet-pages.js';
+import type { GroupIndex } from '../indexer/groups/group-index.js';
 import { viewModels } from './view-models.js';
 import { holdingRows, loadRows, type RoutedGroup, SentRows } from './view-rows.js';
 import { type ReportSource, ViewWorkers } from './view-workers.js';

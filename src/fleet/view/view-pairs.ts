@@ -11,7 +11,7 @@ import {
   type ViewPairGroup,
   type ViewPairs,
 } from '../../core/view/view-pairs.js';
-import { offeredTargets } from '../aggregator/pair-pages.js';
+import { offeredTargets } from '../aggregator/service/pair-pages.js';
 
 /** Workers of each role up to which all pairs are shown. */
 const MAX_OF_ROLE = 12;

@@ -5,7 +5,7 @@ import {
   type ViewHoldingRow,
   type ViewLoadRow,
 } from '../../core/view/view-document.js';
-import type { GroupIndex } from '../indexer/group-index.js';
+import type { GroupIndex } from '../indexer/groups/group-index.js';
 import type { LeftOut } from '../router/choice/candidate-list.js';
 import type { RankLoad } from '../router/choice/worker-selector.js';
 import type { ResultBooks } from '../router/results/result-books.js';

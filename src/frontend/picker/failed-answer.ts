@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FaultKind } from '../../core/health/worker-fault.js';
-import { OVERLOADED, UPSTREAM_TIME } from './names.js';
+import { OVERLOADED, UPSTREAM_TIME } from './wire/names.js';
 
 /** What a gateway shows of a worker that failed a request. */
 export interface SeenFault {

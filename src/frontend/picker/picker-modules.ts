@@ -5,9 +5,9 @@ import type { GatewayMetrics } from '../gateway/gateway-metrics.js';
 import type { BodyReader } from '../gateway/request-body.js';
 import type { ResponseHomes } from '../gateway/response-homes.js';
 import type { RequestTracer } from '../tracing/request-tracer.js';
+import type { SuspectedWorkers } from './endpoints/suspected-workers.js';
 import type { PickerMetrics } from './picker-metrics.js';
 import type { Picking } from './picking.js';
-import type { SuspectedWorkers } from './suspected-workers.js';
 
 /** How streams are handled. */
 export interface PickerStreamOptions {

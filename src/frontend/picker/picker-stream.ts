@@ -10,19 +10,19 @@ import type { ClientWatch } from '../gateway/request-reader.js';
 import { CLIENT_CLOSED_REQUEST } from '../proxy/client-side.js';
 import { notPickedError } from '../proxy/refusals.js';
 import type { RequestSpan } from '../tracing/request-tracer.js';
-import { type BodyModes, bodyModesOf } from './body-mode.js';
-import { sketchOf } from './body-sketch.js';
-import { bodyAnswer, chosenAnswers, headersAnswer, refusal, trailersAnswer } from './messages.js';
-import { DESTINATION } from './names.js';
-import type { PickerCall } from './picker-call.js';
 import type { PickerStreamModules, PickerStreamOptions } from './picker-modules.js';
 import type { Chosen, ShownRequest } from './picking.js';
-import { headerOf } from './read-headers.js';
-import { readServed, readSubset } from './read-metadata.js';
 import { ShownAnswer } from './shown-answer.js';
 import { apiAskedBy } from './shown-api.js';
-import { traced } from './traced-changes.js';
-import type { GatewayMessage, ShownHeaders } from './wire.js';
+import { type BodyModes, bodyModesOf } from './wire/body-mode.js';
+import { sketchOf } from './wire/body-sketch.js';
+import { bodyAnswer, chosenAnswers, headersAnswer, refusal, trailersAnswer } from './wire/messages.js';
+import { DESTINATION } from './wire/names.js';
+import type { PickerCall } from './wire/picker-call.js';
+import { headerOf } from './wire/read-headers.js';
+import { readServed, readSubset } from './wire/read-metadata.js';
+import { traced } from './wire/traced-changes.js';
+import type { GatewayMessage, ShownHeaders } from './wire/wire.js';
 
 /** Where the request of a stream is. */
 type Phase =

@@ -18,16 +18,16 @@ import { RequestReader, type RequestReaderOptions } from '../gateway/request-rea
 import { ResponseHomes } from '../gateway/response-homes.js';
 import type { TokenSource } from '../tokens/prompt-tokens.js';
 import type { RequestTracer } from '../tracing/request-tracer.js';
-import { DecodeCounters } from './decode-counters.js';
-import type { EndpointBook } from './endpoint-book.js';
-import { GatewayCall, type GrpcCall } from './gateway-call.js';
-import { LoadBounds, type LoadBoundsOptions } from './load-bounds.js';
+import { DecodeCounters } from './endpoints/decode-counters.js';
+import type { EndpointBook } from './endpoints/endpoint-book.js';
+import { LoadBounds, type LoadBoundsOptions } from './endpoints/load-bounds.js';
+import { SuspectedWorkers } from './endpoints/suspected-workers.js';
 import { PickerMetrics } from './picker-metrics.js';
 import type { PickerStreamModules, PickerStreamOptions } from './picker-modules.js';
 import { PickerStream } from './picker-stream.js';
 import { Picking, type PickingOptions } from './picking.js';
-import { SuspectedWorkers } from './suspected-workers.js';
-import type { GatewayMessage } from './wire.js';
+import { GatewayCall, type GrpcCall } from './wire/gateway-call.js';
+import type { GatewayMessage } from './wire/wire.js';
 
 export interface PickerOptions
   extends PickerStreamOptions,

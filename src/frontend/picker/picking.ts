@@ -12,14 +12,14 @@ import {
   requireReady,
 } from '../gateway/request-reader.js';
 import type { SentTo } from '../tracing/request-tracer.js';
-import type { DecodeCounters } from './decode-counters.js';
-import type { EndpointBook } from './endpoint-book.js';
-import { type LoadBounds, shedError } from './load-bounds.js';
-import type { HeaderChanges } from './messages.js';
+import type { DecodeCounters } from './endpoints/decode-counters.js';
+import type { EndpointBook } from './endpoints/endpoint-book.js';
+import { type LoadBounds, shedError } from './endpoints/load-bounds.js';
 import { type ModelRewrites, rewriteModel } from './model-rewrite.js';
-import { DESTINATION, MODEL_NAME, OBJECTIVE, PREFILLER, RANK, SIDECAR_HEADERS } from './names.js';
 import { PickedPair } from './picked-pair.js';
-import { headerOf } from './read-headers.js';
+import type { HeaderChanges } from './wire/messages.js';
+import { DESTINATION, MODEL_NAME, OBJECTIVE, PREFILLER, RANK, SIDECAR_HEADERS } from './wire/names.js';
+import { headerOf } from './wire/read-headers.js';
 
 /** A request as a gateway shows it. */
 export interface ShownRequest extends AskedRequest {

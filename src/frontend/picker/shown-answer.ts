@@ -5,11 +5,11 @@ import { ResponseIdWatch } from '../gateway/response-homes.js';
 import { CLIENT_CLOSED_REQUEST } from '../proxy/client-side.js';
 import type { RequestSpan } from '../tracing/request-tracer.js';
 import { isFailure, judgeFailure, MAX_LOOKED_AT_BYTES, refusalOfPair } from './failed-answer.js';
-import { SERVED } from './names.js';
 import { PickedRoute } from './picked-route.js';
 import type { PickerStreamModules } from './picker-modules.js';
 import type { Chosen } from './picking.js';
-import { headerOf } from './read-headers.js';
+import { SERVED } from './wire/names.js';
+import { headerOf } from './wire/read-headers.js';
 
 export interface ShownAnswerOptions {
   readonly api: Api;

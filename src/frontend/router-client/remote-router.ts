@@ -9,7 +9,7 @@ import { backoffMs } from '../../edge/platform/time/backoff.js';
 import type { EventLoop } from '../../edge/platform/time/event-loop.js';
 import { onAbort } from '../../edge/platform/time/on-abort.js';
 import type { RpcDialer } from '../../edge/rpc/channel.js';
-import { explainConnect, explainStatus } from '../../fleet/aggregator/explain-break.js';
+import { explainConnect, explainStatus } from '../../fleet/aggregator/sessions/explain-break.js';
 import type { Route, RouteRequest, Routing } from '../../fleet/router/routing.js';
 import { ATTACH_HEARTBEAT_MS } from '../../fleet/router/service/router-service.js';
 import { fromParts, type Served } from '../../fleet/router/service/served-messages.js';

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Address, parseAddress } from '../../../src/edge/platform/address.js';
 import { canTryConnect, type TryConnectFailure, tryConnect } from '../../../src/edge/rpc/try-connect.js';
-import { findClosedPort } from '../../fleet/aggregator/session-fixture.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { OpenThings } from '../../support/open-things.js';
+import { freePort } from '../../support/ports.js';
 
 const open = new OpenThings();
 afterEach(() => open.close());
@@ -40,7 +40,7 @@ describe('an attempt to connect', () => {
   });
 
   it.each([
-    ['a port', async () => addressOf(`127.0.0.1:${await findClosedPort()}`), 'ECONNREFUSED'],
+    ['a port', async () => addressOf(`127.0.0.1:${await freePort()}`), 'ECONNREFUSED'],
     ['a socket', async () => addressOf(`unix:${join(tmpdir(), 'kv-accord-nobody.sock')}`), 'ENOENT'],
   ])('says in the words of a connection that nothing listens at %s', async (_, make, code) => {
     const failure = await tryConnectAt(await make());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { backoffMs, returnWaitMs } from '../../../src/edge/platform/time/backoff.js';
-import { MessageBudget } from '../../../src/fleet/aggregator/message-budget.js';
+import { MessageBudget } from '../../../src/fleet/aggregator/sessions/message-budget.js';
 
 describe('the wait before an attempt', () => {
   const waits = (fraction: number): number[] =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toAgreement } from '../../../src/fleet/aggregator/fleet-messages.js';
+import { toAgreement } from '../../../src/fleet/aggregator/service/fleet-messages.js';
 import type { Verdict } from '../../../src/fleet/aggregator/verdict.js';
 import { judgeAgreements } from '../../../src/fleet/aggregator/verdict.js';
 import { EvidenceSource } from '../../../src/gen/kvaccord/v1/capabilities.js';

@@ -9,9 +9,9 @@ import {
   RoutingError,
   type Usage,
 } from '../../../src/fleet/router/routing.js';
-import { EndpointBook, type ServedRanks } from '../../../src/frontend/picker/endpoint-book.js';
+import { EndpointBook, type ServedRanks } from '../../../src/frontend/picker/endpoints/endpoint-book.js';
 import { Picker, type PickerModules, type PickerOptions } from '../../../src/frontend/picker/picker.js';
-import { extProcService } from '../../../src/frontend/picker/wire.js';
+import { extProcService } from '../../../src/frontend/picker/wire/wire.js';
 import type { PromptTokens } from '../../../src/frontend/tokens/prompt-tokens.js';
 import type { HeaderMap } from '../../../src/gen/envoy/config/core/v3/base.js';
 import { ProcessingMode_BodySendMode as Mode } from '../../../src/gen/envoy/extensions/filters/http/ext_proc/v3/processing_mode.js';

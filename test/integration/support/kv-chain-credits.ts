@@ -1,5 +1,5 @@
 import { TIERS } from '../../../src/core/blocks/tier.js';
-import type { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
+import type { EpochIndex } from '../../../src/fleet/indexer/groups/epoch-index.js';
 
 /** What an index credits: by `target/rank`, `tier hash`. */
 export type Credits = ReadonlyMap<string, ReadonlySet<string>>;

@@ -1,11 +1,11 @@
 import type { MemberView } from '../../../src/core/agreement/view/snapshot.js';
 import { ConnectGate } from '../../../src/edge/platform/net/connect-gate.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
-import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
-import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
-import { readResponse } from '../../../src/fleet/indexer/read-response.js';
-import type { RelayListener, RelaySource } from '../../../src/fleet/indexer/relay-source.js';
-import { WorkQueue } from '../../../src/fleet/indexer/work-queue.js';
+import { EpochIndex } from '../../../src/fleet/indexer/groups/epoch-index.js';
+import { WorkQueue } from '../../../src/fleet/indexer/groups/work-queue.js';
+import { IndexTally } from '../../../src/fleet/indexer/index/index-tally.js';
+import { readResponse } from '../../../src/fleet/indexer/relays/read-response.js';
+import type { RelayListener, RelaySource } from '../../../src/fleet/indexer/relays/relay-source.js';
 import { SubscribeResponse } from '../../../src/gen/kvaccord/v1/kv_events.js';
 import { askedPrompt } from '../../support/asked-prompt.js';
 import { FakeClock } from '../../support/fake-clock.js';

@@ -5,10 +5,10 @@ import { ConnectGate } from '../../../src/edge/platform/net/connect-gate.js';
 import { systemRandom } from '../../../src/edge/platform/random.js';
 import { SilenceWatch } from '../../../src/edge/platform/streams/silence-watch.js';
 import { systemEventLoop } from '../../../src/edge/platform/time/event-loop.js';
-import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
-import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
-import { SidecarRelaySource } from '../../../src/fleet/indexer/sidecar-relay-source.js';
-import { WorkQueue } from '../../../src/fleet/indexer/work-queue.js';
+import { EpochIndex } from '../../../src/fleet/indexer/groups/epoch-index.js';
+import { WorkQueue } from '../../../src/fleet/indexer/groups/work-queue.js';
+import { IndexTally } from '../../../src/fleet/indexer/index/index-tally.js';
+import { SidecarRelaySource } from '../../../src/fleet/indexer/relays/sidecar-relay-source.js';
 import { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import {
   ENCODED_KV_EVENTS_SERVICE,

@@ -1,6 +1,6 @@
 import type { RelayMessage, RelayPosition, RelayReader } from '../../../src/core/relay/relay.js';
-import { readResponse } from '../../../src/fleet/indexer/read-response.js';
-import type { RelayListener, RelaySource } from '../../../src/fleet/indexer/relay-source.js';
+import { readResponse } from '../../../src/fleet/indexer/relays/read-response.js';
+import type { RelayListener, RelaySource } from '../../../src/fleet/indexer/relays/relay-source.js';
 import type { EngineEventReader } from '../../../src/worker/kv-events/engine-event-reader.js';
 import { KvEventsEncoder } from '../../../src/worker/sidecar/kv-events/kv-events-wire.js';
 import type { Ledger, Place } from './kv-chain-ledger.js';

@@ -3,9 +3,9 @@ import type { Timer } from '../../../src/edge/platform/clock.js';
 import { ConnectGate } from '../../../src/edge/platform/net/connect-gate.js';
 import type { Random } from '../../../src/edge/platform/random.js';
 import type { EventLoop } from '../../../src/edge/platform/time/event-loop.js';
-import { EpochIndex } from '../../../src/fleet/indexer/epoch-index.js';
-import { IndexTally } from '../../../src/fleet/indexer/index-tally.js';
-import { WorkQueue } from '../../../src/fleet/indexer/work-queue.js';
+import { EpochIndex } from '../../../src/fleet/indexer/groups/epoch-index.js';
+import { WorkQueue } from '../../../src/fleet/indexer/groups/work-queue.js';
+import { IndexTally } from '../../../src/fleet/indexer/index/index-tally.js';
 import {
   EngineEventReader,
   type EngineEventReaderOptions,

@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/edge/platform/clock.js';
 import type { Catalogue } from '../../../src/fleet/catalogue/catalogue.js';
 import { EngineAsker } from '../../../src/frontend/engine-access/engine-asker.js';
 import { isOnSidecarsHost } from '../../../src/frontend/engine-access/key-hosts.js';
-import { EndpointBook } from '../../../src/frontend/picker/endpoint-book.js';
+import { EndpointBook } from '../../../src/frontend/picker/endpoints/endpoint-book.js';
 import type { PickerOptions } from '../../../src/frontend/picker/picker.js';
 import { createTokenSource } from '../../../src/frontend/tokens/token-source.js';
 import type { Stage } from '../../../src/tools/demo/stage.js';

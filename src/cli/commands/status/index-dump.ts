@@ -7,7 +7,7 @@ import type { TextOutput } from '../../../edge/platform/streams/standard-streams
 import { onAbort } from '../../../edge/platform/time/on-abort.js';
 import type { RpcChannel } from '../../../edge/rpc/channel.js';
 import { isServiceError, readPeerReason } from '../../../edge/rpc/errors.js';
-import { explainStatus } from '../../../fleet/aggregator/explain-break.js';
+import { explainStatus } from '../../../fleet/aggregator/sessions/explain-break.js';
 import {
   DumpEntry,
   type DumpPart,

@@ -1,6 +1,6 @@
 import { HASH_BYTES } from '../../../core/blocks/packed-hashes.js';
 import { TIERS } from '../../../core/blocks/tier.js';
-import type { AskedIndex, AskedPrompt } from '../../indexer/asked-index.js';
+import type { AskedIndex, AskedPrompt } from '../../indexer/index/asked-index.js';
 import type { ActiveBlocks } from './active-blocks.js';
 import { type CostWeights, logitOf, overlapCredit, potentialPrefillBlocks } from './cost.js';
 import { type KnownRank, keyOf, NOWHERE, type RankTable } from './rank-table.js';

@@ -1,6 +1,6 @@
 import { HASH_BYTES } from '../../../core/blocks/packed-hashes.js';
 import type { Random } from '../../../edge/platform/random.js';
-import type { AskedIndex } from '../../indexer/asked-index.js';
+import type { AskedIndex } from '../../indexer/index/asked-index.js';
 import { RoutingError } from '../routing.js';
 import type { AboutRequest } from './about-request.js';
 import { ActiveBlocks } from './active-blocks.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { renderSnapshot } from '../../../../src/cli/commands/status/workers-table.js';
 import { UNKNOWN_SHARE } from '../../../../src/core/contract/topology/unknown-share.js';
-import { toAgreement, toMember } from '../../../../src/fleet/aggregator/fleet-messages.js';
+import { toAgreement, toMember } from '../../../../src/fleet/aggregator/service/fleet-messages.js';
 import { CapabilityReport, EngineRole } from '../../../../src/gen/kvaccord/v1/capabilities.js';
 import { Agreement, MemberOffer, MemberState, Worker } from '../../../../src/gen/kvaccord/v1/fleet.js';
 import { TestFleet } from '../../../support/fleet.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readinessChecks } from '../../../../src/core/agreement/view/readiness.js';
 import { EngineKind } from '../../../../src/core/contract/wire/enums.js';
-import { toAgreement } from '../../../../src/fleet/aggregator/fleet-messages.js';
+import { toAgreement } from '../../../../src/fleet/aggregator/service/fleet-messages.js';
 import { Agreement } from '../../../../src/gen/kvaccord/v1/fleet.js';
 import { makeReport, TestFleet } from '../../../support/fleet.js';
 

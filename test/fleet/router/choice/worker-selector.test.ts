@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Tier } from '../../../../src/core/blocks/tier.js';
 import { seededRandom } from '../../../../src/edge/platform/random.js';
-import { ApproximateIndex } from '../../../../src/fleet/indexer/approximate-index.js';
-import { WorkQueue } from '../../../../src/fleet/indexer/work-queue.js';
+import { ApproximateIndex } from '../../../../src/fleet/indexer/groups/approximate-index.js';
+import { WorkQueue } from '../../../../src/fleet/indexer/groups/work-queue.js';
 import type { Candidate } from '../../../../src/fleet/router/choice/candidates.js';
 import { DEFAULT_COST_WEIGHTS } from '../../../../src/fleet/router/choice/cost.js';
 import {

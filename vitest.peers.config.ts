@@ -1,5 +1,6 @@
 import { totalmem } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { TEST_LIMIT_MS } from './test/peers/support/limits.js';
 import { longestFirst } from './test/support/longest-first.js';
 
 /** Two files and the lender have up to six engines at a time, of 1.7 GB each. */
@@ -42,8 +43,8 @@ const config: ReturnType<typeof defineConfig> = defineConfig({
     globalSetup: ['test/peers/support/report-missing.ts', 'test/peers/support/lend-engines.ts'],
     maxWorkers: totalmem() < BYTES_FOR_TWO ? 1 : 2,
     sequence: { sequencer: longestFirst(LONGEST) },
-    // Ends what hangs alone: an engine that starts beside five others on a busy machine takes minutes.
-    testTimeout: 600_000,
+    // Ends what hangs alone.
+    testTimeout: TEST_LIMIT_MS,
     hookTimeout: 900_000,
     // Engines take seconds to end.
     teardownTimeout: 60_000,

@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { freePort, freePortRange } from '../../support/ports.js';
+import { START_LIMIT_MS } from './limits.js';
 import { peerPath } from './peers.js';
 import { Program, type RunningProgram } from './program.js';
 import { until } from './until.js';
@@ -37,8 +38,6 @@ export interface Sglang<P extends RunningProgram = Program> {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string;
 }
-
-const START_LIMIT_MS = 600_000;
 
 const ENVIRONMENT = {
   SGLANG_USE_CPU_ENGINE: '1',

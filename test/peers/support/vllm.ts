@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { freePort, freePortRange, isListening } from '../../support/ports.js';
+import { START_LIMIT_MS } from './limits.js';
 import { peerPath } from './peers.js';
 import { Program, type RunningProgram } from './program.js';
 import { until } from './until.js';
@@ -47,9 +48,6 @@ export interface Vllm<P extends RunningProgram = Program> {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string;
 }
-
-/** Minutes on a machine that does something else as well. */
-const START_LIMIT_MS = 600_000;
 
 const ENVIRONMENT = {
   HF_HUB_OFFLINE: '1',

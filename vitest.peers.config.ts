@@ -1,5 +1,6 @@
 import { totalmem } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { beginUntilS } from './test/peers/support/begin-until.js';
 import { TEST_LIMIT_MS } from './test/peers/support/limits.js';
 import { longestFirst } from './test/support/longest-first.js';
 
@@ -39,6 +40,7 @@ const config: ReturnType<typeof defineConfig> = defineConfig({
   test: {
     include: ['test/peers/**/*.peer.test.ts'],
     runner: 'test/peers/support/begin-in-time.ts',
+    provide: { beginUntilS: beginUntilS(process.env) },
     setupFiles: ['test/peers/support/keep-logs.ts'],
     globalSetup: ['test/peers/support/report-missing.ts', 'test/peers/support/lend-engines.ts'],
     maxWorkers: totalmem() < BYTES_FOR_TWO ? 1 : 2,

@@ -1,13 +1,11 @@
-import type { RunnerTestSuite } from 'vitest';
-import { VitestTestRunner } from 'vitest/runners';
+import { inject, type RunnerTestSuite, TestRunner } from 'vitest';
 
 /**
- * Vitest's runner, which begins no file after `KV_ACCORD_PEERS_BEGIN_UNTIL_S`, in seconds since 1970; without it every file
- * is run. A file that was begun has all its time. The tests of one that was not stay "pending" in Vitest's report, and count as
+ * Vitest's runner, which begins no file after the time of `beginUntilS`; without it every file is run. A file that was begun has all its time. The tests of one that was not stay "pending" in Vitest's report, and count as
  * neither passed nor failed.
  */
 // biome-ignore lint/style/noDefaultExport: Vitest takes it for its runner.
-export default class BeginInTime extends VitestTestRunner {
+export default class BeginInTime extends TestRunner {
   override async onBeforeRunSuite(suite: RunnerTestSuite): Promise<void> {
     if (isFile(suite) && isLate()) {
       suite.mode = 'skip';
@@ -22,6 +20,6 @@ function isFile(suite: RunnerTestSuite): boolean {
 }
 
 function isLate(): boolean {
-  const untilS = Number(process.env['KV_ACCORD_PEERS_BEGIN_UNTIL_S'] ?? Number.POSITIVE_INFINITY);
-  return Date.now() / 1_000 > untilS;
+  const untilS = inject('beginUntilS');
+  return untilS !== undefined && Date.now() / 1_000 > untilS;
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { EvidenceSource } from '../../src/gen/kvaccord/v1/capabilities.js';
 import { MemberOffer, MemberState } from '../../src/gen/kvaccord/v1/fleet.js';
 import { Picture } from '../../src/gen/kvaccord/v1/kv_events.js';
@@ -40,11 +40,13 @@ class StaleWatch {
     this.#index = index;
   }
 
+  /** It ends with the test at the latest, before the program that it asks does. */
   begin(): void {
-    this.#looking = this.#look();
+    this.#looking = this.#look().catch((error) => void this.#wrong.push(`it does not answer: ${error}`));
+    onTestFinished(async () => void (await this.end()));
   }
 
-  /** What was wrong. */
+  /** What was wrong, an index that does not answer among it. */
   async end(): Promise<readonly string[]> {
     this.#isOver = true;
     await this.#looking;

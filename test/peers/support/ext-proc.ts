@@ -38,11 +38,10 @@ export function playTranscript(
       client.close();
       resolve({ answers, end: how });
     };
-    let timer = setTimeout(() => end('open'), QUIET_MS);
+    const timer = setTimeout(() => end('open'), QUIET_MS);
     stream.on('data', (answer: ProcessingResponse) => {
       answers.push(inWords(answer, nameOf));
-      clearTimeout(timer);
-      timer = setTimeout(() => end('open'), QUIET_MS);
+      timer.refresh();
     });
     stream.on('end', () => end('ok'));
     stream.on('error', ({ message }) => end(message));

@@ -9,15 +9,15 @@ export function inOneOrder(evidence: Evidence): Evidence {
   const { logs } = evidence;
   return {
     sources: sorted(evidence.sources),
-    sizes: distinct(sorted([...evidence.sizes, ...logs.flatMap(({ sizes }) => sizes)])),
-    settings: distinct(sorted([...evidence.settings, ...logs.flatMap(({ settings }) => settings)])),
+    sizes: distinct([...evidence.sizes, ...logs.flatMap(({ sizes }) => sizes)]),
+    settings: distinct([...evidence.settings, ...logs.flatMap(({ settings }) => settings)]),
     logs: sorted(logs),
     metrics: sorted(evidence.metrics),
-    findings: distinct(sorted(evidence.findings)),
-    manifests: distinct(sorted(evidence.manifests)),
-    fleets: distinct(sorted(evidence.fleets)),
-    tokens: distinct(sorted(evidence.tokens)),
-    eventSources: distinct(sorted(evidence.eventSources)),
+    findings: distinct(evidence.findings),
+    manifests: distinct(evidence.manifests),
+    fleets: distinct(evidence.fleets),
+    tokens: distinct(evidence.tokens),
+    eventSources: distinct(evidence.eventSources),
     models: sorted(evidence.models),
     gpus: sorted(evidence.gpus),
   };
@@ -25,21 +25,22 @@ export function inOneOrder(evidence: Evidence): Evidence {
 
 /** By all that an entry says. */
 function sorted<T>(entries: readonly T[]): readonly T[] {
-  return entries
-    .map((entry) => ({ entry, key: keyOf(entry) }))
-    .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  return byKey(entries).map(({ entry }) => entry);
+}
+
+/** The same; what two sources say alike counts once. */
+function distinct<T>(entries: readonly T[]): readonly T[] {
+  return byKey(entries)
+    .filter(({ key }, at, all) => at === 0 || key !== all[at - 1]?.key)
     .map(({ entry }) => entry);
 }
 
-/** What two sources say alike counts once. Takes them sorted. */
-function distinct<T>(entries: readonly T[]): readonly T[] {
-  let last: string | undefined;
-  return entries.filter((entry) => {
-    const key = keyOf(entry);
-    const isNew = key !== last;
-    last = key;
-    return isNew;
-  });
+/** One alone needs no key: that of a whole log is long. */
+function byKey<T>(entries: readonly T[]): readonly { readonly entry: T; readonly key: string }[] {
+  if (entries.length < 2) return entries.map((entry) => ({ entry, key: '' }));
+  return entries
+    .map((entry) => ({ entry, key: keyOf(entry) }))
+    .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
 }
 
 function keyOf(entry: unknown): string {

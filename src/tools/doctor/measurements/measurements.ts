@@ -75,6 +75,7 @@ export function readMeasurements(gathered: Evidence, memory: readonly MemoryArit
   const decisions = decisionsOf(logs);
   const ended = endedHitsOf(logs);
   const sizes = sizeTable(evidence);
+  const faults = knownFaultsOf(logs);
   const isOfManifest = ofManifests(evidence.manifests);
   return {
     evidence,
@@ -98,7 +99,7 @@ export function readMeasurements(gathered: Evidence, memory: readonly MemoryArit
     missesWithRoom: missesWithRoomOf(logs),
     failures: logs.flatMap(({ failures }) => failures ?? []),
     signal: (signal) => signalOf(logs, signal),
-    knownFaults: (cause) => knownFaultsOf(logs, cause),
+    knownFaults: (wanted) => faults.filter(({ fault }) => (wanted ?? fault.cause) === fault.cause),
     rareFaults: rareFaultsOf(logs),
     settings: (wanted) => settings.filter(({ name }) => name === wanted),
     runtimeSettings: (wanted) => settings.filter((one) => one.name === wanted && !isOfManifest(one)),

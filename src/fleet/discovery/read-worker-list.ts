@@ -17,11 +17,13 @@ const WORKER_LIST_FORM =
  * - 10.0.0.5:50061
  * - { target: worker-b, address: "10.0.0.6:50061", draining: true }
  * ```
- * JSON is read as the subset of YAML that it is. `target` defaults to the
+ * JSON is read as the subset of YAML that it is, and a byte order mark is left out. `target` defaults to the
  * address, `draining` to false. Throws a `DiscoveryError` that names the file
  * and the line; nothing is half-taken.
  */
-export function readWorkerList(text: string, path: string): Endpoint[] {
+export function readWorkerList(content: string, path: string): Endpoint[] {
+  // The parser takes a dash behind the mark for no list.
+  const text = content.replace(/^\uFEFF/, '');
   checkAmount(text, path);
   const lines = new LineCounter();
   // Without merge keys and aliases there is nothing in it that can grow when it is expanded.

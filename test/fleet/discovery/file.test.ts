@@ -32,6 +32,13 @@ describe('a file of workers', () => {
     expect(readWorkerList(text, 'f')).toEqual(expected);
   });
 
+  it('is read as Windows writes it, with a byte order mark and its line ends', () => {
+    expect(readWorkerList('\ufeff- 10.0.0.5:50061\r\n- b:1\r\n', 'f').map(({ address }) => address)).toEqual([
+      '10.0.0.5:50061',
+      'b:1',
+    ]);
+  });
+
   it('may list nobody, by saying so', () => {
     expect(readWorkerList('[]', 'f')).toEqual([]);
   });

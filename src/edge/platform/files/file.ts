@@ -1,25 +1,53 @@
 import { accessSync, constants, statSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
+import { sleep, systemClock } from '../clock.js';
+
+/** How long a pipe may say nothing. A command in `<(…)` that asks a cluster takes seconds; one that hangs, for ever. */
+const PIPE_WAIT_MS = 10_000;
+
+/** Between two looks at a pipe that has nothing yet. */
+const PIPE_LOOK_MS = 10;
 
 /**
- * Reads a text file of at most `maxBytes`. Rejects with the system's error, or
- * with a `RangeError` when there is more, so that a wrong path can never fill
- * the memory (`/dev/zero` has no size to look at first).
+ * Reads a text file of at most `maxBytes`, without its byte order mark. Rejects
+ * with the system's error, or with a `RangeError` when there is more, so that a
+ * wrong path can never fill the memory (`/dev/zero` has no size to look at
+ * first). A pipe is read to its end, and one that nobody writes to is an error
+ * in words: opened as a file is, it would hold one of Node's threads, without
+ * which the process cannot even end.
  */
 export async function readTextFile(path: string, maxBytes: number): Promise<string> {
-  const file = await open(path, 'r');
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
+    const isPipe = (await file.stat()).isFIFO();
     const buffer = Buffer.alloc(maxBytes + 1);
     let length = 0;
     while (length <= maxBytes) {
-      const { bytesRead } = await file.read(buffer, length, buffer.length - length, null);
-      if (bytesRead === 0) return buffer.toString('utf8', 0, length);
+      const bytesRead = isPipe
+        ? await readPipe(file, buffer, length)
+        : (await file.read(buffer, length, buffer.length - length, null)).bytesRead;
+      if (bytesRead === 0 && isPipe && length === 0)
+        throw new Error('is a pipe into which nobody wrote anything');
+      if (bytesRead === 0) return new TextDecoder().decode(buffer.subarray(0, length));
       length += bytesRead;
     }
     throw new RangeError(`is larger than ${maxBytes} bytes`);
   } finally {
     await file.close();
   }
+}
+
+/** How many bytes came next from a pipe, 0 at its end. Waits for its writer, and not for ever. */
+async function readPipe(file: FileHandle, buffer: Buffer, from: number): Promise<number> {
+  for (let waitedMs = 0; waitedMs < PIPE_WAIT_MS; waitedMs += PIPE_LOOK_MS) {
+    try {
+      return (await file.read(buffer, from, buffer.length - from, null)).bytesRead;
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error;
+    }
+    await sleep(systemClock, PIPE_LOOK_MS);
+  }
+  throw new Error(`is a pipe whose writer has said nothing for ${PIPE_WAIT_MS / 1_000} s`);
 }
 
 /** Why `path` cannot be read as what it should be; undefined when it can. */

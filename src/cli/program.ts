@@ -53,7 +53,11 @@ function buildProgram(
     .enablePositionalOptions()
     .exitOverride()
     // Our own text lists the choices; commander would add them once more.
-    .configureHelp({ optionDescription: (option) => option.description, subcommandTerm: termOf, formatItem })
+    .configureHelp({
+      optionDescription: (option) => option.description,
+      subcommandTerm: (sub) => termOf(sub, modules.commands),
+      formatItem,
+    })
     .configureOutput({
       writeOut: modules.write,
       // Errors are printed once, by our own messages.
@@ -119,9 +123,20 @@ export function parseCommandLine(argv: readonly string[], modules: ProgramModule
   return request;
 }
 
+/** What a message of this command line begins with: the program, and the command where it names one. */
+export function invokedName(argv: readonly string[], commands: readonly Command[]): string {
+  const [word = ''] = argv;
+  return [...commands.map(nameOf), 'completion', 'help'].includes(word) ? `kv-accord ${word}` : 'kv-accord';
+}
+
 /** A command in the list of commands: its name and its operands; that it has flags goes without saying. */
-function termOf(command: Commander): string {
-  return [command.name(), ...command.registeredArguments.map((a) => `[${a.name()}]`)].join(' ');
+function termOf(command: Commander, commands: readonly Command[]): string {
+  const name = command.name();
+  const described = commands.find((candidate) => nameOf(candidate) === name)?.description;
+  const needsOperand = name === 'completion' || described?.operands?.syntax.startsWith('<') === true;
+  return [name, ...command.registeredArguments.map((a) => (needsOperand ? a.name() : `[${a.name()}]`))].join(
+    ' ',
+  );
 }
 
 /** A flag in place of a value: the value was forgotten, or came from a variable that is empty. */
@@ -144,12 +159,10 @@ const nameOf = (command: Command): string => command.description.name;
 
 function checkShell(name: string | undefined, excess: string | undefined): string {
   if (excess !== undefined)
-    throw new SettingError(
-      `completion: ${quote(excess)} (on the command line): must be left out; one shell at a time`,
-    );
+    throw new SettingError(`${quote(excess)} (on the command line): must be left out; one shell at a time`);
   if (name !== undefined && COMPLETION_SHELLS.includes(name)) return name;
   const hint = name === undefined ? '' : ` ${quote(name)}`;
-  throw new SettingError(`completion: shell${hint} (on the command line): must be bash, zsh or fish`);
+  throw new SettingError(`shell${hint} (on the command line): must be bash, zsh or fish`);
 }
 
 function usageOf(description: CommandDescription<SettingsTable>): string {
@@ -227,7 +240,7 @@ function explain(error: CommanderError, argv: readonly string[], commands: reado
       const word = nearest(asked, commands.map(nameOf));
       const hint = word === undefined ? '' : `; did you mean ${word}?`;
       return new SettingError(
-        `help: unknown command ${quote(asked)}: must be one of ${commands.map(nameOf).join(', ')}, completion${hint}`,
+        `unknown command ${quote(asked)}: must be one of ${commands.map(nameOf).join(', ')}, completion${hint}`,
       );
     }
     default:

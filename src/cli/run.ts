@@ -10,7 +10,7 @@ import type { TextOutput } from '../edge/platform/streams/standard-streams.js';
 import type { OpenKeys } from '../edge/platform/streams/terminal-keys.js';
 import type { Command } from './command.js';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE } from './exit-codes.js';
-import { parseCommandLine, type Request, tableOf } from './program.js';
+import { invokedName, parseCommandLine, type Request, tableOf } from './program.js';
 import { checkListens } from './settings/check-listens.js';
 import { checkTls, type commonSettings } from './settings/common-settings.js';
 import type { ConfigFile } from './settings/config-file.js';
@@ -51,7 +51,8 @@ const MAX_CONFIG_FILE_BYTES = 1024 * 1024;
  * with the exit code and never rejects: any error is printed in one line.
  */
 export async function runCli(argv: readonly string[], modules: CliModules): Promise<number> {
-  let name = 'kv-accord';
+  // Known before the line is read: most that is wrong in it is wrong of one command.
+  const name = invokedName(argv, modules.commands);
   let logger: Logger | undefined;
   try {
     const request = parseCommandLine(argv, {
@@ -66,7 +67,6 @@ export async function runCli(argv: readonly string[], modules: CliModules): Prom
       modules.stdout.write(completionScript(request.shell, modules.commands));
       return EXIT_OK;
     }
-    name = `kv-accord ${request.command.description.name}`;
     return await runCommand(request, modules, (made) => {
       logger = made;
       modules.onLogger?.(made);

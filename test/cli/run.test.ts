@@ -181,11 +181,11 @@ describe('what is wrong is printed in one line with code 2', () => {
     ],
     [
       ['try', '--probe-intervall', '1s'],
-      'kv-accord: unknown flag "--probe-intervall" (on the command line): must be one that kv-accord try --help lists; did you mean --probe-interval?',
+      'kv-accord try: unknown flag "--probe-intervall" (on the command line): must be one that kv-accord try --help lists; did you mean --probe-interval?',
     ],
     [
       ['try', '--no-mode'],
-      'kv-accord: unknown flag "--no-mode" (on the command line): must be one that kv-accord try --help lists; did you mean --mode?',
+      'kv-accord try: unknown flag "--no-mode" (on the command line): must be one that kv-accord try --help lists; did you mean --mode?',
     ],
     [
       ['--mode', 'wait', 'try'],
@@ -193,19 +193,19 @@ describe('what is wrong is printed in one line with code 2', () => {
     ],
     [
       ['try', '--json=false'],
-      'kv-accord: --json "false" (on the command line): must be --json alone, it takes no value',
+      'kv-accord try: --json "false" (on the command line): must be --json alone, it takes no value',
     ],
     [
       ['try', '--mode'],
-      'kv-accord: --mode (on the command line): must be followed by its value, one of wait, proceed',
+      'kv-accord try: --mode (on the command line): must be followed by its value, one of wait, proceed',
     ],
     [
       ['try', '--probe-interval'],
-      'kv-accord: --probe-interval (on the command line): must be followed by its value, a duration from 0 to 24d, such as 500ms, 30s or 5m',
+      'kv-accord try: --probe-interval (on the command line): must be followed by its value, a duration from 0 to 24d, such as 500ms, 30s or 5m',
     ],
     [
       ['try', '--tls-server-name'],
-      'kv-accord: --tls-server-name (on the command line): must be followed by its value, <TEXT>',
+      'kv-accord try: --tls-server-name (on the command line): must be followed by its value, <TEXT>',
     ],
     [
       ['-v'],
@@ -230,11 +230,11 @@ describe('what is wrong is printed in one line with code 2', () => {
     ],
     [
       ['completion', 'tcsh'],
-      'kv-accord: completion: shell "tcsh" (on the command line): must be bash, zsh or fish',
+      'kv-accord completion: shell "tcsh" (on the command line): must be bash, zsh or fish',
     ],
     [
       ['completion', 'bash', 'zsh'],
-      'kv-accord: completion: "zsh" (on the command line): must be left out; one shell at a time',
+      'kv-accord completion: "zsh" (on the command line): must be left out; one shell at a time',
     ],
     [
       ['try', '--tls-cert', 'kv.yaml'],
@@ -254,7 +254,7 @@ describe('what is wrong is printed in one line with code 2', () => {
     expect(await cli(['try', '--probe-interval', '--mode', 'wait'])).toMatchObject({
       code: 2,
       stderr:
-        'kv-accord: --probe-interval (on the command line): must be followed by its value, not by --mode; if it came from a variable, that is empty\n',
+        'kv-accord try: --probe-interval (on the command line): must be followed by its value, not by --mode; if it came from a variable, that is empty\n',
     });
     expect((await cli(['try', '--mode', '--log-level=debug'])).stderr).toContain('not by --log-level;');
   });
@@ -263,7 +263,7 @@ describe('what is wrong is printed in one line with code 2', () => {
     expect(await cli(['help', 'pikcy'])).toMatchObject({
       code: 2,
       stderr:
-        'kv-accord: help: unknown command "pikcy": must be one of try, one, run, picky, completion; did you mean picky?\n',
+        'kv-accord help: unknown command "pikcy": must be one of try, one, run, picky, completion; did you mean picky?\n',
     });
   });
 

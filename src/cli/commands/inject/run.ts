@@ -60,9 +60,7 @@ export const runInject: CommandBody<typeof injectSettings> = async (settings, co
     for (const { file, line, message } of result.refused)
       say(`${file}:${line}: cannot be changed: ${message}`);
     if (isNothingFound)
-      say(
-        `kv-accord inject: no worker and no frontend is recognised here; say with --is-worker and --is-frontend which they are${seenHere(result)}`,
-      );
+      say(`kv-accord inject: no worker and no frontend is recognised here${seenHere(result)}`);
     else if (write) say('kv-accord inject: nothing was written');
     return EXIT_USAGE;
   }
@@ -118,11 +116,12 @@ function allowedName(name: string, { pods, podless }: InjectResult): string {
 
 /** What a run that recognises nothing has to choose from. */
 function seenHere({ pods, podless }: InjectResult): string {
-  if (pods.length > 0) return `. Pod specs: ${nameSome(pods)}`;
   const [first] = podless;
-  return first === undefined
-    ? ''
-    : `. There is no pod spec in these files: the controller of ${first.kind} ${first.name} makes its pods; give the sidecar to that (docs/deploy.md), or run inject on what it makes`;
+  if (pods.length === 0 && first === undefined) return ': there is no pod spec of Kubernetes in these files';
+  const advice = '; say with --is-worker and --is-frontend which they are';
+  return pods.length > 0 || first === undefined
+    ? `${advice}. Pod specs: ${nameSome(pods)}`
+    : `${advice}. There is no pod spec in these files: the controller of ${first.kind} ${first.name} makes its pods; give the sidecar to that (docs/deploy.md), or run inject on what it makes`;
 }
 
 function byPlace(a: { file: string; line: number }, b: { file: string; line: number }): number {

@@ -192,7 +192,7 @@ describe('inject', () => {
     const { code, stderr } = await inject('--insecure', file);
     expect(code).toBe(2);
     expect(stderr).toBe(
-      'kv-accord inject: no worker and no frontend is recognised here; say with --is-worker and --is-frontend which they are\n',
+      'kv-accord inject: no worker and no frontend is recognised here: there is no pod spec of Kubernetes in these files\n',
     );
   });
 });

@@ -4,6 +4,7 @@ import {
   sizeRule,
   sizeSetting,
 } from '../../../../core/contract/evidence/size-rule.js';
+import { canonicalSize } from '../../../../core/contract/rehash.js';
 import { EngineKind } from '../../../../core/contract/wire/enums.js';
 import { engineOfWord } from '../../../../engines/catalogue/engines.js';
 import { type Fleet, namesOf } from '../facts/fleet.js';
@@ -14,7 +15,7 @@ import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { replaceNumber } from '../fixes/fixes.js';
 import { type Launch, nameOf } from '../launches/launch.js';
 import type { SettingValue } from '../launches/setting-value.js';
-import { flagOf, mayBeUnseen, numberOf, variableOf } from '../launches/settings.js';
+import { flagOf, mayBeUnseen, numberOf, settingOf, variableOf } from '../launches/settings.js';
 import { gatewayMismatches } from './gateway-sizes.js';
 import { sameFleet } from './same-model.js';
 import { sizesOf } from './worker-sizes.js';
@@ -112,10 +113,8 @@ function pickerAndWorkers(picker: Launch, { dynamoWorkers }: Fleet): readonly Fi
 
 /** `--kv-cache-block-size` of kv-accord's own commands says what is right, whatever workers report. */
 function overrideAndWorkers(own: Launch, { workers }: Fleet): readonly Finding[] {
-  const setting =
-    flagOf(own, '--kv-cache-block-size') ??
-    variableOf(own, 'KV_ACCORD_KV_CACHE_BLOCK_SIZE', 'DYN_KV_CACHE_BLOCK_SIZE');
-  if (setting === undefined || ['kv-accord sidecar', 'kv-accord status'].includes(own.program)) {
+  const setting = overrideOf(own);
+  if (setting === undefined) {
     return [];
   }
   return compare(own, setting, workers, {
@@ -123,6 +122,24 @@ function overrideAndWorkers(own: Launch, { workers }: Fleet): readonly Finding[]
     consequence:
       'The number overrides what workers report: those with another one get no requests, or none by their cache.',
   });
+}
+
+function overrideOf(own: Launch): SettingValue | undefined {
+  return ['kv-accord sidecar', 'kv-accord status'].includes(own.program)
+    ? undefined
+    : settingOf(own, ['--kv-cache-block-size'], ['KV_ACCORD_KV_CACHE_BLOCK_SIZE', 'DYN_KV_CACHE_BLOCK_SIZE']);
+}
+
+/** Whether kv-accord's own settings say what becomes of sizes that differ: an override, or re-hashing that they allow. */
+function isDecided(own: readonly Launch[], workers: readonly WorkerFacts[]): boolean {
+  const isRehashed =
+    canonicalSize(workers.flatMap(({ size }) => (size === undefined ? [] : [size.tokens]))) !== undefined;
+  return own.some(
+    (launch) =>
+      overrideOf(launch) !== undefined ||
+      (isRehashed &&
+        settingOf(launch, ['--block-size-policy'], ['KV_ACCORD_BLOCK_SIZE_POLICY'])?.value === 'rehash'),
+  );
 }
 
 function compare(
@@ -163,12 +180,17 @@ function workersAmongThemselves({ workers, own }: Fleet): readonly Finding[] {
     if (first?.size?.setting === undefined || other?.size === undefined || setting === undefined) {
       return [];
     }
+    const isDynamo = members.some(({ launch }) => launch.isDynamo);
+    if (!isDynamo && isDecided(own, members)) {
+      return [];
+    }
     return [
       findingAt(rule, setting.span, {
         severity: isKnown ? 'error' : 'warning',
         message: `${nameOf(other.launch)} has a block size of ${other.size.tokens} tokens (${setting.name}), and ${nameOf(first.launch)}, which serves the same model, ${first.size.tokens}`,
-        consequence:
-          'A frontend keeps one size and rejects the other workers, with an error that does not name the block size; which size wins is chance. Requests are served by a part of the fleet.',
+        consequence: isDynamo
+          ? 'A frontend keeps one size and rejects the other workers, with an error that does not name the block size; which size wins is chance. Requests are served by a part of the fleet.'
+          : 'The gate of kv-accord stays shut, with an error that names the workers and both sizes: nothing is served. With --block-size-policy rehash it agrees on a common multiple.',
         advice: oneNumber([first, other]),
         related: [
           {

@@ -6,6 +6,10 @@ import { joined } from './support/evidence.js';
 /** Lines of programs whose sentences need no known fault: the rules for settings say as much of them. */
 const REFUSED: readonly (readonly [cure: string, log: string])[] = [
   [
+    'Start the engine without --disable-hybrid-kv-cache-manager, and with a KV connector that supports the manager',
+    'ValueError: Connector LMCacheConnectorV1 does not support HMA but HMA is enabled. Please set `--disable-hybrid-kv-cache-manager`.\n\nValueError: Hybrid KV cache manager is disabled but failed to convert the KV cache specs to one unified type.',
+  ],
+  [
     "Set DYN_EVENT_PLANE to one of 'nats', 'zmq' in place of tcp",
     "Error: Invalid DYN_EVENT_PLANE value 'tcp'. Valid values: 'nats', 'zmq'",
   ],

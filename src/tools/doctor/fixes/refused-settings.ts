@@ -62,6 +62,8 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   const refused = refusedKeyIn(sentence);
   if (refused !== undefined) return fix(repairRefusedKey(refused), WHY_KEY, keyCommands(refused));
   const word = measurements.seen.engines.length === 1 ? measurements.seen.engines[0]?.word : undefined;
+  const connector = connectorOfHybrids(measurements, sentence);
+  if (connector !== undefined) return connector;
   const pages = fittingPages(measurements, sentence);
   if (pages !== undefined) return pages;
   if (/unrecognized arguments/.test(sentence)) return withoutUnknown(sentence, word);
@@ -208,15 +210,29 @@ function withoutFeatures(features: readonly string[], word: string | undefined):
   return fix(
     word === 'trtllm'
       ? `Write ${features.join(', or ')} into the engine file (kubectl edit), or run a version that has both`
-      : `Start the engine ${features.join(', or ')} for this model (kubectl edit), or a version that has both`,
+      : `Start the engine ${features.join(word === undefined ? ', and ' : ', or ')} for this model (kubectl edit), or a version that has both`,
     'The sentence refuses a feature for this model, its attention, or another feature. The engine works without it; a later version may have the two together, and its release notes name it.',
-    [word === 'trtllm' ? engineYaml(first) : argumentsOf('the program', first)],
+    word === undefined ? [] : [word === 'trtllm' ? engineYaml(first) : argumentsOf('the program', first)],
   );
 }
 
+/** One start refuses the connector beside the hybrid KV cache manager, another the model without it: following either sentence leads to the other. */
+function connectorOfHybrids({ signal }: Measurements, sentence: string): ProposedFix | undefined {
+  if (!/does not support HMA/.test(sentence)) return undefined;
+  const refused = [...(signal('settings_refused')?.values.keys() ?? [])];
+  if (!refused.some((one) => HYBRID_OFF.test(one))) return undefined;
+  return fix(
+    'Start the engine without --disable-hybrid-kv-cache-manager, and with a KV connector that supports the manager (NixlConnector, MooncakeConnector, OffloadingConnector; LMCacheMPConnector in place of LMCacheConnectorV1) or without --kv-transfer-config',
+    'The model has layers with a window or a state and cannot run without the hybrid KV cache manager, and this connector cannot run with it.',
+    [argumentsOf('the engine', '--no-disable-hybrid-kv-cache-manager')],
+  );
+}
+
+const HYBRID_OFF = /hybrid KV cache manager is disabled/i;
+
 /** The KV caches of a hybrid model's layers, or of its draft model, do not make blocks of one size. */
 function fittingPages({ settings }: Measurements, sentence: string): ProposedFix | undefined {
-  const isHybridOff = /hybrid KV cache manager is disabled/i.test(sentence);
+  const isHybridOff = HYBRID_OFF.test(sentence);
   if (
     !isHybridOff &&
     !/one page size|[Cc]annot unify|page size of the layer|maximum page size/.test(sentence)

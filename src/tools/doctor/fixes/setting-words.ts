@@ -249,11 +249,10 @@ export function requiredFlag(sentence: string): readonly [flag: string, by: stri
   return [list === undefined ? flag.replace('=', ' ') : `${flag} to one of ${list}`, by];
 }
 
+type Without = Readonly<Partial<Record<'vllm' | 'sglang' | 'trtllm', string>>>;
+
 /** How each engine is started without a feature; the engine's own words, by which it is recognised. */
-const FEATURES: readonly (readonly [
-  feature: RegExp,
-  without: Readonly<Partial<Record<'vllm' | 'sglang' | 'trtllm', string>>>,
-])[] = [
+const FEATURES: readonly (readonly [feature: RegExp, without: Without])[] = [
   [
     /\bHi\w*Radix\w*|hi_?cache|hierarchical[ _]cache|host_pool/i,
     { sglang: 'without --enable-hierarchical-cache' },
@@ -303,9 +302,18 @@ export function refusedFeatures(sentence: string, engine: string | undefined): r
   const found = FEATURES.flatMap(([feature, without]) => {
     const at = feature.exec(sentence)?.index;
     const text =
-      engine === 'vllm' || engine === 'sglang' || engine === 'trtllm' ? without[engine] : undefined;
+      engine === undefined
+        ? ofEitherEngine(without)
+        : engine === 'vllm' || engine === 'sglang' || engine === 'trtllm'
+          ? without[engine]
+          : undefined;
     return at === undefined || text === undefined ? [] : [{ at, text }];
   });
   const inOrder = found.sort((one, other) => one.at - other.at).map(({ text }) => text);
   return [...new Set(inOrder)].slice(0, 2);
+}
+
+/** Where no engine was seen: a feature that both have is of an engine, and not of a router or of a cache behind it. */
+function ofEitherEngine({ vllm, sglang }: Without): string | undefined {
+  return vllm === undefined || sglang === undefined ? undefined : `${vllm} (vLLM) or ${sglang} (SGLang)`;
 }

@@ -56,7 +56,10 @@ function whyUnread(text: string): string {
   const families = [...text.matchAll(/^# TYPE (\w{1,200}) /gm)].map(([, family = '']) => family);
   if (programOf(families) !== 'unknown')
     return `has no metric that says something of routing or caches (its first is ${families[0]}): give the whole page`;
-  if (/^# (?:HELP|TYPE) /m.test(text)) return `has metrics, but none of ${PAGE_OWNERS} or DCGM`;
+  if (/^\s*[[{]/.test(text))
+    return `is JSON and no page of metrics: ${excerpt(text.slice(0, 100))}; trtllm-serve has JSON at /metrics, and its page at /prometheus/metrics (return_perf_metrics: true)`;
+  if (/^# (?:HELP|TYPE) |^[a-z][\w:]{2,200}(?:\{.{0,2000}\})? [\d.+-]/m.test(text))
+    return `has metrics, but none of ${PAGE_OWNERS} or DCGM`;
   return `is no page of metrics: ${excerpt(text.slice(0, 200))}; name the address of /metrics itself`;
 }
 

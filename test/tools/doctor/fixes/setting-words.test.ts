@@ -140,6 +140,15 @@ describe('the feature to leave out', () => {
     ],
     ['Prefix caching is not supported for this model', 'vllm', ['with --no-enable-prefix-caching']],
     [
+      'Prefix cache and chunked prefill are currently not supported.',
+      undefined,
+      [
+        'with --no-enable-prefix-caching (vLLM) or with --disable-radix-cache (SGLang)',
+        'with --no-enable-chunked-prefill (vLLM) or with --chunked-prefill-size -1 (SGLang)',
+      ],
+    ],
+    ['PD disaggregation is not supported with service discovery', undefined, []],
+    [
       'Block reuse is not supported with this attention',
       'trtllm',
       ['kv_cache_config: { enable_block_reuse: false }'],

@@ -56,6 +56,8 @@ describe('a page of metrics', () => {
     ['a login', (base: string) => `${base}/401`, /status 401.*behind a login/],
     ['a page of something else', (base: string) => `${base}/html`, /is no page of metrics/],
     ['metrics of something else', (base: string) => `${base}/other`, /has metrics, but none of Dynamo/],
+    ['JSON', (base: string) => `${base}/json`, /is JSON and no page of metrics.*\/prometheus\/metrics/],
+    ['samples without their types', (base: string) => `${base}/bare`, /has metrics, but none of Dynamo/],
     [
       'a part of a page',
       (base: string) => `${base}/part`,
@@ -76,6 +78,8 @@ describe('a page of metrics', () => {
       const bodies: Readonly<Record<string, string>> = {
         '/html': '<html>',
         '/other': '# HELP go_info x\ngo_info 1\n',
+        '/json': '[]',
+        '/bare': 'pytrtllm:num_requests_running{model_name="m"} 1.0\n',
         '/part':
           '# TYPE dynamo_component_router_kv_hit_rate histogram\ndynamo_component_router_kv_hit_rate_bucket{le="0"} 0\n',
         '/huge': 'x'.repeat(200_000),

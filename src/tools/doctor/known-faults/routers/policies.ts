@@ -28,4 +28,13 @@ export const POLICIES: readonly KnownFault[] = [
     cure: 'Start the router with --policy cache_aware (for pairs --prefill-policy cache_aware)',
     disturbs: 'frontend',
   },
+  {
+    id: 'sglang_mini_lb_random',
+    cause: 'not_kv_routing',
+    needles: ['[MiniLB] Overriding policy to random'],
+    says: 'The router runs as --mini-lb, which has no policy but random: the --policy that it was given is dropped',
+    why: `MiniLB is a load balancer to debug pairs with. ${WHY}`,
+    cure: 'Start the router without --mini-lb (sglang_router.launch_router --pd-disaggregation --policy cache_aware --prefill … --decode …)',
+    disturbs: 'frontend',
+  },
 ];

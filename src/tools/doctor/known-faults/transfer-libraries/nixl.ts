@@ -175,6 +175,17 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
     cure: 'Take use_uring out of the parameters of the backend POSIX (use_aio=true), or allow io_uring_setup, io_uring_enter and io_uring_register in the seccomp profile of the pod',
   },
   {
+    id: 'nixl_listener_dead',
+    cause: 'side_channel_unreachable',
+    needles: ['Cannot accept client connection: '],
+    pattern: /Cannot accept client connection: ([^'[]{5,60}?)(?: \[\d{1,4}\])?'?$/,
+    atLeast: 3,
+    says: "NIXL's listener for metadata accepts no peer ($1): none can read what this agent registered",
+    why: 'The listener opened its port once, and goes on asking a socket that is not open for connections: its port was taken as it started, or the socket was closed since. It tries again for ever and says nothing else.',
+    cure: 'Give the agent a free port to listen on (listen_port of nixlAgentConfig; each agent of a host its own) and restart it, or exchange metadata over etcd (NIXL_ETCD_ENDPOINTS)',
+    commands: ['kubectl exec POD -- ss -ltnp    # which process has the port, or that nobody listens'],
+  },
+  {
     id: 'nixl_uring_memory',
     cause: 'offload_failed',
     needles: ['io_uring runtime probe failed', 'Failed to initialize io_uring instance'],

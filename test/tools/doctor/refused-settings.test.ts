@@ -18,6 +18,10 @@ const REFUSED: readonly (readonly [cure: string, log: string])[] = [
     "Error: Invalid DYN_EVENT_PLANE_CODEC value 'cbor'. Valid values: 'json', 'msgpack'",
   ],
   [
+    'Start the frontend without --durable-kv-events (DYN_ROUTER_DURABLE_KV_EVENTS), or all programs with DYN_EVENT_PLANE=nats',
+    '2026-03-03T10:00:00.000114Z ERROR dynamo_llm::kv_router: --durable-kv-events requires NATS event plane, but runtime is configured for Zmq',
+  ],
+  [
     'Set --enable-gateway-api (kubectl edit), or start the program without --enable-gateway-api-inference-extension',
     'F1127 10:00:00.123456       1 main.go:93] --enable-gateway-api-inference-extension requires --enable-gateway-api to be enabled',
   ],

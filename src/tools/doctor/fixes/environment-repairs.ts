@@ -97,7 +97,7 @@ const REPAIRS: Readonly<Record<EnvironmentKind, (sentence: string) => Repair>> =
     ],
   }),
   no_ipv6: () => ({
-    says: 'Switch IPv6 on for the host and the pod (sysctl net.ipv6.conf.all.disable_ipv6=0, no ipv6.disable=1 for the kernel), or give the program an IPv4 address (--host 0.0.0.0 in place of ::). Mooncake over TCP opens sockets of IPv6 alone: there, leave MC_FORCE_TCP out where cards have RDMA, or move blocks by another library (--disaggregation-transfer-backend nixl)',
+    says: 'Switch IPv6 on for the host and the pod (sysctl net.ipv6.conf.all.disable_ipv6=0, no ipv6.disable=1 for the kernel), or give the program an IPv4 address (--host 0.0.0.0 in place of ::).',
     why: 'The program opens a socket of IPv6, and the kernel has none.',
     commands: ['kubectl exec POD -- cat /proc/net/if_inet6    # no such file, or empty: there is no IPv6'],
   }),

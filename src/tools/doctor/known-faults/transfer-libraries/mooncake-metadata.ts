@@ -151,6 +151,21 @@ export const MOONCAKE_METADATA: readonly KnownFault[] = [
     commands: ['kubectl exec POD -- hostname -I    # the addresses that it has'],
   },
   {
+    id: 'mooncake_tcp_without_ipv6',
+    cause: 'transfer_path_broken',
+    needles: ['Address family not supported by protocol'],
+    below: [
+      '/disaggregation/mooncake/',
+      '/mooncake_transfer_engine.py',
+      'MooncakeTransferEngine(',
+      '] tcp_transport.cpp:',
+    ],
+    says: "Mooncake's transport over TCP opens a socket of IPv6, and this host or pod has no IPv6",
+    why: 'The transport listens on a socket of IPv6 that takes IPv4 too. Without IPv6 in the kernel it does not start, and neither does the engine: no blocks are moved.',
+    cure: 'Leave MC_FORCE_TCP out where the cards have RDMA, or switch IPv6 on for the host and the pod (sysctl net.ipv6.conf.all.disable_ipv6=0, no ipv6.disable=1 for the kernel); else move blocks by another library (--disaggregation-transfer-backend nixl, NixlConnector)',
+    commands: ['kubectl exec POD -- cat /proc/net/if_inet6    # no such file, or empty: there is no IPv6'],
+  },
+  {
     id: 'mooncake_peer_ipv6',
     cause: 'transfer_path_broken',
     needles: ['failed to get IP address of peer server '],

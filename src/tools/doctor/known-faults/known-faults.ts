@@ -19,4 +19,5 @@ export const KNOWN_FAULTS: readonly (() => Promise<readonly KnownFault[]>)[] = [
   async () => (await import('./unix-sockets.js')).UNIX_SOCKETS,
   async () => (await import('./shared-libraries.js')).SHARED_LIBRARIES,
   async () => (await import('./given-files.js')).GIVEN_FILES,
+  async () => (await import('./unread-settings.js')).UNREAD_SETTINGS,
 ];

@@ -147,4 +147,22 @@ export const LMCACHE_L2: readonly KnownFault[] = [
     why: '--enable-lmcache with the unified radix cache works with a server of its own alone.',
     cure: 'Write mp_host and mp_port into the file of --lmcache-config-file (or LMCACHE_CONFIG_FILE), and start lmcache server on that node',
   },
+  {
+    id: 'lmcache_direct_writes_refused',
+    cause: 'offload_failed',
+    needles: ['[Errno 22] Invalid argument'],
+    below: [
+      '_write_with_odirect',
+      '_read_with_odirect',
+      'Failed to O_DIRECT write',
+      'Failed to O_DIRECT read',
+    ],
+    pattern: /OSError: \[Errno 22\] Invalid argument/,
+    says: "LMCache's files are refused: the file system takes no O_DIRECT from memory of this alignment, and its disk stays empty",
+    why: 'With use_odirect LMCache writes past the page cache. The file system then wants buffers and lengths that are multiples of its block, and LMCache gives buffers of Python that are not aligned; some file systems take no O_DIRECT at all. Every store to the disk is lost, while prompts in memory are still found.',
+    cure: 'Set "use_odirect": false in the fs adapter (--l2-adapter of lmcache server; extra_config for the engine), or keep the flag with aligned buffers (lmcache server --l1-align-bytes 4096) on a local disk (ext4, XFS)',
+    commands: [
+      'kubectl exec LMCACHE_SERVER -- sh -c "dd if=/dev/zero of=PATH/t bs=4096 count=1 oflag=direct; rm PATH/t"    # whether its disk takes O_DIRECT at all',
+    ],
+  },
 ];

@@ -259,4 +259,20 @@ export const LMCACHE_SERVER: readonly KnownFault[] = [
     cure: 'Run one version of LMCache in server and engines, and start lmcache server with --kv-event-log-size above 0 and without --disable-observability',
     commands: ['kubectl logs LMCACHE_SERVER | head -n 40 | grep -i event'],
   },
+  {
+    id: 'lmcache_server_of_other_mode',
+    cause: 'offload_failed',
+    needles: ['LMCACHE_REMOTE_URL', 'remote_url: '],
+    // Flags that `lmcache server` alone has; its predecessor `lmcache_server HOST PORT` keeps what engines send over lm://.
+    below: ['--l1-size-gb', '--l1-align-bytes', '--l2-adapter '],
+    pattern: /(?:LMCACHE_REMOTE_URL["']?\s?[=:]|remote_url:)\s?["']?(lm:\/\/[\w.:-]{3,100})/,
+    healedBy: ['LMCacheMPConnector'],
+    isSign: true,
+    says: 'the LMCache server runs in its multiprocess mode, which does not answer engines at $1',
+    why: 'lmcache server (--l1-size-gb, --l2-adapter) speaks with engines that have LMCacheMPConnector. An engine with LMCacheConnectorV1 keeps blocks itself and sends them over lm:// to the server of old: the two speak different protocols, and nothing is stored or found.',
+    cure: `Give the engine the connector of this server (--kv-transfer-config '{"kv_connector":"LMCacheMPConnector","kv_role":"kv_both","kv_connector_extra_config":{"lmcache.mp.host":"tcp://HOST","lmcache.mp.port":PORT}}') and take $1 out; or keep LMCacheConnectorV1 and start the server of old there: python3 -m lmcache.v1.server HOST PORT (lmcache_server)`,
+    commands: [
+      'kubectl logs LMCACHE_SERVER | grep -m3 -iE "register|connect"    # without a line, no engine spoke with it',
+    ],
+  },
 ];

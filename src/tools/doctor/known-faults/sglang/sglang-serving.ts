@@ -45,6 +45,17 @@ export const SGLANG_SERVING: readonly KnownFault[] = [
     commands: ['kubectl logs POD | grep -m1 -o "max_total_num_tokens=[0-9]*.*context_len=[0-9]*"'],
   },
   {
+    id: 'sglang_prompt_cut',
+    cause: 'cache_memory_missing',
+    needles: ['Request length is longer than the KV cache pool size or'],
+    pattern: /the max context length\. Truncated(?!\. ?\S{0,8}len\()/,
+    isSign: true,
+    says: 'prompts are cut, as the KV cache or the context of this engine takes no more tokens',
+    why: 'A prompt that does not fit is cut, and not refused: what stands behind is lost. What fits is the smaller of --context-length and the tokens of the KV cache (max_total_num_tokens in the log of the start); a token usage of 1.00 with one request says that it is the cache.',
+    cure: 'Give the KV cache more tokens where token usage is near 1.00 (--mem-fraction-static, --kv-cache-dtype, a larger --tp-size, a smaller or quantised model), else raise --context-length as far as the model has it; or have clients send shorter prompts',
+    commands: ['kubectl logs POD | grep -m1 -oE "max_total_num_tokens=[0-9]*.*context_len=[0-9]*"'],
+  },
+  {
     id: 'sglang_pages_not_read',
     cause: 'offload_failed',
     needles: [' failed to retrieve page '],

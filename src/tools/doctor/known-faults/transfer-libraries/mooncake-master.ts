@@ -252,4 +252,19 @@ export const MOONCAKE_MASTER: readonly KnownFault[] = [
     cure: 'See which engines ended or stood still at that time (kubectl get pods: RESTARTS) and restart these; where they live, raise --client_ttl of mooncake_master and give both sides more CPU',
     commands: ['kubectl logs MASTER --since=1h | grep -c "action=client_expired"    # should not grow'],
   },
+  {
+    id: 'mooncake_memory_stays_full',
+    cause: 'offload_failed',
+    needles: ['Mem Storage: '],
+    // Per second: none is stored, and what eviction should have freed is still there.
+    pattern:
+      /Mem Storage: ([\d.]{1,12} [KMGTP]?B) \/ ([\d.]{1,12} [KMGTP]?B) \((9[6-9]|100)\.\d{1,2}%\).{1,400}?PutStart=0\.00\/\d/,
+    isSign: true,
+    says: "the memory of Mooncake's store stays full ($1 of $2), and nothing new is stored",
+    why: 'Above eviction_high_watermark_ratio (0.95 by default) the master frees the oldest keys within a moment. What has a lease, is pinned, or is to be written to disk first (offload_on_evict) is not freed; then there is no room for a new block, and engines compute again.',
+    cure: 'Give the store more memory (a larger global_segment_size, MOONCAKE_GLOBAL_SEGMENT_SIZE, or more clients), or let it free what it has: a lower --eviction_high_watermark_ratio and a higher --eviction_ratio of mooncake_master, a shorter --default_kv_lease_ttl, --offload_on_evict=false',
+    commands: [
+      'kubectl logs MASTER --since=10m | grep -oE "Mem Storage: [^|]*\\|.{0,90}Keys: [0-9]*"    # whether it ever falls',
+    ],
+  },
 ];

@@ -118,4 +118,20 @@ export const UCX_CARDS: readonly KnownFault[] = [
     commands: ['kubectl exec POD -- pip list | grep -i nixl'],
     disturbs: 'all_workers',
   },
+  {
+    id: 'ucx_gpu_memory_emulated',
+    cause: 'transfer_slow',
+    needles: ['software emulation'],
+    above: ['emote memory read by ucp_get', 'emote memory write by ucp_put'],
+    // A table of UCX_PROTO_INFO has a line for each range of sizes; that of the large ones ends with "inf".
+    pattern:
+      /emote memory (?:read|write) by ucp_.{1,80}?to (cuda|rocm|ze)\S{0,20} from (?:cuda|rocm|ze)\b(?!.{0,200}\.\.\d).{0,200}?software emulation[ |]{1,40}(tcp\/[\w.-]{1,40}|sysv|posix)/,
+    says: 'UCX moves memory of GPUs ($1) in software over $2: no transport between them, and no RDMA, is in use',
+    why: 'UCX takes the best lane that both processes have for this memory. Without the IPC transport of the GPUs (cuda_ipc, rocm_ipc) and without an RDMA device a remote read is emulated: blocks are copied to the host and sent over the network of the pod. Transfers succeed, and the first token waits for them.',
+    cure: 'Give both engines a lane for memory of GPUs: one host, hostIPC (with hostPID) and all GPUs visible to both, with $1_ipc and $1_copy in UCX_TLS where it is set, between hosts RDMA devices in the pods (rdma/ib, IPC_LOCK) and UCX_NET_DEVICES of theirs; ucx_info -d has to list them, else take a UCX that was built for these GPUs (--with-rocm, --with-cuda)',
+    commands: [
+      'kubectl exec POD -- sh -c "ucx_info -d | grep -E \'Transport|Device\'; env | grep ^UCX_"',
+      'UCX_PROTO_INFO=y    # on both engines: which lane each size takes',
+    ],
+  },
 ];

@@ -183,4 +183,19 @@ export const VLLM_CACHE_MANAGER: readonly KnownFault[] = [
     cure: 'Download the model again (hf download MODEL, or git lfs pull in a clone), and see which of its *.json files is empty or begins with "version https://git-lfs"',
     commands: ['kubectl exec POD -- sh -c "cd MODEL_PATH; wc -c *.json; head -c 40 *.json"'],
   },
+  {
+    id: 'vllm_whole_blocks_alone',
+    cause: 'hybrid_block_size',
+    needles: ['Disabling fine-grained prefix-cache hits'],
+    pattern:
+      /Disabling fine-grained prefix-cache hits(?: because these KV cache managers require block-aligned lookups: ([\w, ]{1,120}))?/,
+    isSign: true,
+    mayBeMeant: true,
+    says: 'vLLM finds prefixes of this hybrid model in whole blocks alone ($1): what is shorter than one block of the scheduler is never found',
+    why: 'Layers with states have blocks of hundreds or thousands of tokens, and vLLM finds parts of them where all of its managers can. One that cannot (for sliding windows, or one that a patch brought in) keeps all of them from it; one that finds nothing itself lets nothing be found at all.',
+    cure: 'Send an engine two equal prompts of several blocks (block_size and "Setting attention block size" in its log), one after the other: where vllm:prefix_cache_hits_total stays as it is, run a build or an attention backend without that manager; where it grows, shorter prefixes are found with a smaller --block-size (--mamba-block-size) alone',
+    commands: [
+      'curl -s ENGINE:PORT/metrics | grep -E "prefix_cache_(queries|hits)_total"    # before and after',
+    ],
+  },
 ];

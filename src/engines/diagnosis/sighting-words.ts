@@ -52,6 +52,8 @@ export type SettingName =
   | 'mamba_cache_mode'
   /** A number of blocks that was given to the engine, whatever memory has room for. */
   | 'kv_blocks_override'
+  /** A size of the cache that was given to the engine in place of a part of its GPU, in GiB. */
+  | 'kv_cache_given'
   | 'max_batch_size'
   | 'max_model_len'
   | 'kv_cache_dtype'

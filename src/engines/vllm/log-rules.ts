@@ -114,6 +114,12 @@ export const VLLM_RULES: readonly LogRule[] = [
   rule('Available KV cache memory: ', (line, tally) =>
     addGibibytes(line, tally, 'kv_cache_bytes', 'Available KV cache memory: '),
   ),
+  // "Initial free memory 31.16 GiB, reserved 4.25 GiB memory for KV Cache as specified by kv_cache_memory_bytes config and skipped memory profiling."
+  rule('as specified by kv_cache_memory_bytes', (line, tally) => {
+    const [, value] = /reserved (\d{1,6}(?:\.\d{1,6})?) GiB memory for KV Cache/.exec(line.text) ?? [];
+    const about = 'as specified by kv_cache_memory_bytes';
+    if (value !== undefined) tally.addSetting(line, 'kv_cache_given', { side: 'worker', value, about });
+  }),
   // V0: "model weights take 7.51GiB; non_torch_memory takes …; the rest of the memory reserved for KV Cache is 3.76GiB."
   rule('memory reserved for KV Cache is ', (line, tally) => {
     addGibibytes(line, tally, 'kv_cache_bytes', 'memory reserved for KV Cache is ');

@@ -91,7 +91,7 @@ function graphsWithoutEstimate(fault: string): Way {
 }
 
 /** vLLM and what builds on it: the longest that fits is in the sentence, or follows from the two sizes. */
-function shorterLongest(fault: string): Way {
+function shorterLongest(fault: string, { settings }: Measurements): Way {
   const [, fits] = /up to (\d+)/.exec(fault) ?? [];
   const [, length = '', needed, has] =
     /\((\d+) tokens need ([\d.]+) GiB, has (-?[\d.]+) GiB/.exec(fault) ?? [];
@@ -114,6 +114,8 @@ function shorterLongest(fault: string): Way {
   }
   const [, hybridOffBy] = /, as (.+) turned the hybrid KV cache manager off/.exec(fault) ?? [];
   if (hybridOffBy !== undefined) return hybridOn(hybridOffBy, value);
+  const [given] = settings('kv_cache_given');
+  if (given !== undefined) return largerGiven(given.value, needed, value);
   return {
     says: `Start the engine with --max-model-len ${value}${most === undefined ? ', as long as prompts and answers really are' : ' or less, which fits'}, or give it what it lacks${lacks === undefined ? '' : ` (${lacks} GiB on each GPU)`}: a larger --gpu-memory-utilization, or --tensor-parallel-size over more GPUs`,
     why: `One sequence of the longest length has to fit into what weights, activations and CUDA graphs leave. A shorter longest sequence costs nothing where none comes near it; a cache of 8 bits needs half.${fits === undefined && most !== undefined ? ' The length is in proportion to the two sizes: with layers that have a window less may fit.' : ''}`,
@@ -125,6 +127,16 @@ function shorterLongest(fault: string): Way {
         'half of the bytes per token, where model and GPU allow it',
       ),
     ],
+  };
+}
+
+/** vLLM with a cache of a size that was given, which the part of the GPU says nothing of. */
+function largerGiven(given: string, needed: string | undefined, length: string): Way {
+  const least = needed === undefined ? `more than its ${given} GiB` : `at least ${needed} GiB`;
+  return {
+    says: `Start vLLM with a larger --kv-cache-memory-bytes (${least}; it takes 8G as well as bytes), or without it, so that the cache is what --gpu-memory-utilization leaves; or with --max-model-len ${length}${/\d/.test(length) ? ' or less' : ', a little shorter than now where little is missing'}`,
+    why: `The size of the cache was given (${given} GiB), and vLLM measured nothing: --gpu-memory-utilization changes nothing beside it. One sequence of the longest length has to fit into it.`,
+    commands: [argumentsOf('vLLM', '--kv-cache-memory-bytes BYTES', 'or without it')],
   };
 }
 

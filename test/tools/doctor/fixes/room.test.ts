@@ -24,6 +24,15 @@ const LOGS: readonly (readonly [string, string, string, readonly string[]])[] = 
     ],
   ],
   [
+    'vLLM with a cache of a given size',
+    '(100000 tokens need 4.26 GiB, has 4.25 GiB',
+    'a larger --kv-cache-memory-bytes (at least 4.26 GiB',
+    [
+      '(EngineCore pid=316) INFO 08-21 18:37:44 [gpu_worker.py:492] Initial free memory 31.16 GiB, reserved 4.25 GiB memory for KV Cache as specified by kv_cache_memory_bytes config and skipped memory profiling. This does not respect the gpu_memory_utilization config.',
+      "(EngineCore pid=316) ERROR 08-21 18:37:44 [core.py:1344] ValueError: To serve at least one request with the model's max seq len (100000), (4.26 GiB KV cache is needed, which is larger than the available KV cache memory (4.25 GiB).",
+    ],
+  ],
+  [
     'vLLM whose graphs are small beside what the cache lacks',
     'up to 39872 tokens fit)',
     '--max-model-len 39872',

@@ -11,6 +11,7 @@ import { readLog } from '../logs/read-log.js';
 import { isMetricsText } from '../metrics/metrics-text.js';
 import { MAX_PAGE_BYTES, metricsPart } from './metrics.js';
 import { notRead, outcome } from './outcomes.js';
+import { QuotedText } from './quoted-parts.js';
 import { plainText, unpackedStart } from './read-text.js';
 
 /** Enough of a text to know whether it is a page of metrics. */
@@ -40,10 +41,26 @@ export async function gatherLog(place: string, modules: LogModules): Promise<Evi
     const { isPage, packing, pieces } = await peeked(untilStopped(source.pieces, modules.signal));
     if (packing !== undefined) return notRead('log', name, packing);
     if (isPage) return await pagePart(name, pieces);
-    return await logPart(name, { ...source, pieces }, '', modules);
+    const quoted = new QuotedText();
+    const part = await logPart(name, { ...source, pieces: quoted.watch(pieces) }, '', modules);
+    return part.source.status === 'not_read' ? part : withQuoted(part, quoted.evidence(name));
   } catch (error) {
     return notRead('log', place, whyNotOpened(place, error));
   }
+}
+
+/** A log with what it quotes beside its lines. */
+function withQuoted(
+  part: EvidencePart,
+  { findings = [], metrics = [], sizes = [], settings = [] }: Omit<EvidencePart, 'source'>,
+): EvidencePart {
+  return {
+    ...part,
+    findings,
+    metrics,
+    sizes: [...(part.sizes ?? []), ...sizes],
+    settings: [...(part.settings ?? []), ...settings],
+  };
 }
 
 /** Names that people give and that no file has, with what to give in their place; else the system's error. */

@@ -26,3 +26,15 @@ export function isMetricsText(start: string): boolean {
       written.every((line) => COMMENT.test(line) || SAMPLE.test(line)))
   );
 }
+
+/** Digits in groups, as a person or a table writes them: `442,227`. */
+const GROUPED = /(?<=[\s|]\d{1,3}(?:,\d{3}){0,4}),(?=\d{3}(?:\D|$))/g;
+
+/** The lines of a text that are metrics which the doctor knows, in the form of a page. */
+export function quotedSamples(text: string): readonly string[] {
+  return text.split(/\r?\n/).flatMap((line) => {
+    const plain = line.trim().replace(GROUPED, '');
+    const [sample, name = ''] = NOTED_SAMPLE.exec(plain) ?? [];
+    return sample !== undefined && WANTED_METRICS.has(name) ? [sample.trim()] : [];
+  });
+}

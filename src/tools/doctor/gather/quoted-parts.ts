@@ -1,0 +1,49 @@
+import type { NamedText } from '../../manifests/lint/fixes/apply-fixes.js';
+import type { EvidencePart } from '../evidence.js';
+import { quotedCommands } from './quoted-commands.js';
+import { quotedMetrics } from './quoted-metrics.js';
+import { plainText } from './read-text.js';
+
+/** Longest log in which commands and metrics are looked for: what a person pastes. Logs of scripts that start one fleet after the other are longer. */
+const MAX_BYTES = 64 * 1024;
+
+/** Keeps the text of a short log that passes by. */
+export class QuotedText {
+  #parts: Uint8Array[] | undefined = [];
+  #bytes = 0;
+
+  /** The same pieces. */
+  async *watch(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const piece of pieces) {
+      this.#bytes += piece.length;
+      if (this.#bytes > MAX_BYTES) this.#parts = undefined;
+      // A piece holds until the next one is asked for.
+      this.#parts?.push(Uint8Array.from(piece));
+      yield piece;
+    }
+  }
+
+  /** What it quotes that is no line of a log: commands that start engines and routers, and lines of pages of metrics. */
+  evidence(name: string): Omit<EvidencePart, 'source'> {
+    const text = this.#text();
+    if (text === undefined) return {};
+    const named: NamedText = { file: name, text };
+    const [commands, metrics] = [quotedCommands(named), quotedMetrics(named)];
+    return {
+      findings: commands.findings ?? [],
+      metrics: metrics.metrics ?? [],
+      sizes: [...(commands.sizes ?? []), ...(metrics.sizes ?? [])],
+      settings: [...(commands.settings ?? []), ...(metrics.settings ?? [])],
+    };
+  }
+
+  #text(): string | undefined {
+    if (this.#parts === undefined) return undefined;
+    try {
+      return plainText(Buffer.concat(this.#parts), MAX_BYTES);
+    } catch {
+      // Damaged or no text: the reader of logs says so.
+      return undefined;
+    }
+  }
+}

@@ -32,6 +32,8 @@ export const POLICIES: readonly KnownFault[] = [
     id: 'sglang_mini_lb_random',
     cause: 'not_kv_routing',
     needles: ['[MiniLB] Overriding policy to random'],
+    isSign: true,
+    mayBeMeant: true,
     says: 'The router runs as --mini-lb, which has no policy but random: the --policy that it was given is dropped',
     why: `MiniLB is a load balancer to debug pairs with. ${WHY}`,
     cure: 'Start the router without --mini-lb (sglang_router.launch_router --pd-disaggregation --policy cache_aware --prefill … --decode …)',

@@ -5,6 +5,7 @@ import { helmfileChanges, isHelmfile } from './changes/helmfile-layers.js';
 import { withLostArguments } from './changes/lost-arguments.js';
 import { readScriptChanges } from './changes/script-changes.js';
 import type { GivenFile } from './config/tree-files.js';
+import { readAppliedFiles } from './facts/applied-files.js';
 import { readApplied } from './facts/applied-objects.js';
 import { type Fleet, readFleets } from './facts/fleet.js';
 import { Material } from './facts/material.js';
@@ -67,7 +68,10 @@ export function inspectFiles(
   }
   const scripts = shellFiles.map(({ file, text }) => ({ file, text, placeOf: placesIn(text) }));
   const built = readOverlays(material);
-  const overlays = { ...built, programs: [...built.programs, ...readApplied(scripts, material)] };
+  const overlays = {
+    ...built,
+    programs: [...built.programs, ...readApplied(scripts, material), ...readAppliedFiles(scripts, material)],
+  };
   const fleets = readFleets(material, scripts, overlays);
   const found = FLEET_RULES.flatMap(({ check }) =>
     fleets.flatMap((fleet) =>

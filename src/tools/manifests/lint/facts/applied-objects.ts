@@ -55,7 +55,7 @@ const UNKNOWN_PART = 'a part of it comes of a variable that is known only at run
 export function readApplied(scripts: readonly TextSource[], material: Material): readonly OverlayPrograms[] {
   return scripts.flatMap((script) =>
     script.text.includes('<<') && APPLYING.test(script.text) && namesProgram(script.text)
-      ? objectsIn(script, material)
+      ? objectsIn(script, material.scripts)
           .map(({ source, objects, unread }): OverlayPrograms => {
             const programs = programsOf({ source, objects, outside: [], refusals: [] }, material, {
               unknown: UNKNOWN_PART,
@@ -70,14 +70,19 @@ export function readApplied(scripts: readonly TextSource[], material: Material):
 }
 
 /** Objects that are there at one time. */
-interface Applied {
+export interface Applied {
   readonly source: JoinedSource;
   readonly objects: BuiltObject[];
   /** Texts that are no YAML until their variables are known. */
   readonly unread: Span[];
 }
 
-function objectsIn(script: TextSource, { scripts }: Material): readonly Applied[] {
+/** What a script applies, in the order of its time. `fileAt` gives a file that was there before the script began. */
+export function objectsIn(
+  script: TextSource,
+  scripts: Material['scripts'],
+  fileAt: (path: string) => InnerText | undefined = () => undefined,
+): readonly Applied[] {
   const epochs: Applied[] = [];
   let isOpen = false;
   let left = MAX_TEXTS;
@@ -86,7 +91,7 @@ function objectsIn(script: TextSource, { scripts }: Material): readonly Applied[
     for (const { objects } of isOpen ? epochs.slice(-1) : [])
       for (const [at, one] of objects.entries())
         if (isChangedBy(command, one)) objects[at] = { ...one, isUnknown: true };
-    for (const text of textsOf(command)) {
+    for (const text of textsOf(command, fileAt)) {
       left -= 1;
       if (left < 0) return epochs;
       const current = isOpen ? epochs.at(-1) : undefined;
@@ -135,8 +140,11 @@ function isChangedBy(command: ShellCommand, { names }: BuiltObject): boolean {
   return targets.some((target) => names.has(target) || target === UNKNOWN || target === '--all');
 }
 
-/** The documents that a command gives to a cluster and that stand in its script. */
-function textsOf(command: ShellCommand): readonly InnerText[] {
+/** The documents that a command gives to a cluster: those that stand in its script, and files that are there. */
+function textsOf(
+  command: ShellCommand,
+  fileAt: (path: string) => InnerText | undefined,
+): readonly InnerText[] {
   const { tool, values } = toolOf(command);
   const verbs = Object.hasOwn(VERBS, tool) ? (VERBS[tool] ?? []) : [];
   if (!values.some((value) => verbs.includes(value)) || values.some((value) => value.startsWith('--dry-run')))
@@ -154,11 +162,12 @@ function textsOf(command: ShellCommand): readonly InnerText[] {
     if (path === '-' || path === '/dev/stdin') return command.input ?? [];
     if (path.includes(UNKNOWN)) return [];
     const full = pathIn(command.folder, path).replace(/\/+$/, '');
-    return [...command.files].flatMap(([name, { text }]) =>
-      (name === full || (name.startsWith(`${full}/`) && /\.(?:ya?ml|json)$/.test(name))) && text !== undefined
-        ? [text]
-        : [],
+    const written = [...command.files].filter(
+      ([name]) => name === full || (name.startsWith(`${full}/`) && /\.(?:ya?ml|json)$/.test(name)),
     );
+    return written.length === 0
+      ? [fileAt(full)].filter((text) => text !== undefined)
+      : written.flatMap(([, { text }]) => text ?? []);
   });
 }
 
@@ -173,6 +182,7 @@ function builtOf(
   const isUnknown = UNKNOWN_LINE.test(text.value);
   const namespace = namespaceOf(command);
   const isOfHelm = toolOf(command).tool === 'helm';
+  const origin = text.spanOf(0, 1).source.file;
   const file = { file: source.file, text: '', documents, problems: [], placeOf: placesIn('') };
   return readObjects(file).flatMap((node): readonly BuiltObject[] => {
     const kind = node.access.text(node.object, 'kind')?.value;
@@ -190,7 +200,8 @@ function builtOf(
       {
         ...node,
         ...{ apiVersion, kind: kind ?? '', names, namespaces, isUnknown },
-        part: branch.join('\n'),
+        // A file that is there may be a deployment by itself.
+        part: [...branch, ...(origin === source.file ? [] : [origin])].join('\n'),
         ...(branch.length === 0 ? {} : { branch }),
       },
     ];
@@ -225,8 +236,9 @@ function inNamespace({ access, object }: ObjectNode, namespace: string): void {
 function isSame(one: BuiltObject, other: BuiltObject): boolean {
   const key = ({ kind, names, namespaces }: BuiltObject): string =>
     JSON.stringify([kind, [...names], [...namespaces]]);
-  const within = (a: string, b: string): boolean => a === b || a.startsWith(`${b}\n`) || b === '';
-  return key(one) === key(other) && (within(one.part, other.part) || within(other.part, one.part));
+  const within = (a: BuiltObject, b: BuiltObject): boolean =>
+    (b.branch ?? []).every((step, at) => a.branch?.[at] === step);
+  return key(one) === key(other) && (within(one, other) || within(other, one));
 }
 
 /** Whether what is not known of a configuration decides nothing. */

@@ -15,7 +15,7 @@ export function explainOutcome(
     case 'timed_out':
       return { exitCode: EXIT_TIMEOUT, text: `timed out ${waited}: ${outcome.text}` };
     case 'unreachable':
-      return { exitCode: EXIT_TRANSPORT, text: `no worker could be reached ${waited}: ${outcome.text}` };
+      return { exitCode: EXIT_TRANSPORT, text: `nobody could be reached ${waited}: ${outcome.text}` };
     case 'refused':
       return { exitCode: EXIT_USAGE, text: outcome.text };
   }

@@ -52,7 +52,7 @@ export class RemoteAgreement implements AgreementSource {
   /** The model that is asked for: the one that was named, or the only one there was when it was agreed. */
   #group: string;
   #agreement: Agreement | undefined;
-  #problem: string | undefined = 'not asked yet';
+  #problem: string | undefined;
   /** The last problem that was logged; forgotten when the aggregator is heard for good. */
   #loggedProblem: string | undefined;
   #refusal: string | undefined;
@@ -65,6 +65,7 @@ export class RemoteAgreement implements AgreementSource {
     this.#options = options;
     this.#modules = modules;
     this.#group = options.group;
+    this.#problem = `${options.address.text}: has not answered yet`;
   }
 
   get agreements(): readonly Agreement[] {

@@ -293,7 +293,7 @@ describe('bearer tokens', () => {
       'the metadata "authorization" is not of the form "Bearer …"',
     );
     expect(security.findCallerProblem(undefined, false)).toBe(
-      'this server wants a token: send metadata "authorization: Bearer …"',
+      'this server wants a bearer token in the metadata "authorization"',
     );
   });
 

@@ -120,7 +120,11 @@ describe('following an aggregator', () => {
   it('passes on what it says and what changes', async () => {
     const aggregator = await FakeAggregator.start();
     const stage = new Stage(aggregator.address);
-    expect(stage.remote).toMatchObject({ agreements: [], problem: 'not asked yet', refusal: undefined });
+    expect(stage.remote).toMatchObject({
+      agreements: [],
+      problem: `${aggregator.address}: has not answered yet`,
+      refusal: undefined,
+    });
     await aggregator.changes.until(() => aggregator.watches.size === 1);
     aggregator.say(agreed(32));
     await stage.until(() => stage.size === 32);

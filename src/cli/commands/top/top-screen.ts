@@ -1,3 +1,4 @@
+import { countOf } from '../../../core/text/lists.js';
 import type { ViewDocument } from '../../../core/view/view-document.js';
 import { type Screen, ScrollView } from '../status/scroll-view.js';
 import { decisionLines, timelineLines } from './event-lines.js';
@@ -155,7 +156,7 @@ export class TopScreen {
     const about = document.process;
     const [first = '', ...rest] = headline.text.split('\n');
     const more = rest.length > 0 ? ` (and ${rest.length} more)` : '';
-    const title = `${about.title} ${about.productVersion} at ${address}  ${timeOfDay(nowMs)} UTC  ${workerCount} workers`;
+    const title = `${about.title} ${about.productVersion} at ${address}  ${timeOfDay(nowMs)} UTC  ${countOf(workerCount, 'worker')}`;
     return [
       { text: title, tone: 'title' },
       ...(this.#problem === ''

@@ -50,6 +50,8 @@ export class ReportLog {
     const wasReady = this.#state === EngineState.READY;
     this.#state = state;
     if (state === EngineState.READY || state === EngineState.DRAINING) return;
+    // Where no engine is asked there is none to wait for: `#logTruth` says what is missing.
+    if (state === EngineState.UNSPECIFIED && !wasReady) return;
     this.#truth = '';
     const reason = report.completeness?.reasons[0] ?? `the engine is ${engineStateName(state)}`;
     if (wasReady) this.#logger.warn(fields, `Lost the engine: ${reason}.`);

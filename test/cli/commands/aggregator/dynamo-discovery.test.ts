@@ -191,7 +191,7 @@ describe('a Dynamo fleet whose events can be read', () => {
     expect(await wait(...both, ...hurried)).toMatchObject({ code: 3 });
     expect(await wait(...alone, ...hurried)).toMatchObject({
       code: 5,
-      stderr: expect.stringMatching(/no worker could be reached after 1 s: \S/),
+      stderr: expect.stringMatching(/nobody could be reached after 1 s: \S/),
     });
     const { code, stderr } = await wait('--aggregator', '127.0.0.1:9', ...events, '--model', 'tiny');
     expect(code).toBe(2);

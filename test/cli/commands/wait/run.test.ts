@@ -83,7 +83,7 @@ describe('wait, asking the workers', () => {
     const address = `127.0.0.1:${await freePort()}`;
     const { code, stderr } = await run(['--workers', address, '--timeout', '400ms']);
     expect(code).toBe(5);
-    expect(stderr).toMatch(/^kv-accord wait: no worker could be reached after 0\.4 s: /);
+    expect(stderr).toMatch(/^kv-accord wait: nobody could be reached after 0\.4 s: /);
     expect(stderr).toContain(`${address} (`);
     expect(stderr).toContain('nothing listens there');
   });

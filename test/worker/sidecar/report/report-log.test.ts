@@ -5,6 +5,7 @@ import { observedFacts } from '../../../../src/core/contract/evidence/observed-s
 import {
   type CapabilityReport,
   EngineKind,
+  EngineState,
   EvidenceSource,
   ServingAddress_Protocol,
 } from '../../../../src/gen/kvaccord/v1/capabilities.js';
@@ -78,6 +79,17 @@ describe('the log of a sidecar', () => {
       'info: Engine uses KV blocks of 32 tokens (engine_metrics: effective_attention_block_size="32")',
       'warn: Lost the engine: cannot reach the engine at http://e:1: connection refused.',
       'info: Engine uses KV blocks of 32 tokens (engine_metrics: effective_attention_block_size="32")',
+    ]);
+  });
+
+  it('waits for no engine where none is asked', () => {
+    const none = {
+      ...readyView([declared(blockSize(16)), declared(servedModel())]),
+      state: EngineState.UNSPECIFIED,
+    };
+    expect(logged(none).join()).not.toContain('Waiting');
+    expect(logged({ ...none, facts: [] })).toEqual([
+      expect.stringMatching(/^warn: Incomplete: no source could say tokens_per_block/),
     ]);
   });
 

@@ -118,8 +118,8 @@ describe('agreement.md', () => {
         'agreement/agreement-groups',
         'agreement/agreement-sources',
         'agreement/agreement-rehash',
-        'contract/tokens-per-block',
-        'contract/resolve',
+        'contract/evidence/tokens-per-block',
+        'contract/evidence/resolve',
       ].flatMap((name) =>
         [...read(`test/core/${name}.test.ts`).matchAll(/(?:it|describe)\('([RAVG]\d+):/g)].map(
           ([, rule]) => rule,

@@ -3,6 +3,7 @@ import { applyDelta } from '../core/view/apply-delta.js';
 import type { ViewDelta, ViewDocument } from '../core/view/view-document.js';
 import type { Clock, Timer } from '../edge/platform/clock.js';
 import { isJsonObject } from '../edge/platform/data/json-object.js';
+import { messageOf } from '../edge/platform/describe-error.js';
 import { onAbort } from '../edge/platform/time/on-abort.js';
 import type { RpcChannel } from '../edge/rpc/channel.js';
 import { explainStatus } from '../fleet/aggregator/sessions/explain-break.js';
@@ -104,7 +105,7 @@ class DocumentReader {
 function explain(address: string, error: unknown): unknown {
   const { code } = error as Partial<ServiceError>;
   if (typeof code !== 'number')
-    return new SnapshotError(address, error instanceof Error ? error.message : String(error), {
+    return new SnapshotError(address, messageOf(error), {
       cause: error,
     });
   if (code === status.UNIMPLEMENTED)

@@ -1,4 +1,5 @@
 import type { Clock } from '../../edge/platform/clock.js';
+import { messageOf } from '../../edge/platform/describe-error.js';
 import { readTextFile } from '../../edge/platform/files/file.js';
 import type { Logger } from '../../edge/platform/logger.js';
 import type { Environment } from '../../edge/platform/processes/environment.js';
@@ -73,7 +74,7 @@ export async function openTopology(
   try {
     await reader.read(host, new AbortController().signal);
   } catch (error) {
-    throw new SettingError(`--topology: ${error instanceof Error ? error.message : String(error)}`);
+    throw new SettingError(`--topology: ${messageOf(error)}`);
   }
   return (signal) => readTopology({ readers: [reader], host, clock, onlyVisible: false }, signal);
 }

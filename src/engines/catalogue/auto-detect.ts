@@ -1,3 +1,4 @@
+import { messageOf } from '../../edge/platform/describe-error.js';
 import { shareSignal } from '../../edge/platform/time/on-abort.js';
 import { EngineKind } from '../../gen/kvaccord/v1/capabilities.js';
 import type { EngineDescriptor } from '../descriptor/engine-descriptor.js';
@@ -88,7 +89,7 @@ async function lookAtHttp(httpBaseUrl: string, modules: ProbeModules, signal: Ab
     const { kind, reason } = await identifyEngine({ httpBaseUrl }, modules, signal);
     return { ...look, reason, ...(kind === EngineKind.OTHER ? {} : { kind }) };
   } catch (cause) {
-    return { ...look, reason: reasonOf(cause) };
+    return { ...look, reason: messageOf(cause) };
   }
 }
 
@@ -113,14 +114,10 @@ async function lookAtGrpc(
       return { ...look, kind, reason: `${name} answers` };
     } catch (cause) {
       if (!(cause instanceof ProbeError) || cause.code !== 'not_here')
-        return { ...look, reason: reasonOf(cause) };
+        return { ...look, reason: messageOf(cause) };
     }
   }
   return { ...look, reason: 'a gRPC server with no service that is known here' };
-}
-
-function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }
 
 function choose(

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../edge/platform/data/json-object.js';
 import { firstLineOf } from '../../edge/platform/data/yaml-error.js';
+import { messageOf } from '../../edge/platform/describe-error.js';
 import { excerpt } from '../../edge/platform/probe-error.js';
 import { ProbeError } from './probe.js';
 
@@ -38,7 +39,7 @@ export async function parseYamlObject(text: string, origin: string): Promise<Jso
   } catch (cause) {
     if (cause instanceof ProbeError) throw cause;
     // Too many aliases, or nesting that is deeper than the stack.
-    throw bad(`cannot be unfolded: ${cause instanceof Error ? cause.message : String(cause)}`);
+    throw bad(`cannot be unfolded: ${messageOf(cause)}`);
   }
   if (value === null || value === undefined) return {};
   if (isJsonObject(value)) return value;

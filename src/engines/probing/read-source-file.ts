@@ -1,3 +1,4 @@
+import { messageOf } from '../../edge/platform/describe-error.js';
 import { ProbeError, type ProbeModules } from './probe.js';
 
 /** Reads a file; the system's errors become `ProbeError`s, a missing file with the code `not_here`. */
@@ -18,7 +19,7 @@ export async function readSourceFile(
 export function fromFileError(cause: unknown, origin: string): ProbeError {
   if (cause instanceof ProbeError) return cause;
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  const message = cause instanceof Error ? cause.message : String(cause);
+  const message = messageOf(cause);
   if (code === 'ENOENT' || code === 'ENOTDIR') return new ProbeError('not_here', origin, 'does not exist');
   if (cause instanceof RangeError) return new ProbeError('too_large', origin, message);
   return new ProbeError('unreachable', origin, `cannot be read (${message})`);

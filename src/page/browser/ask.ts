@@ -20,7 +20,7 @@ export async function request(path: string, signal: AbortSignal, accept: string)
     headers: { accept, ...(token === '' ? {} : { authorization: `Bearer ${token}` }) },
   });
   if (response.ok) return response;
-  const message = await messageOf(response);
+  const message = await refusalOf(response);
   if (response.status === 503) throw new FullError(message);
   throw response.status === 401 || response.status === 403 ? new AccessError(message) : new Error(message);
 }
@@ -31,7 +31,8 @@ export async function askJson<Answer>(path: string): Promise<Answer> {
   return cleanTexts((await response.json()) as Answer);
 }
 
-async function messageOf(response: Response): Promise<string> {
+/** What a refusal says: the status, and the server's own words where it has any. */
+async function refusalOf(response: Response): Promise<string> {
   const said = `HTTP ${response.status}`;
   try {
     const { error } = cleanTexts((await response.json()) as { error?: { message?: string } });
@@ -40,4 +41,9 @@ async function messageOf(response: Response): Promise<string> {
     // A proxy in front answers HTML.
     return said;
   }
+}
+
+/** What anything that was thrown says. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

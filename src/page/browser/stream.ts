@@ -1,5 +1,5 @@
 import { EventParser, type StreamEvent } from '../model/event-parser.js';
-import { AccessError, askJson, FullError, request } from './ask.js';
+import { AccessError, askJson, FullError, messageOf, request } from './ask.js';
 
 /** How a stream is doing. */
 export type StreamState =
@@ -49,7 +49,7 @@ async function run(path: string, events: StreamEvents, stopped: AbortSignal): Pr
       });
     } catch (error) {
       if (stopped.aborted) return;
-      problem = error instanceof Error ? error.message : String(error);
+      problem = messageOf(error);
       if (error instanceof AccessError) {
         events.onState({ type: 'refused', problem });
         return;

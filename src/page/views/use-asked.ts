@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { messageOf } from '../browser/ask.js';
 
 /**
  * Asks the server when a view appears, and again whenever `key` changes. `ask` leaves its answer alone once `isWanted()` is
@@ -14,7 +15,7 @@ export function useAsked(key: string, ask: (isWanted: () => boolean) => Promise<
         if (isWanted) setProblem('');
       },
       (error: unknown) => {
-        if (isWanted) setProblem(error instanceof Error ? error.message : String(error));
+        if (isWanted) setProblem(messageOf(error));
       },
     );
     return () => {

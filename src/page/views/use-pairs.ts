@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { ViewPairs } from '../../core/view/view-pairs.js';
-import { askJson } from '../browser/ask.js';
+import { askJson, messageOf } from '../browser/ask.js';
 
 /** How often pairs are asked for while they are looked at. */
 const ASK_EVERY_MS = 5_000;
@@ -28,7 +28,7 @@ export function usePairs(isWanted: boolean): {
         }
         if (isShown) setProblem('');
       } catch (error) {
-        if (isShown) setProblem(error instanceof Error ? error.message : String(error));
+        if (isShown) setProblem(messageOf(error));
       }
       if (isShown) timer = setTimeout(() => void ask(), ASK_EVERY_MS);
     };

@@ -1,4 +1,5 @@
 import type { Clock } from '../../edge/platform/clock.js';
+import { messageOf } from '../../edge/platform/describe-error.js';
 import type { CommandOutput, Host } from '../../edge/platform/processes/host.js';
 import { watchDeadline } from '../../edge/platform/time/deadline.js';
 import { onAbort } from '../../edge/platform/time/on-abort.js';
@@ -66,7 +67,7 @@ export async function readTopology(options: ReadTopologyOptions, signal: AbortSi
         ]);
         return { reader: reader.name, part };
       } catch (error) {
-        failures.push(`${reader.name}: ${error instanceof Error ? error.message : String(error)}`);
+        failures.push(`${reader.name}: ${messageOf(error)}`);
         return undefined;
       }
     }),
@@ -94,7 +95,7 @@ async function devicesOf(
       '--engine-devices: names no GPU; what nvidia-smi -L prints is expected, or NVIDIA_VISIBLE_DEVICES=…',
     );
   } catch (error) {
-    failures.push(`--engine-devices: ${error instanceof Error ? error.message : String(error)}`);
+    failures.push(`--engine-devices: ${messageOf(error)}`);
   }
   return undefined;
 }

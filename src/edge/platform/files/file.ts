@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { sleep, systemClock } from '../clock.js';
+import { messageOf } from '../describe-error.js';
 
 /** How long a pipe may say nothing. A command in `<(…)` that asks a cluster takes seconds; one that hangs, for ever. */
 const PIPE_WAIT_MS = 10_000;
@@ -64,12 +65,12 @@ export function findPathProblem(path: string, expected: 'file' | 'folder'): stri
 
 /** Everyday words for the system's error codes, of reading; else the message itself. Follows "it". */
 export function explainSystemError(error: unknown): string {
-  return messageOf(error, { ENOENT: 'does not exist', ...NOT_PERMITTED('read') });
+  return wordsFor(error, { ENOENT: 'does not exist', ...NOT_PERMITTED('read') });
 }
 
 /** The same of writing a file or making a folder. */
 export function explainWriteError(error: unknown): string {
-  return messageOf(error, {
+  return wordsFor(error, {
     ENOENT: 'is in a folder that does not exist',
     EEXIST: 'is there already',
     EROFS: 'is on a file system that is mounted read-only',
@@ -97,7 +98,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EIO: 'is on a device that fails (EIO)',
 };
 
-function messageOf(error: unknown, words: Readonly<Record<string, string>>): string {
+function wordsFor(error: unknown, words: Readonly<Record<string, string>>): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return words[code] ?? WORDS[code] ?? (error instanceof Error ? error.message : String(error));
+  return words[code] ?? WORDS[code] ?? messageOf(error);
 }

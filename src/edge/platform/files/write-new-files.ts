@@ -1,6 +1,7 @@
 import { mkdir, readdir, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { jsonText } from '../../../core/text/printable.js';
+import { messageOf } from '../describe-error.js';
 import { explainWriteError } from './file.js';
 import { replaceTextFile } from './write-file.js';
 
@@ -12,7 +13,7 @@ export async function newFolderProblem(folder: string): Promise<string | undefin
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ENOENT') return undefined;
     if (code === 'ENOTDIR') return 'is no folder';
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

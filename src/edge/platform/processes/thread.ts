@@ -1,4 +1,5 @@
 import { parentPort, Worker, workerData } from 'node:worker_threads';
+import { messageOf } from '../describe-error.js';
 import { packageRoot } from '../files/package-root.js';
 
 /** A thread of this process, as the one that started it sees it. */
@@ -37,7 +38,7 @@ export function startThread(options: ThreadOptions, { onMessage, onEnd }: Thread
   worker.unref();
   worker.on('message', onMessage);
   worker.on('error', (error: unknown) => {
-    reason = error instanceof Error ? error.message : String(error);
+    reason = messageOf(error);
   });
   worker.on('exit', () => onEnd(reason));
   return {

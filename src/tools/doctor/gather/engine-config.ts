@@ -2,6 +2,7 @@ import { parse } from 'yaml';
 import { countOf } from '../../../core/text/lists.js';
 import { isJsonObject } from '../../../edge/platform/data/json-object.js';
 import { CONFIG_YAML_BOUNDS, findYamlExcess, YAML_EXCESS } from '../../../edge/platform/data/yaml-bounds.js';
+import { messageOf } from '../../../edge/platform/describe-error.js';
 import { ENGINES } from '../../../engines/catalogue/engines.js';
 import type { EvidencePart, SettingSighting } from '../evidence.js';
 import { engineFacts } from './engine-facts.js';
@@ -60,7 +61,7 @@ export function parseConfig(text: string): unknown {
   try {
     return parse(text, { maxAliasCount: MAX_ALIASES, prettyErrors: false, logLevel: 'error' });
   } catch (error) {
-    throw new Error(`cannot be read: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new Error(`cannot be read: ${messageOf(error)}`, {
       cause: error,
     });
   }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'yaml';
+import { messageOf } from '../../../edge/platform/describe-error.js';
 import { lineEndOf } from '../lines.js';
 import { readSourceFile, type SourceFile } from '../source-file.js';
 import { removeBlocks } from './blocks.js';
@@ -103,7 +104,7 @@ function plainObject(file: SourceFile, document: Document.Parsed): unknown {
   try {
     return copy(document.toJS());
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw refuseAt(file, document.range[0], `its aliases cannot be followed: ${why}`);
   }
 }

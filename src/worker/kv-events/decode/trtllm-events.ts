@@ -1,4 +1,5 @@
 import { isJsonObject } from '../../../edge/platform/data/json-object.js';
+import { messageOf } from '../../../edge/platform/describe-error.js';
 import { EngineEvent, type EngineEventType } from './engine-event.js';
 
 /** Tokens and hashes of one store at most. */
@@ -70,7 +71,7 @@ export class TrtllmReader {
         }
         this.#readEvent(fields, onEvent);
       } catch (error) {
-        problem ??= error instanceof Error ? error.message : String(error);
+        problem ??= messageOf(error);
         onUnreadable();
       }
     }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { isAbsolute, join } from 'node:path';
 import { type Fact, fieldFact } from '../../../core/contract/evidence/facts.js';
 import type { Clock } from '../../../edge/platform/clock.js';
+import { messageOf } from '../../../edge/platform/describe-error.js';
 import { EvidenceSource } from '../../../gen/kvaccord/v1/capabilities.js';
 
 /**
@@ -71,7 +72,7 @@ export async function fingerprintTokenizer(
       all.update(`${name} ${sizeBytes} ${one.digest('hex')}\n`);
       seen.push(`${name} ${sizeBytes} bytes`);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       return { warning: `no tokenizer fingerprint: ${name} in ${root} cannot be read (${reason})` };
     }
   }

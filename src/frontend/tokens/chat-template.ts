@@ -139,9 +139,9 @@ function renderContinued(
     messages: [...messages.slice(0, -1), { ...last, content: marked }],
   });
   const at = text.lastIndexOf(TAG.trimEnd());
-  if (at === -1 || !text.includes(strip(final, null, true, true))) return none('bad_prompt');
+  if (at === -1 || !text.includes(strip(final, null))) return none('bad_prompt');
   // A template that trims the message has taken the blank at the mark's end with it.
-  return { text: text.startsWith(TAG, at) ? text.slice(0, at) : strip(text.slice(0, at), null, false, true) };
+  return { text: text.startsWith(TAG, at) ? text.slice(0, at) : strip(text.slice(0, at), null, 'right') };
 }
 
 function kwargsOf(body: Readonly<Record<string, unknown>>): Record<string, unknown> | undefined {

@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../../../edge/platform/clock.js';
 import type { Logger } from '../../../edge/platform/logger.js';
 import { RpcError } from '../../../edge/rpc/errors.js';
 import type { ServerStream } from '../../../edge/rpc/server-stream.js';
-import type { Pair, WatchPairsResponse } from '../../../gen/kvaccord/v1/fleet.js';
+import type { Pair, PairChanges, WatchPairsResponse } from '../../../gen/kvaccord/v1/fleet.js';
 import type { FleetRunner } from '../fleet-runner.js';
 import { type GroupPairs, MAX_PAIRS_IN_MESSAGE, offeredTargets, toPair } from './pair-pages.js';
 
@@ -70,7 +70,7 @@ export class PairWatch {
     if (this.#sent === undefined) return;
     const goneTargets = [...this.#sent.pairs.prefillTargets, ...this.#sent.pairs.decodeTargets];
     this.#sent = undefined;
-    await this.#write([], goneTargets, false, false);
+    await this.#write({ goneTargets });
   }
 
   async #sendChanges(view: GroupView, pairs: PairLookup): Promise<void> {
@@ -87,13 +87,13 @@ export class PairWatch {
     for (const target of before.offered) if (!offered.has(target)) moved.add(target);
     if (before.version === version && moved.size === 0) return;
     const changed = moved.size === 0 ? changes.pairs : withMoved(changes.pairs, pairs, moved);
-    await this.#sendAll(changed, this.#sent, changes.goneTargets, false);
+    await this.#sendAll(changed, this.#sent, [...changes.goneTargets], false);
   }
 
   async #sendAll(
     targets: Iterable<readonly [string, string]>,
     { pairs, offered }: Pick<GroupPairs, 'pairs' | 'offered'>,
-    goneTargets: readonly string[],
+    goneTargets: string[],
     isSnapshot: boolean,
   ): Promise<void> {
     const ofGroup = { group: this.#group, pairs, offered };
@@ -104,26 +104,17 @@ export class PairWatch {
       if (pair === undefined) continue;
       page.push(pair);
       if (page.length < MAX_PAIRS_IN_MESSAGE) continue;
-      await this.#write(page, gone, isSnapshot, false);
+      await this.#write({ changed: page, goneTargets: gone, isSnapshot });
       gone = [];
       page = [];
     }
     if (isSnapshot || page.length > 0 || gone.length > 0)
-      await this.#write(page, gone, isSnapshot, isSnapshot);
+      await this.#write({ changed: page, goneTargets: gone, isSnapshot, isComplete: isSnapshot });
   }
 
-  async #write(
-    changed: Pair[],
-    goneTargets: readonly string[],
-    isSnapshot: boolean,
-    isComplete: boolean,
-  ): Promise<void> {
-    await this.#modules.stream.write({
-      payload: {
-        $case: 'changes',
-        value: { isSnapshot, isComplete, changed, goneTargets: [...goneTargets] },
-      },
-    });
+  async #write(changes: Partial<PairChanges>): Promise<void> {
+    const value = { isSnapshot: false, isComplete: false, changed: [], goneTargets: [], ...changes };
+    await this.#modules.stream.write({ payload: { $case: 'changes', value } });
   }
 }
 

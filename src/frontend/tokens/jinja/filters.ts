@@ -184,7 +184,7 @@ const FILTERS: Readonly<Record<string, readonly [Signature, Filter]>> = {
         ),
       ),
   ],
-  trim: [['chars'], (value, args) => strip(soft(value), args.optionalText('chars'), true, true)],
+  trim: [['chars'], (value, args) => strip(soft(value), args.optionalText('chars'))],
   unique: [['case_sensitive', 'attribute'], (value, args) => new PyIterator(unique(value, args))],
   upper: [[], upTo('upper')],
 };

@@ -117,7 +117,7 @@ export function tokenise(template: string): Token[] {
 }
 
 function stripped(text: string, sign: string, isVariable: boolean, startsLine: boolean): string {
-  if (sign === '-') return strip(text, null, false, true);
+  if (sign === '-') return strip(text, null, 'right');
   if (sign === '+' || isVariable) return text;
   const line = text.lastIndexOf('\n') + 1;
   return (line > 0 || startsLine) && ALL_BLANK.test(text.slice(line)) ? text.slice(0, line) : text;

@@ -43,17 +43,17 @@ function split(text: string, separator: string | null, most: number, fromRight: 
       ? [pieces.slice(0, at).join(separator), ...pieces.slice(at)]
       : [...pieces.slice(0, at), pieces.slice(at).join(separator)];
   }
-  const whole = strip(text, null, true, true);
+  const whole = strip(text, null);
   if (whole === '') return [];
   const pieces = whole.split(SPACE_RUN);
   if (isAll || pieces.length - 1 <= most) return pieces;
   if (fromRight) return inexact('rsplit at whitespace with a bound');
   const kept: string[] = [];
-  let rest = strip(text, null, true, false);
+  let rest = strip(text, null, 'left');
   for (let i = 0; i < most; i += 1) {
     const piece = pieces[i] as string;
     kept.push(piece);
-    rest = strip(rest.slice(piece.length), null, true, false);
+    rest = strip(rest.slice(piece.length), null, 'left');
   }
   return rest === '' ? kept : [...kept, rest];
 }
@@ -149,7 +149,7 @@ const METHODS: Readonly<Record<string, readonly [Signature, Method]>> = {
   join: [['items'], (text, args) => joined(text, args.value('items'))],
   ljust: [['width', 'fill'], (text, args) => pad(text, args, 'right')],
   lower: [[], (text) => text.toLowerCase()],
-  lstrip: [['set'], (text, args) => strip(text, args.optionalText('set'), true, false)],
+  lstrip: [['set'], (text, args) => strip(text, args.optionalText('set'), 'left')],
   partition: [['separator'], (text, args) => partition(text, args.text('separator'), false)],
   removeprefix: [
     ['part'],
@@ -178,7 +178,7 @@ const METHODS: Readonly<Record<string, readonly [Signature, Method]>> = {
     ['sep', 'maxsplit'],
     (text, args) => split(text, args.optionalText('sep'), args.int('maxsplit', -1), true),
   ],
-  rstrip: [['set'], (text, args) => strip(text, args.optionalText('set'), false, true)],
+  rstrip: [['set'], (text, args) => strip(text, args.optionalText('set'), 'right')],
   split: [
     ['sep', 'maxsplit'],
     (text, args) => split(text, args.optionalText('sep'), args.int('maxsplit', -1), false),
@@ -191,7 +191,7 @@ const METHODS: Readonly<Record<string, readonly [Signature, Method]>> = {
     ['words', 'start', 'end'],
     (text, args) => hasEnd(text, args, (part, word) => part.startsWith(word)),
   ],
-  strip: [['set'], (text, args) => strip(text, args.optionalText('set'), true, true)],
+  strip: [['set'], (text, args) => strip(text, args.optionalText('set'))],
   title: [
     [],
     (text) =>

@@ -37,8 +37,10 @@ export function lengthOf(text: string): number {
   return characters(text).length;
 }
 
-/** `strip`, `lstrip` and `rstrip`; `set` are the characters that go, whitespace when null. */
-export function strip(text: string, set: string | null, left: boolean, right: boolean): string {
+/** `strip`, or `lstrip` and `rstrip` where `side` is one of them; `set` are the characters that go, whitespace when null. */
+export function strip(text: string, set: string | null, side?: 'left' | 'right'): string {
+  const left = side !== 'right';
+  const right = side !== 'left';
   if (set === null) {
     let end = text.length;
     if (right) while (end > 0 && isSpace(text[end - 1] as string)) end -= 1;

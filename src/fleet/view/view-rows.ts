@@ -22,7 +22,9 @@ export interface RoutedGroup {
 
 type IdOf = (target: string) => number | undefined;
 
-/** Place of the first of the columns that results have. */
+/** Places of the first columns of what is reserved, of traffic, and of results; the others follow in the order of `LOAD_COLUMNS`. */
+const LOADS_AT = LOAD_COLUMNS.indexOf('activeRequests');
+const TRAFFIC_AT = LOAD_COLUMNS.indexOf('decisions');
 const RESULTS_AT = LOAD_COLUMNS.indexOf('results');
 
 /** The numbers of the workers of one group, by worker; those that have none are left out. */
@@ -44,14 +46,14 @@ export function loadRows(group: RoutedGroup, idOf: IdOf): ViewLoadRow[] {
   };
   for (const { candidate, activeRequests, activeBlocks, prefillingTokens } of group.loads()) {
     const row = rowOf(candidate.target);
-    if (row !== undefined) add(row, 1, [activeRequests, activeBlocks, prefillingTokens]);
+    if (row !== undefined) add(row, LOADS_AT, [activeRequests, activeBlocks, prefillingTokens]);
   }
   for (const [target, worker] of traffic.workers) {
     const row = rowOf(target);
     if (row === undefined) continue;
     let failed = 0;
     for (const times of worker.failures.values()) failed += times;
-    add(row, 4, [
+    add(row, TRAFFIC_AT, [
       worker.decisions,
       worker.firstTokens,
       Math.round(worker.firstTokenMs),
@@ -100,7 +102,7 @@ export function holdingRows(index: GroupIndex, idOf: IdOf): ViewHoldingRow[] {
 export class SentRows {
   #rows = new Map<number, readonly number[]>();
 
-  /** All. */
+  /** Every row that was sent last. */
   get all(): readonly (readonly number[])[] {
     return [...this.#rows.values()];
   }

@@ -1,9 +1,9 @@
 import type { Registry } from 'prom-client';
+import { groupBy } from '../../../core/data/group-by.js';
 import { ScrapedMetrics } from '../../../edge/platform/metrics/scraped-metrics.js';
 import { boundedWorkerLabels, WORKER_LABEL_NAMES, type WorkerLabels } from '../worker-labels.js';
 import { type ResultBooks, sumCounts } from './result-books.js';
 import type { ResultCounts } from './result-window.js';
-import type { RankResults } from './worker-book.js';
 
 /** One group, as its series are read. */
 export interface BookedGroup {
@@ -70,13 +70,7 @@ function sumsOf(
 ): readonly { readonly labels: WorkerLabels; readonly sums: WorkerSums }[] {
   const labelsOf = boundedWorkerLabels();
   return [...groups].flatMap(([group, { books, workerIdOf }]) => {
-    const byWorker = new Map<string, RankResults[]>();
-    for (const rank of books.results()) {
-      const ranks = byWorker.get(rank.target);
-      if (ranks === undefined) byWorker.set(rank.target, [rank]);
-      else ranks.push(rank);
-    }
-    return [...byWorker].map(([target, ranks]) => ({
+    return [...groupBy(books.results(), ({ target }) => target)].map(([target, ranks]) => ({
       labels: labelsOf(group, workerIdOf(target), target),
       sums: {
         total: sumCounts(ranks.map(({ total }) => total)),

@@ -1,3 +1,4 @@
+import { addTo } from '../../../../core/data/group-by.js';
 import type { Fleet } from '../facts/fleet.js';
 import type { Finding, Fix } from '../findings/finding.js';
 import { type Launch, nameOf } from '../launches/launch.js';
@@ -81,10 +82,7 @@ export class SharedPlaces {
       const at = span.start + value.indexOf(/\d+\s*$/.exec(value)?.[0] ?? '');
       const place = inFile(span, at);
       if (place === undefined) return;
-      const known = this.#uses.get(place);
-      const use = { fleet, program: nameOf(launch), setting: flag ?? setting };
-      if (known === undefined) this.#uses.set(place, [use]);
-      else known.push(use);
+      addTo(this.#uses, place, { fleet, program: nameOf(launch), setting: flag ?? setting });
     };
     for (const [name, { value, span }] of launch.env) add(span, value, name);
     for (const [index, { value, span }] of launch.args.entries())

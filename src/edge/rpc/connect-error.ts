@@ -102,11 +102,11 @@ function explainTls(cause: string): string {
     return `refuses our client certificate as expired (${cause}): renew --tls-cert`;
   if (/alert unknown ca|ALERT_UNKNOWN_CA/i.test(cause))
     return `refuses our client certificate (${cause}): it is signed by a CA that the server does not know`;
-  if (/certificate has expired/i.test(cause)) return `its certificate has expired (${cause})`;
+  if (/certificate has expired/i.test(cause)) return `its certificate has expired (${cause}): renew it there`;
   if (/self[- ]signed|unable to (?:verify|get)|certificate signature failure/i.test(cause))
     return `its certificate is not signed by a CA that we know (${cause}): set --tls-ca to that CA`;
   if (/does not match certificate|altnames/i.test(cause))
-    return `its certificate is for another name (${cause})`;
+    return `its certificate is for another name (${cause}): set --tls-server-name to a name that it has, or issue it for this one too`;
   return `the TLS handshake failed (${cause})`;
 }
 

@@ -193,7 +193,7 @@ function judged(asked: {
 }): AskedPath {
   const { promptPath, rank, tokens, target, seen, second, between, after } = asked;
   const found = seen === undefined || tokens === undefined ? undefined : match(seen, tokens, target);
-  const own = found?.find((match) => match.rank === rank);
+  const own = found?.find((each) => each.rank === rank);
   const tokensPerBlock = own?.tokensPerBlock ?? target.tokensPerBlock;
   const counts = readCounts(second.body);
   const { result, fault } = judgeCanary({

@@ -32,6 +32,8 @@ const config: ReturnType<typeof defineConfig> = defineConfig({
   test: {
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // Packages are imported as Node imports them: without a proxy that every use of a CommonJS one goes through.
+    deps: { interopDefault: false },
     // On a busy machine the default of one second is over before anything has run.
     expect: { poll: { timeout: 20_000 } },
     // One more than there are cores: many files wait for processes and sockets most of their time.

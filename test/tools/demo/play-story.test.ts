@@ -22,7 +22,7 @@ import { TextRecorder } from '../../support/text-recorder.js';
 /** The demo's own pace is for people. */
 const QUICK = {
   version: '0.0.0',
-  probeIntervalMs: 50,
+  probeIntervalMs: 150,
   settleMs: 100,
   loadingMs: 150,
   pauseMs: 0,

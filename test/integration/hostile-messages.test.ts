@@ -65,6 +65,7 @@ import { Changes } from '../support/changes.js';
 import { fuzzService } from '../support/fuzz-service.js';
 import { say } from '../support/kv-events.js';
 import { OpenThings } from '../support/open-things.js';
+import { propertyRuns } from '../support/property-runs.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 import { makeWireReport } from '../support/reports.js';
 import { mutatedMessages } from '../support/wire-mutation.js';
@@ -75,7 +76,7 @@ const open = new OpenThings();
 afterEach(() => open.close());
 
 /** Requests that each method of a server is sent. */
-const REQUESTS = 60;
+const REQUESTS = propertyRuns(30);
 
 /** Lines that say that a fault of this program was met: hostile messages meet none. */
 function faultsIn(logger: RecordingLogger): unknown[] {
@@ -416,7 +417,10 @@ describe('an aggregator of which one worker is hostile', () => {
     const { runner } = harness.aggregator.fleet;
     const good = runner.view.groups[0]?.members[0]?.target ?? '';
     const targets = Array.from({ length: 50 }, (_, at) => `bad-${at}`);
-    const mutated = fc.sample(mutatedMessages([CapabilityReport.encode(fullReport('bad')).finish()]), 1_000);
+    const mutated = fc.sample(
+      mutatedMessages([CapabilityReport.encode(fullReport('bad')).finish()]),
+      propertyRuns(500),
+    );
     for (let from = 0; from < mutated.length; from += targets.length) {
       runner.listed([{ target: good }, ...targets.map((target) => ({ target }))]);
       for (const [at, target] of targets.entries()) {
@@ -458,7 +462,7 @@ describe('who follows an aggregator', () => {
         },
       }).finish(),
     ];
-    const messages = fc.sample(mutatedMessages(samples), 400);
+    const messages = fc.sample(mutatedMessages(samples), propertyRuns(200));
     const asBytes = {
       responseSerialize: (bytes: Buffer) => bytes,
       responseDeserialize: (bytes: Buffer) => bytes,

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgreementEvent } from '../../../src/core/agreement/state/events.js';
 import { makeReport, TestFleet } from '../../support/fleet.js';
+import { propertyRuns } from '../../support/property-runs.js';
 import { anyEvent, options, TARGETS } from './any-fleet.js';
 
 /** How far from a deadline an event lands, in milliseconds: before, on and after it, by less than any timer's step. */
@@ -49,7 +50,7 @@ describe('deadlines', () => {
           }
         }
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(120) },
     );
   });
 

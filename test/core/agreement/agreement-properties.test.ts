@@ -5,6 +5,7 @@ import type { AgreementOptions } from '../../../src/core/agreement/state/options
 import type { Group } from '../../../src/core/agreement/state/state.js';
 import type { GroupView } from '../../../src/core/agreement/view/snapshot.js';
 import { TestFleet } from '../../support/fleet.js';
+import { propertyRuns } from '../../support/property-runs.js';
 import { anyCacheView, anyEvent, asReport, options, sketch, TARGETS } from './any-fleet.js';
 
 /** What must be equal when two fleets came to the same: order of members left out. */
@@ -138,7 +139,7 @@ describe('A11: the order and duplication of reports never change the outcome', (
           expect(run(order)).toEqual(run(steps));
         },
       ),
-      { numRuns: 500 },
+      { numRuns: propertyRuns(250) },
     );
   });
 
@@ -183,7 +184,7 @@ describe('whatever happens', () => {
           checkOpening(fleet, made, effects);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(150) },
     );
   });
 

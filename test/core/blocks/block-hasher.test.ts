@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { BlockHasher } from '../../../src/core/blocks/block-hasher.js';
 import { type HashHalves, packedCount } from '../../../src/core/blocks/packed-hashes.js';
 import { bigintAt, packedFrom } from '../../support/packed-hashes.js';
+import { propertyRuns } from '../../support/property-runs.js';
 import { referenceBlocks, referenceHash } from './support/reference-hash.js';
 
 interface Vector {
@@ -124,7 +125,7 @@ describe('against another implementation', () => {
         expect(bigintsOf(hashed.blockHashes)).toEqual(expected.blocks);
         expect(bigintsOf(hashed.sequenceHashes)).toEqual(expected.sequences);
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(150) },
     );
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { loadEngineProbes } from '../../../src/engines/catalogue/engines.js';
 import { type EngineProbe, ProbeError, type ProbeModules } from '../../../src/engines/probing/probe.js';
 import { EngineKind } from '../../../src/gen/kvaccord/v1/capabilities.js';
+import { propertyRuns } from '../../support/property-runs.js';
 import { probeFailure, probeModules, runProbe } from './probe-run.js';
 import { type RecordedAnswer, recording, serveRecordings } from './recorded-engine.js';
 
@@ -125,7 +126,7 @@ describe.each(HTTP_PROBES)('$name', ({ probe, path }) => {
           if (outcome instanceof Error) expect(outcome).toBeInstanceOf(ProbeError);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: propertyRuns(30) },
     );
   });
 
@@ -192,7 +193,7 @@ describe.each(HTTP_PROBES)('$name', ({ probe, path }) => {
         ).catch((cause: unknown) => cause);
         if (outcome instanceof Error) expect(outcome).toBeInstanceOf(ProbeError);
       }),
-      { numRuns: 150 },
+      { numRuns: propertyRuns(60) },
     );
   });
 });

@@ -15,6 +15,7 @@ import {
 } from '../../../src/gen/engines/vllm/vllm_engine.js';
 import { CapabilityReport } from '../../../src/gen/kvaccord/v1/capabilities.js';
 import { ReportStore } from '../../../src/worker/sidecar/report/report-store.js';
+import { propertyRuns } from '../../support/property-runs.js';
 import { mutatedMessages } from '../../support/wire-mutation.js';
 import { readyView } from '../../worker/sidecar/support/views.js';
 
@@ -115,7 +116,7 @@ describe("an engine's own gRPC that answers anything", () => {
           const sent = CapabilityReport.decode(CapabilityReport.encode(store.current).finish());
           expect(sent.workerId).toBe('w-1');
         }),
-        { numRuns: 400 },
+        { numRuns: propertyRuns(150) },
       );
     },
   );

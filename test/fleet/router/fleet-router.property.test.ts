@@ -8,6 +8,7 @@ import { FleetRouter } from '../../../src/fleet/router/fleet-router.js';
 import { type Route, type RouterMode, RoutingError } from '../../../src/fleet/router/routing.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { makeReport, TestFleet } from '../../support/fleet.js';
+import { propertyRuns } from '../../support/property-runs.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
 
 const TARGETS = ['a', 'b', 'c', 'd'];
@@ -253,7 +254,7 @@ describe('whatever becomes of a fleet', () => {
         await story.close();
         expect(story.clock.pendingTimers).toBe(0);
       }),
-      { numRuns: 200 },
+      { numRuns: propertyRuns(80) },
     );
   });
 });

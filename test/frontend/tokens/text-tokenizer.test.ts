@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { InexactError } from '../../../src/frontend/tokens/jinja/errors.js';
 import { TextTokenizer } from '../../../src/frontend/tokens/text-tokenizer.js';
+import { propertyRuns } from '../../support/property-runs.js';
 import { readFixture, TOKENIZERS, type TokenizerName } from './support/tokenizers.js';
 
 /** What a test changes of `tokenizer.json`. */
@@ -87,7 +88,7 @@ describe('a tokenizer that remembers pieces', () => {
             expect(outcome(remembering, text, true)).toEqual(outcome(forgetting, text, true));
           }
         }),
-        { numRuns: 150 },
+        { numRuns: propertyRuns(60) },
       );
     });
   }
@@ -126,7 +127,7 @@ describe('a tokenizer that remembers pieces', () => {
             expect(outcome(remembering, text, special)).toEqual(outcome(forgetting, text, special));
         }
       }),
-      { numRuns: 60 },
+      { numRuns: propertyRuns(30) },
     );
   });
 
@@ -161,7 +162,7 @@ describe('a tokenizer that remembers pieces', () => {
       fc.property(texts('chatml'), (text) => {
         expect(outcome(remembering, text)).toEqual(outcome(forgetting, text));
       }),
-      { numRuns: 200 },
+      { numRuns: propertyRuns(80) },
     );
   });
 

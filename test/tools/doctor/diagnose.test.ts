@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../../src/tools/doctor/diagnose.js';
 import type { Evidence } from '../../../src/tools/doctor/evidence.js';
+import { propertyRuns } from '../../support/property-runs.js';
 import { anyEvidence, anyMemory } from './support/any-evidence.js';
 import { frontendPage, joined, logOf, settingOf, sizeOf, tallyOf } from './support/evidence.js';
 
@@ -23,7 +24,7 @@ describe('any evidence', () => {
           expect(fixes.every(({ verify }) => verify.length > 0)).toBe(true);
         }
       }),
-      { numRuns: 400 },
+      { numRuns: propertyRuns(150) },
     );
   });
 
@@ -47,7 +48,7 @@ describe('any evidence', () => {
         };
         expect(diagnose(other)).toEqual(diagnose(evidence));
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(100) },
     );
   });
 

@@ -7,6 +7,7 @@ import type { Evidence, EvidencePart } from '../../../src/tools/doctor/evidence.
 import { metricsPart } from '../../../src/tools/doctor/gather/metrics.js';
 import { readMeasurements } from '../../../src/tools/doctor/measurements/measurements.js';
 import { seenIn } from '../../../src/tools/doctor/measurements/seen.js';
+import { propertyRuns } from '../../support/property-runs.js';
 import { anyEvidence } from './support/any-evidence.js';
 import { CASES, resultsPage } from './support/cases.js';
 import {
@@ -159,7 +160,7 @@ describe('an effect that was measured', () => {
             expect(fixes.filter(restarts)).toEqual([]);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(120) },
     );
   });
 
@@ -277,7 +278,7 @@ describe('cures', () => {
         const settings = evidence.settings.filter(({ name }) => name !== 'model');
         expect(unseenIn({ ...evidence, settings })).toEqual([]);
       }),
-      { numRuns: 400 },
+      { numRuns: propertyRuns(150) },
     );
   });
 

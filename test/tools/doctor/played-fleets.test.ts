@@ -60,7 +60,7 @@ describe('played fleets of any size and load', () => {
             expect(diagnosis.verdict, `${what}: ${namesOf(diagnosis).join()}`).not.toBe('findings');
         },
       ),
-      { numRuns: propertyRuns(50) },
+      { numRuns: propertyRuns(25) },
     );
   });
 
@@ -83,7 +83,7 @@ describe('played fleets of any size and load', () => {
         if (!isLoud && isSeen && fleet.truth.engineHitRate >= 0.01)
           expect(namesOf(page)).toEqual(['wrong_model_card likely']);
       }),
-      { numRuns: propertyRuns(50) },
+      { numRuns: propertyRuns(25) },
     );
   });
 });

@@ -91,7 +91,7 @@ const anyEvent = fc.oneof(
 describe('whatever the bytes, a cache view stands', () => {
   it('when they are random', () => {
     fc.assert(fc.property(fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 5 }), survive), {
-      numRuns: propertyRuns(200),
+      numRuns: propertyRuns(100),
     });
   });
 
@@ -113,7 +113,7 @@ describe('whatever the bytes, a cache view stands', () => {
           survive([payload, mutated, payload]);
         },
       ),
-      { numRuns: propertyRuns(400) },
+      { numRuns: propertyRuns(200) },
     );
   });
 
@@ -131,7 +131,7 @@ describe('whatever the bytes, a cache view stands', () => {
       fc.property(fc.array(fc.array(anyEvent, { maxLength: 5 }), { maxLength: 8 }), (batches) =>
         survive(batches.map((events) => batchOf(...events))),
       ),
-      { numRuns: propertyRuns(400) },
+      { numRuns: propertyRuns(200) },
     );
   });
 
@@ -162,7 +162,7 @@ describe('whatever the bytes, a cache view stands', () => {
         cache.applyTrtllm(events);
         expect(counts.entries().every(({ result }) => known.has(result))).toBe(true);
       }),
-      { numRuns: propertyRuns(400) },
+      { numRuns: propertyRuns(200) },
     );
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { fieldOf } from '../../../../src/engines/diagnosis/log-fields.js';
 import { cleanLine } from '../../../../src/tools/doctor/logs/clean-line.js';
 import { flatRecord } from '../../../../src/tools/doctor/logs/flat-record.js';
+import { propertyRuns } from '../../../support/property-runs.js';
 
 const CONTEXT = { nowMs: Date.parse('2026-11-22T00:00:00Z'), gaps: { hasNoZone: false, hasNoYear: false } };
 
@@ -80,7 +81,7 @@ describe('a record that is read in one pass', () => {
           fields,
         });
       }),
-      { numRuns: 2_000 },
+      { numRuns: propertyRuns(800) },
     );
     expect(read).toBeGreaterThan(100);
   });
@@ -112,7 +113,7 @@ describe('a record that is read in one pass', () => {
         for (const [key] of [...before, ...pairs, ...behind].filter(([one]) => one !== ''))
           expect(flat.field(key), key).toBe(fieldOf(parsed.text, key));
       }),
-      { numRuns: 6_000 },
+      { numRuns: propertyRuns(2_500) },
     );
     expect(read).toBeGreaterThan(100);
   });
@@ -157,7 +158,7 @@ describe('a record that is read in one pass', () => {
         }
         expect(read.message).toBe('Selected worker');
       }),
-      { numRuns: 5_000 },
+      { numRuns: propertyRuns(2_000) },
     );
     expect(found).toBeGreaterThan(100);
   });
@@ -203,7 +204,7 @@ describe('a record that is read in one pass', () => {
         expect(read.object('scores')).toEqual(cleanLine(json, CONTEXT).fields?.['scores']);
         expect(read.text).toBe(flatRecord(written(pairs, ''))?.text);
       }),
-      { numRuns: 2_000 },
+      { numRuns: propertyRuns(800) },
     );
     expect(found).toBeGreaterThan(50);
   });

@@ -95,7 +95,7 @@ describe('every shape of manifest', () => {
         expect(injected(after, options)).toBe(after);
         expect(objects(after).length).toBeGreaterThanOrEqual(objects(text).length);
       }),
-      { numRuns: propertyRuns(60) },
+      { numRuns: propertyRuns(30) },
     );
   });
 });
@@ -608,7 +608,7 @@ describe('a broken manifest', () => {
           expect(removed(after)).toBe(removed(broken));
         },
       ),
-      { numRuns: propertyRuns(60) },
+      { numRuns: propertyRuns(30) },
     );
   });
 });

@@ -307,7 +307,7 @@ describe('hostile input', () => {
       fc.property(fc.oneof(fc.string({ unit: 'grapheme' }), damaged(seeds)), (text) => {
         check({ file: 'x.yaml', text });
       }),
-      { numRuns: propertyRuns(60) },
+      { numRuns: propertyRuns(30) },
     );
   });
 
@@ -316,7 +316,7 @@ describe('hostile input', () => {
       fc.property(fc.oneof(fc.string({ unit: 'grapheme' }), damaged(scripts)), (text) => {
         check({ file: 'x.sh', text });
       }),
-      { numRuns: propertyRuns(50) },
+      { numRuns: propertyRuns(30) },
     );
   });
 

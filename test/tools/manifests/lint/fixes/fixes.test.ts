@@ -5,6 +5,7 @@ import { fixAll } from '../../../../../src/tools/manifests/lint/fixes/apply-fixe
 import { lintFiles } from '../../../../../src/tools/manifests/lint/lint-files.js';
 import { readSourceFile } from '../../../../../src/tools/manifests/source-file.js';
 import { applyEdits } from '../../../../../src/tools/manifests/text-edit.js';
+import { propertyRuns } from '../../../../support/property-runs.js';
 
 /** How the frontend is set to route by KV cache, and what else its lists hold. */
 interface Shape {
@@ -159,7 +160,7 @@ describe('fixes in every style of YAML', () => {
         expect(after).toContain('DYN_KV_CACHE_BLOCK_SIZE');
         expect((after.match(/# kept/g) ?? []).length).toBe((text.match(/# kept/g) ?? []).length);
       }),
-      { numRuns: 150 },
+      { numRuns: propertyRuns(60) },
     );
   });
 });

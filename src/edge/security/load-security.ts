@@ -133,8 +133,9 @@ async function loadTokens(path: string, modules: SecurityModules): Promise<Follo
 }
 
 function findTokenProblem(authorization: string | undefined, accepted: Tokens): string | undefined {
-  if (authorization === undefined) return 'this server wants a bearer token in the metadata "authorization"';
+  if (authorization === undefined) return 'this server wants a token in the metadata "authorization"';
   const match = /^Bearer +(\S+)$/i.exec(authorization);
-  if (match?.[1] === undefined) return 'the metadata "authorization" is not of the form "Bearer …"';
+  if (match?.[1] === undefined)
+    return 'the metadata "authorization" is not the word Bearer, a space and a token';
   return isAcceptedToken(match[1], accepted) ? undefined : 'the token is not one that this server accepts';
 }

@@ -197,7 +197,7 @@ describe('tokens', () => {
     expect(await echo(at, await load({ tlsCa, tokenFile }))).toBe('hello');
     const wrong = folder.write('wrong', `${TOKEN}-but-wrong`);
     for (const [options, details] of [
-      [{ tlsCa }, 'this server wants a bearer token in the metadata "authorization"'],
+      [{ tlsCa }, 'this server wants a token in the metadata "authorization"'],
       [{ tlsCa, tokenFile: wrong }, 'the token is not one that this server accepts'],
     ] as const) {
       const error: ServiceError = await echo(at, await load(options)).catch((thrown) => thrown);

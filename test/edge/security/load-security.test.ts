@@ -286,14 +286,14 @@ describe('bearer tokens', () => {
       'the token is not one that this server accepts',
     );
     expect(security.findCallerProblem(bearer(''), false)).toBe(
-      'the metadata "authorization" is not of the form "Bearer …"',
+      'the metadata "authorization" is not the word Bearer, a space and a token',
     );
     // As several values of one call arrive.
     expect(security.findCallerProblem(`${bearer(TOKEN)}, ${bearer(TOKEN)}`, false)).toBe(
-      'the metadata "authorization" is not of the form "Bearer …"',
+      'the metadata "authorization" is not the word Bearer, a space and a token',
     );
     expect(security.findCallerProblem(undefined, false)).toBe(
-      'this server wants a bearer token in the metadata "authorization"',
+      'this server wants a token in the metadata "authorization"',
     );
   });
 

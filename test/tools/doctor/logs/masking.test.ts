@@ -45,3 +45,14 @@ describe('what an origin keeps of a line', () => {
     );
   });
 });
+
+describe("a refusal of kv-accord's own servers", () => {
+  it.each([
+    'this server wants a token in the metadata "authorization"',
+    'the metadata "authorization" is not the word Bearer, a space and a token',
+    'the token is not one that this server accepts',
+  ])('has nothing that could be a secret: %s', (text) => {
+    const said = `refuses us as unauthenticated (UNAUTHENTICATED ${JSON.stringify(text)}): set --token-file`;
+    expect(masked(said)).toBe(said);
+  });
+});

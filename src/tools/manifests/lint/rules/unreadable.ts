@@ -30,16 +30,26 @@ export interface LeftOut {
   readonly why: string;
 }
 
-/** The kinds of objects that start containers, wherever their line stands. */
-const WORKLOAD =
-  /^[\s{]*["']?kind["']?\s*:\s*["']?(?:Pod|Deployment|StatefulSet|DaemonSet|ReplicaSet|(?:Cron)?Job|LeaderWorkerSet|Dynamo\w*Deployment\w*|InferenceService|LLMInferenceService|Ray(?:Cluster|Service|Job)|RoleBasedGroup(?:Set)?|StormService|ModelServing|ClusterServingRuntime|ServingRuntime)\b/m;
+/** Kinds of which every object serves a model. */
+const SERVING_KINDS =
+  'LeaderWorkerSet|Dynamo\\w*Deployment\\w*|(?:LLM)?InferenceService|RoleBasedGroup(?:Set)?|StormService|ModelServing|(?:Cluster)?ServingRuntime';
+
+/** Kinds of objects that start containers of anything. */
+const POD_KINDS =
+  'Pod|Deployment|StatefulSet|DaemonSet|ReplicaSet|(?:Cron)?Job|CloneSet|RoleSet|Rollout|PodClique(?:Set)?|Ray(?:Cluster(?:Fleet|ReplicaSet)?|Service|Job)';
+
+function kindLine(kinds: string): RegExp {
+  return new RegExp(`^[\\s{]*["']?kind["']?\\s*:\\s*["']?(?:${kinds})\\b`, 'm');
+}
+
+/** An object that starts containers, wherever the line of its kind stands. */
+const WORKLOAD = kindLine(`${POD_KINDS}|${SERVING_KINDS}`);
+
+/** One that serves a model. */
+const SERVING = kindLine(SERVING_KINDS);
 
 /** The kind of the document itself, not of an object that it names or holds. */
 const OWN_KIND = /^[{]?[ ]?["']?kind["']?\s*:/m;
-
-/** Kinds of which every object serves a model. */
-const SERVING =
-  /^[\s{]*["']?kind["']?\s*:\s*["']?(?:LeaderWorkerSet|Dynamo\w*Deployment\w*|InferenceService|LLMInferenceService|RoleBasedGroup(?:Set)?|StormService|ModelServing|ClusterServingRuntime|ServingRuntime)\b/m;
 
 /** An object of Kubernetes: kubectl reads no other document. */
 const IS_OBJECT = /^[\s{]*["']?(?:apiVersion|kind)["']?\s*:/m;

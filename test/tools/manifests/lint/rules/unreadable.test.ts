@@ -20,6 +20,16 @@ describe('YAML that cannot be read', () => {
     ]);
   });
 
+  it.each(['RayClusterFleet', 'RayClusterReplicaSet', 'RoleSet', 'PodCliqueSet', 'CloneSet', 'Rollout'])(
+    'is an error in a %s, too',
+    (kind) => {
+      const text = `${BROKEN.replace('Deployment', kind)}spec: {image: vllm/vllm-openai}\n`;
+      expect(found({ 'a.yaml': text })).toEqual(['unreadable a.yaml:4 error']);
+      // What its name begins with makes no workload of another kind.
+      expect(found({ 'a.yaml': text.replace(kind, `${kind}Policy`) })).toEqual(['unreadable a.yaml:4 note']);
+    },
+  );
+
   it('is an error where commands stand above a workload, which kubectl never reaches', () => {
     const curl = `curl http://10.0.0.1/v1/completions -d '{\n  "model": "m",\n  "stream": false\n}'\n`;
     const pod = `apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: vllm/vllm-openai}]}\n`;

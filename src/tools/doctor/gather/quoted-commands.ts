@@ -5,12 +5,12 @@ import { manifestsPart } from './manifests.js';
 /** What may stand before a command: the prompt of a shell, the mark of `set -x`, the word of a script that says what it starts. */
 const BEFORE =
   /^\s{0,40}(?:\(+[\w .-]{1,60}\)+ ?)?(?:\[?[\w.-]{1,60}@[^\s$#]{1,80}(?: [^\s$#]{1,80})?[$#] |[$#>] |\++ |(?:Command|CMD|Cmd|Running|Executing|Launching|Starting)(?: command)?: )?/;
-/** How a command begins that starts a program with a KV cache or a router, up to that program. */
+/** How a command begins that starts a program with a KV cache or a router, up to that program. A value that begins with a quote is quoted: read in two ways, forty of them would take years. */
 const STARTS =
-  /^(?:(?:sudo|nohup|exec|env|time|setsid)\s+|(?:export\s+)?[A-Za-z_]\w{0,60}=(?:"[^"]{0,400}"|'[^']{0,400}'|\S{0,400})\s+){0,40}(?:\S{0,200}\/)?(?:vllm\s+serve|sglang\s+serve|trtllm-serve|vllm-router|dynamo-run|python[\d.]{0,5}\s+-m\s+(?:vllm|sglang|dynamo|sglang_router|vllm_router)[.\s]|(?:docker|podman|nerdctl)\s+run)\b/;
+  /^(?:(?:sudo|nohup|exec|env|time|setsid)\s+|(?:export\s+)?[A-Za-z_]\w{0,60}=(?:"[^"]{0,400}"|'[^']{0,400}'|(?:[^\s"']\S{0,400})?)\s+){0,40}(?:\S{0,200}\/)?(?:vllm\s+serve|sglang\s+serve|trtllm-serve|vllm-router|dynamo-run|python[\d.]{0,5}\s+-m\s+(?:vllm|sglang|dynamo|sglang_router|vllm_router)[.\s]|(?:docker|podman|nerdctl)\s+run)\b/;
 const EXPORTS = /^export\s+[A-Za-z_]\w{0,60}=/;
 /** A variable before the command, in a line of its own that goes on in the next one. */
-const SETS = /^[A-Za-z_]\w{0,60}=(?:"[^"]{0,400}"|'[^']{0,400}'|\S{0,400})\s+\\$/;
+const SETS = /^[A-Za-z_]\w{0,60}=(?:"[^"]{0,400}"|'[^']{0,400}'|(?:[^\s"']\S{0,400})?)\s+\\$/;
 /** A further argument; the backslashes of a command are lost where it was pasted as prose. */
 const ARGUMENT = /^\s{0,40}--?[a-z][\w-]{1,60}(?:[\s=]|$)/;
 const GOES_ON = /\\\s*$/;

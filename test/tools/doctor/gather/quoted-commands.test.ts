@@ -71,6 +71,10 @@ describe('commands that a text quotes', () => {
     ).toEqual([]);
   });
 
+  it('hold nothing up where a line is made of variables alone', () => {
+    expect(commandsOf(`${'A="a" '.repeat(5000)}x\n${"A='a' b=c ".repeat(5000)}`)).toBeUndefined();
+  });
+
   it('say nothing of sizes and settings where nothing contradicts', () => {
     expect(quotedCommands({ file: 'run.log', text: `${FRONTEND}\n${WORKER.replace('64', '16')}` })).toEqual(
       {},

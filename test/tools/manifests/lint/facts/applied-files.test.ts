@@ -53,6 +53,13 @@ describe('files that a script applies one after the other', () => {
     expect(found({ ...files, 'x.sh': script })).toEqual([]);
   });
 
+  it('are looked at by themselves alone where they are larger than any deployment', () => {
+    const script = `${ROUTER}${WORKER}`;
+    const padded = (length: number): string => `${vllm(64)}# ${'x'.repeat(length)}\n`;
+    expect(found({ ...FILES, 'd/e/f/worker.yaml': padded(200_000), 'x.sh': script })).toEqual(MISMATCH);
+    expect(found({ ...FILES, 'd/e/f/worker.yaml': padded(300_000), 'x.sh': script })).toEqual([]);
+  });
+
   it('take the place of objects that have their names', () => {
     const files = { ...FILES, 'g/h/i/router.yaml': router(64) };
     const script = `${ROUTER}kubectl apply -f g/h/i/router.yaml\n${WORKER}`;

@@ -52,7 +52,7 @@ function placed(origin: Origin): Origin {
 }
 
 /** The text with its commands alone, each in its line; undefined with fewer than two, of which nothing can contradict another. */
-export function commandsOf(text: string): string | undefined {
+function commandsOf(text: string): string | undefined {
   const lines = text.split(/\r?\n/);
   const kept: string[] = lines.map(() => '');
   let commands = 0;

@@ -43,7 +43,7 @@ export async function gatherLog(place: string, modules: LogModules): Promise<Evi
     if (isPage) return await pagePart(name, pieces);
     const quoted = new QuotedText();
     const part = await logPart(name, { ...source, pieces: quoted.watch(pieces) }, '', modules);
-    return part.source.status === 'not_read' ? part : withQuoted(part, quoted.evidence(name));
+    return part.source.status === 'not_read' ? part : withQuoted(part, await quoted.evidence(name));
   } catch (error) {
     return notRead('log', place, whyNotOpened(place, error));
   }

@@ -1,6 +1,5 @@
 import type { NamedText } from '../../manifests/lint/fixes/apply-fixes.js';
 import type { EvidencePart, Origin } from '../evidence.js';
-import { manifestsPart } from './manifests.js';
 
 /** What may stand before a command: the prompt of a shell, the mark of `set -x`, the word of a script that says what it starts. */
 const BEFORE =
@@ -22,9 +21,11 @@ const SCRIPT = '.sh';
  * What `lint` finds in the commands that stand in a text, one with the other: an engine and a router with different block
  * sizes, engines of one model with different seeds. Nothing else of commands counts: beside them a log says what really ran.
  */
-export function quotedCommands({ file, text }: NamedText): Partial<EvidencePart> {
+export async function quotedCommands({ file, text }: NamedText): Promise<Partial<EvidencePart>> {
   const script = commandsOf(text);
   if (script === undefined) return {};
+  // Its parsers are loaded where there is something for them.
+  const { manifestsPart } = await import('./manifests.js');
   const {
     findings = [],
     sizes = [],

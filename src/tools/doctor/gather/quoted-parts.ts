@@ -24,11 +24,11 @@ export class QuotedText {
   }
 
   /** What it quotes that is no line of a log: commands that start engines and routers, and lines of pages of metrics. */
-  evidence(name: string): Omit<EvidencePart, 'source'> {
+  async evidence(name: string): Promise<Omit<EvidencePart, 'source'>> {
     const text = this.#text();
     if (text === undefined) return {};
     const named: NamedText = { file: name, text };
-    const [commands, metrics] = [quotedCommands(named), quotedMetrics(named)];
+    const [commands, metrics] = [await quotedCommands(named), quotedMetrics(named)];
     return {
       findings: commands.findings ?? [],
       metrics: metrics.metrics ?? [],

@@ -4,48 +4,48 @@ import { quotedCommands } from '../../../../src/tools/doctor/gather/quoted-comma
 const FRONTEND = 'python3 -m dynamo.frontend --router-mode kv --kv-cache-block-size 16';
 const WORKER = 'python3 -m dynamo.vllm --model Qwen/Qwen3-0.6B --block-size 64';
 
-function foundIn(...lines: readonly string[]): readonly string[] {
-  const { findings = [] } = quotedCommands({ file: 'issue.txt', text: lines.join('\n') });
+async function foundIn(...lines: readonly string[]): Promise<readonly string[]> {
+  const { findings = [] } = await quotedCommands({ file: 'issue.txt', text: lines.join('\n') });
   return findings.map(({ ruleId, file, line }) => `${ruleId} ${file}:${line}`);
 }
 
 describe('commands that a text quotes', () => {
-  it('are compared with each other, and named by their lines', () => {
-    expect(foundIn('No block is ever found with this:', '', FRONTEND, WORKER)).toContain(
+  it('are compared with each other, and named by their lines', async () => {
+    expect(await foundIn('No block is ever found with this:', '', FRONTEND, WORKER)).toContain(
       'block-size-mismatch issue.txt:3',
     );
   });
 
-  it('are read behind the prompt of a shell, the mark of set -x, and a word of who starts them', () => {
+  it('are read behind the prompt of a shell, the mark of set -x, and a word of who starts them', async () => {
     for (const before of ['$ ', 'root@node-1:/work# ', '++ ', 'Command: ', '(venv) '])
-      expect(foundIn(`${before}${FRONTEND}`, `${before}${WORKER}`)).toContain(
+      expect(await foundIn(`${before}${FRONTEND}`, `${before}${WORKER}`)).toContain(
         'block-size-mismatch issue.txt:1',
       );
   });
 
-  it('are read over several lines, also where backslashes were lost', () => {
+  it('are read over several lines, also where backslashes were lost', async () => {
     const [program = '', flag = ''] = WORKER.split(' --model');
-    expect(foundIn(FRONTEND, `${program} \\`, `  --model${flag}`)).toContain(
+    expect(await foundIn(FRONTEND, `${program} \\`, `  --model${flag}`)).toContain(
       'block-size-mismatch issue.txt:1',
     );
-    expect(foundIn(FRONTEND, program, `  --model${flag}`)).toContain('block-size-mismatch issue.txt:1');
+    expect(await foundIn(FRONTEND, program, `  --model${flag}`)).toContain('block-size-mismatch issue.txt:1');
   });
 
-  it('keep JSON that goes over several lines within its quotes', () => {
+  it('keep JSON that goes over several lines within its quotes', async () => {
     const [program, size] = WORKER.split(' --block-size ');
     const lines = [`${program} --kv-events-config '{`, '  "publisher": "zmq"', `}' --block-size ${size}`];
-    expect(foundIn(FRONTEND, ...lines, 'INFO a line')).toContain('block-size-mismatch issue.txt:1');
+    expect(await foundIn(FRONTEND, ...lines, 'INFO a line')).toContain('block-size-mismatch issue.txt:1');
   });
 
-  it('tell seeds that differ between engines of one model', () => {
+  it('tell seeds that differ between engines of one model', async () => {
     const engine = `vllm serve Qwen/Qwen3-0.6B --kv-transfer-config '{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both"}'`;
-    expect(foundIn(`PYTHONHASHSEED=0 ${engine}`, `PYTHONHASHSEED=7 ${engine} --port 8200`)).toContain(
+    expect(await foundIn(`PYTHONHASHSEED=0 ${engine}`, `PYTHONHASHSEED=7 ${engine} --port 8200`)).toContain(
       'hash-seed-differs issue.txt:2',
     );
   });
 
-  it('give no edits, as the text is nobody’s manifest', () => {
-    const { findings = [], manifests } = quotedCommands({
+  it('give no edits, as the text is nobody’s manifest', async () => {
+    const { findings = [], manifests } = await quotedCommands({
       file: 'issue.txt',
       text: `${FRONTEND}\n${WORKER}`,
     });
@@ -53,11 +53,11 @@ describe('commands that a text quotes', () => {
     expect(manifests).toBeUndefined();
   });
 
-  it('are quiet where they agree, where there is one alone, and where lines only speak of programs', () => {
-    expect(foundIn(FRONTEND, WORKER.replace('64', '16'))).toEqual([]);
-    expect(foundIn(WORKER)).toEqual([]);
+  it('are quiet where they agree, where there is one alone, and where lines only speak of programs', async () => {
+    expect(await foundIn(FRONTEND, WORKER.replace('64', '16'))).toEqual([]);
+    expect(await foundIn(WORKER)).toEqual([]);
     expect(
-      foundIn(
+      await foundIn(
         'INFO 03-03 10:00:00 [api_server.py:1] vllm serve was started with --block-size 64',
         'usage: vllm serve [-h] [--block-size BLOCK_SIZE]',
         'I replaced python3 -m dynamo.frontend by a router of my own',
@@ -65,13 +65,13 @@ describe('commands that a text quotes', () => {
     ).toEqual([]);
   });
 
-  it('hold nothing up where a line is made of variables alone', () => {
-    expect(foundIn(`${'A="a" '.repeat(5000)}x`, "A='a' b=c ".repeat(5000))).toEqual([]);
+  it('hold nothing up where a line is made of variables alone', async () => {
+    expect(await foundIn(`${'A="a" '.repeat(5000)}x`, "A='a' b=c ".repeat(5000))).toEqual([]);
   });
 
-  it('say nothing of sizes and settings where nothing contradicts', () => {
-    expect(quotedCommands({ file: 'run.log', text: `${FRONTEND}\n${WORKER.replace('64', '16')}` })).toEqual(
-      {},
-    );
+  it('say nothing of sizes and settings where nothing contradicts', async () => {
+    expect(
+      await quotedCommands({ file: 'run.log', text: `${FRONTEND}\n${WORKER.replace('64', '16')}` }),
+    ).toEqual({});
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { QuotedText } from '../../../../src/tools/doctor/gather/quoted-parts.js';
 import { sumOf } from '../../../../src/tools/doctor/metrics/metrics-page.js';
 
-async function evidenceOf(...pieces: readonly string[]): Promise<ReturnType<QuotedText['evidence']>> {
+async function evidenceOf(...pieces: readonly string[]): ReturnType<QuotedText['evidence']> {
   const quoted = new QuotedText();
   const source = (async function* () {
     for (const piece of pieces) yield Buffer.from(piece);

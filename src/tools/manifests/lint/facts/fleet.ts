@@ -1,5 +1,6 @@
 import type { DynamoVersion } from '../launches/dynamo-version.js';
 import { type Launch, nameOf } from '../launches/launch.js';
+import { isOwnGate } from '../launches/own-gates.js';
 import type { TextSource } from '../text/span.js';
 import { withoutOtherBranches } from './branches.js';
 import { withDiscovery } from './discovery.js';
@@ -22,6 +23,8 @@ export interface Fleet {
   readonly pickers: readonly Launch[];
   /** kv-accord's own. */
   readonly own: readonly Launch[];
+  /** Those of kv-accord's own that look for workers: its sidecars do not. */
+  readonly ownGates: readonly Launch[];
   /** Routers of others than Dynamo. */
   readonly gateways: readonly Launch[];
   /** Programs that are seen and compared with nothing. */
@@ -76,6 +79,7 @@ function toFleet(
     indexers: of('indexer'),
     pickers: of('picker'),
     own: of('kv-accord'),
+    ownGates: of('kv-accord').filter(isOwnGate),
     gateways: of('gateway'),
     unchecked: of('unchecked'),
     overlay,

@@ -107,16 +107,16 @@ function isIdle({ gateway }: Launch): boolean {
 }
 
 /** Whether a fleet has a program that block sizes are compared with. */
-function hasRouter({ frontends, routers, indexers, pickers, gateways, own }: Fleet): boolean {
-  const isComparing = own.some(({ program }) => program !== 'kv-accord sidecar');
+function hasRouter({ frontends, routers, indexers, pickers, gateways, ownGates }: Fleet): boolean {
   // A router with blocks of its own asks for nothing that could be compared.
   const compares = gateways.some(({ gateway }) => gateway?.kind !== 'own-blocks');
-  return isComparing || compares || frontends.length + routers.length + indexers.length + pickers.length > 0;
+  const others = frontends.length + routers.length + indexers.length + pickers.length + ownGates.length;
+  return compares || others > 0;
 }
 
 /** Whether a router of a fleet needs the number that its workers do not show: smg and LMCache's controller do not. */
-function needsSizes({ frontends, routers, indexers, pickers, gateways, own }: Fleet): boolean {
-  const others = frontends.length + routers.length + indexers.length + pickers.length + own.length;
+function needsSizes({ frontends, routers, indexers, pickers, gateways, ownGates }: Fleet): boolean {
+  const others = frontends.length + routers.length + indexers.length + pickers.length + ownGates.length;
   return others > 0 || gateways.some(({ gateway }) => gateway?.defaultBlockSize !== undefined);
 }
 

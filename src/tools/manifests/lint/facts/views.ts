@@ -3,6 +3,7 @@ import { addTo } from '../../../../core/data/group-by.js';
 import { folderOf } from '../config/folders.js';
 import type { Kustomizations } from '../config/kustomizations.js';
 import type { Launch } from '../launches/launch.js';
+import { isOwnGate } from '../launches/own-gates.js';
 
 /** The programs of one file that are in no graph. */
 export interface FilePrograms {
@@ -89,10 +90,13 @@ function areSeveral(files: readonly FilePrograms[]): boolean {
 }
 
 /** Whether a program routes, also one with which nothing is compared. */
-function isRouter({ role, program, isGuessing }: Launch): boolean {
+function isRouter(launch: Launch): boolean {
+  const { role, program, isGuessing } = launch;
   return role === 'unchecked'
     ? isGuessing === true || /(?:picker|router|gateway)$/i.test(program)
-    : role !== 'worker';
+    : role === 'kv-accord'
+      ? isOwnGate(launch)
+      : role !== 'worker';
 }
 
 /** Folders above a kustomization in which the router of its workers is looked for: `GUIDE/modelserver/gpu/vllm/base`. */
@@ -206,9 +210,11 @@ export function hasWorker({ launches }: Pick<FilePrograms, 'launches'>): boolean
 
 /** Whether some of them route to others, a picker that guesses among them. */
 export function hasRouting({ launches }: Pick<FilePrograms, 'launches'>): boolean {
-  return launches.some(
-    ({ role, isGuessing }) => role !== 'worker' && (role !== 'unchecked' || isGuessing === true),
-  );
+  return launches.some((launch) => {
+    const { role, isGuessing } = launch;
+    if (role === 'kv-accord') return isOwnGate(launch);
+    return role !== 'worker' && (role !== 'unchecked' || isGuessing === true);
+  });
 }
 
 /** Whether two files have an object of the same kind and name. */

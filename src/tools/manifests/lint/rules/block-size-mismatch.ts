@@ -39,7 +39,7 @@ export const blockSizeMismatch: LintRule = {
       ]),
       ...fleet.routers.flatMap((router) => routerAndWorkers(router, fleet)),
       ...fleet.pickers.flatMap((picker) => pickerAndWorkers(picker, fleet)),
-      ...fleet.own.flatMap((own) => overrideAndWorkers(own, fleet)),
+      ...fleet.ownGates.flatMap((own) => overrideAndWorkers(own, fleet)),
       ...workersAmongThemselves(fleet),
       ...gatewayMismatches(rule, fleet),
     ];
@@ -125,9 +125,11 @@ function overrideAndWorkers(own: Launch, { workers }: Fleet): readonly Finding[]
 }
 
 function overrideOf(own: Launch): SettingValue | undefined {
-  return ['kv-accord sidecar', 'kv-accord status'].includes(own.program)
-    ? undefined
-    : settingOf(own, ['--kv-cache-block-size'], ['KV_ACCORD_KV_CACHE_BLOCK_SIZE', 'DYN_KV_CACHE_BLOCK_SIZE']);
+  return settingOf(
+    own,
+    ['--kv-cache-block-size'],
+    ['KV_ACCORD_KV_CACHE_BLOCK_SIZE', 'DYN_KV_CACHE_BLOCK_SIZE'],
+  );
 }
 
 /** Whether kv-accord's own settings say what becomes of sizes that differ: an override, or re-hashing that they allow. */
@@ -169,9 +171,9 @@ function compare(
   ];
 }
 
-function workersAmongThemselves({ workers, own }: Fleet): readonly Finding[] {
+function workersAmongThemselves({ workers, ownGates }: Fleet): readonly Finding[] {
   const meet = workers.filter(
-    ({ launch, size }) => size?.setting !== undefined && (launch.isDynamo || own.length > 0),
+    ({ launch, size }) => size?.setting !== undefined && (launch.isDynamo || ownGates.length > 0),
   );
   return sameFleet(meet).flatMap(({ members, isKnown }) => {
     const [first, ...others] = members;
@@ -181,7 +183,7 @@ function workersAmongThemselves({ workers, own }: Fleet): readonly Finding[] {
       return [];
     }
     const isDynamo = members.some(({ launch }) => launch.isDynamo);
-    if (!isDynamo && isDecided(own, members)) {
+    if (!isDynamo && isDecided(ownGates, members)) {
       return [];
     }
     return [

@@ -4,13 +4,9 @@ import { matchesSelector } from '../facts/label-selector.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt, type LintRule } from '../findings/lint-rule.js';
 import { type Launch, nameOf } from '../launches/launch.js';
+import { isOwnGate } from '../launches/own-gates.js';
 import type { SettingValue } from '../launches/setting-value.js';
 import { mayBeUnseen, settingOf } from '../launches/settings.js';
-
-/** kv-accord's commands that look for workers. */
-const GATES: readonly string[] = ['exec', 'wait', 'aggregator', 'frontend', 'epp'].map(
-  (name) => `kv-accord ${name}`,
-);
 
 const withoutRule: Rule = {
   id: 'gate-without-workers',
@@ -38,7 +34,7 @@ export const gateWithoutWorkers: LintRule = {
       const isHelp = launch.args.some(
         ({ value }) => value === '--help' || value === '-h' || value === '--print-config',
       );
-      return !GATES.includes(launch.program) || target !== undefined || mayBeUnseen(launch) || isHelp
+      return !isOwnGate(launch) || target !== undefined || mayBeUnseen(launch) || isHelp
         ? []
         : [
             findingAt(withoutRule, launch.at, {
@@ -73,7 +69,7 @@ interface Wanted {
 
 function checkLabels(launch: Launch, all: readonly Fleet[]): readonly Finding[] {
   const { site } = launch;
-  if (site === undefined || !GATES.includes(launch.program)) {
+  if (site === undefined || !isOwnGate(launch)) {
     return [];
   }
   return wantedBy(launch).flatMap(({ setting, namespace, selector }) => {

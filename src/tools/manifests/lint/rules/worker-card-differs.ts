@@ -26,8 +26,8 @@ export const workerCardDiffers: LintRule = {
 };
 
 /** Whether a router may read the events of a fleet: not where its one kind of router is a frontend that goes by load. */
-function mayBeRead({ frontends, routers, indexers, pickers, own }: Fleet): boolean {
-  const others = routers.length + indexers.length + pickers.length + own.length;
+function mayBeRead({ frontends, routers, indexers, pickers, ownGates }: Fleet): boolean {
+  const others = routers.length + indexers.length + pickers.length + ownGates.length;
   return (
     frontends.length === 0 ||
     others > 0 ||

@@ -1,7 +1,7 @@
 import type { Command } from '../command.js';
 import { COMPLETION_SHELLS, tableOf } from '../program.js';
 import { completionWords } from '../settings/flags.js';
-import type { Setting } from '../settings/setting.js';
+import { isFolderSetting, type Setting } from '../settings/setting.js';
 
 /** One flag as shells complete it. */
 export interface CompletionFlag {
@@ -93,7 +93,7 @@ function flagsOf([name, setting]: [string, Setting]): CompletionFlag[] {
     const flag = setting.default === true ? `--no-${name}` : `--${name}`;
     return [{ flag, help }];
   }
-  const isFolder = setting.kind === 'file' && (setting.mustBe === 'folder' || setting.placeholder === 'DIR');
+  const isFolder = setting.kind === 'file' && isFolderSetting(setting);
   const value: CompletionValue = {
     words: completionWords(setting),
     path: !takesPath(setting) ? undefined : isFolder ? 'folder' : 'file',

@@ -3,14 +3,15 @@ import { ADDRESS_FORMS, parseAddress } from '../../edge/platform/address.js';
 import { parseDurationSetting, parseSizeSetting } from './parse-amount.js';
 import { parseList } from './parse-list.js';
 import { MAX_TEXT_LENGTH, nearestWordOf, type ParsedValue } from './parsed-value.js';
-import type {
-  AddressSetting,
-  EnumSetting,
-  FileSetting,
-  IntegerSetting,
-  NumberSetting,
-  Setting,
-  StringSetting,
+import {
+  type AddressSetting,
+  type EnumSetting,
+  type FileSetting,
+  type IntegerSetting,
+  isFolderSetting,
+  type NumberSetting,
+  type Setting,
+  type StringSetting,
 } from './setting.js';
 
 /** Says what is wrong with a path; undefined when what is expected is there. */
@@ -108,7 +109,7 @@ function parseBoolean(text: string): ParsedValue {
 function parseFile(setting: FileSetting, text: string, findPathProblem: FindPathProblem): ParsedValue {
   const words = setting.words ?? [];
   if (words.includes(text)) return { ok: true, value: text };
-  const what = setting.mustBe === 'folder' ? 'a folder' : 'a file';
+  const what = isFolderSetting(setting) ? 'a folder' : 'a file';
   const allowed = [...words, `${what} that can be read`].join(', or ');
   if (text === '' || text.length > MAX_PATH_LENGTH || text.includes('\0')) return { ok: false, allowed };
   const problem = setting.mustBe === undefined ? undefined : findPathProblem(text, setting.mustBe);

@@ -108,6 +108,11 @@ export interface FileSetting extends Described {
   readonly holdsSecret?: boolean;
 }
 
+/** Whether a path is that of a folder, also of one that may come later. */
+export function isFolderSetting({ mustBe, placeholder }: FileSetting): boolean {
+  return mustBe === 'folder' || placeholder === 'DIR';
+}
+
 /** On or off: `--name`, `--no-name`; `true`, `false`, `1`, `0`, `yes`, `no`, `on`, `off` elsewhere. Default false. */
 export interface BooleanSetting extends Described {
   readonly kind: 'boolean';

@@ -288,6 +288,11 @@ describe('a setting of kv-accord sidecar that cannot be used', () => {
     expect(text).not.toContain('sesame');
   });
 
+  it('is asked for a folder where it wants one', async () => {
+    expect(await refusal('--dynamo-file-kv', '')).toContain('must be a folder that can be read');
+    expect(await refusal('--trtllm-config', '')).toContain('must be a file that can be read');
+  });
+
   it('never shows what may be a key', async () => {
     const path = await file('key.txt', 'two words\n');
     const text = await refusal('--engine-api-key-file', path);

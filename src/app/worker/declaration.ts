@@ -7,7 +7,7 @@ import { engineOfWord } from '../../engines/catalogue/engines.js';
 import { type Declaration, declaredFacts } from '../../engines/probing/declared.js';
 import { ProbeError } from '../../engines/probing/probe.js';
 import { sideChannelAddress } from '../../engines/probing/side-channel-address.js';
-import { EngineRole } from '../../gen/kvaccord/v1/capabilities.js';
+import { EngineKind, EngineRole } from '../../gen/kvaccord/v1/capabilities.js';
 import { SettingError } from '../setting-error.js';
 import { readSettingFile } from '../setting-file.js';
 import { eventSettingsOf, type KvEventSettings } from './event-settings.js';
@@ -68,8 +68,9 @@ export async function readDeclaration(
   const events = eventSettingsOf(settings);
   const text =
     declare === undefined ? undefined : await readSettingFile('--declare', declare, MAX_DECLARE_BYTES);
+  let facts: readonly Fact[];
   try {
-    return await declaredFacts(
+    facts = await declaredFacts(
       {
         ...(tokensPerBlock === undefined
           ? {}
@@ -91,4 +92,23 @@ export async function readDeclaration(
   } catch (error) {
     throw error instanceof ProbeError ? new SettingError(`--declare: ${error.message}`) : error;
   }
+  if (engineKind === EngineKind.OTHER) checkUnknownEngine(settings, facts);
+  return facts;
+}
+
+/** An engine that is not known here cannot be asked for its block size, nor where its KV events are. `off` is an answer. */
+function checkUnknownEngine({ kvEventSources }: DeclarationSettings, facts: readonly Fact[]): void {
+  const hasSize = facts.some(({ type }) => type === 'block_size');
+  const hasEvents =
+    kvEventSources[0] !== 'auto' ||
+    facts.some((fact) => fact.type === 'field' && fact.field === 'kv_event_sources');
+  const missing = [
+    ...(hasSize ? [] : [['--tokens-per-block (KV_ACCORD_TOKENS_PER_BLOCK)', 'tokens_per_block'] as const]),
+    ...(hasEvents ? [] : [['--kv-event-sources (KV_ACCORD_KV_EVENT_SOURCES)', 'kv_event_sources'] as const]),
+  ];
+  if (missing.length === 0) return;
+  const [flags, fields] = [missing.map(([flag]) => flag), missing.map(([, field]) => field)];
+  throw new SettingError(
+    `--engine-kind other: must be given together with ${flags.join(' and ')}, or with ${fields.join(' and ')} in the file of --declare: an engine that is not known here cannot be asked for that`,
+  );
 }

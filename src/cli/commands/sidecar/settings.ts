@@ -18,7 +18,7 @@ export const sidecarSettings = {
     choices: ['auto', 'vllm', 'sglang', 'trtllm', 'dynamo', 'other'],
     default: 'auto',
     group: 'Engine',
-    help: "Which engine it is; auto asks it. other is an engine that is not known here: it needs OpenAI's API, --tokens-per-block and --kv-event-sources.",
+    help: "Which engine it is; auto asks it. other is an engine that is not known here: it needs OpenAI's API, and --tokens-per-block and --kv-event-sources or both in the file of --declare.",
   },
   'engine-grpc': {
     kind: 'address',

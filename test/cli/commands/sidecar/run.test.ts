@@ -293,6 +293,36 @@ describe('a setting of kv-accord sidecar that cannot be used', () => {
     expect(await refusal('--trtllm-config', '')).toContain('must be a file that can be read');
   });
 
+  const SIZE = '--tokens-per-block (KV_ACCORD_TOKENS_PER_BLOCK)';
+  const EVENTS = '--kv-event-sources (KV_ACCORD_KV_EVENT_SOURCES)';
+  it.each([
+    [[], `${SIZE} and ${EVENTS}, or with tokens_per_block and kv_event_sources in the file of --declare`],
+    [['--tokens-per-block', '16'], `${EVENTS}, or with kv_event_sources in the file of --declare`],
+    [
+      ['--kv-event-sources', 'tcp://127.0.0.1:1'],
+      `${SIZE}, or with tokens_per_block in the file of --declare`,
+    ],
+  ])('names what an engine that is not known here needs, with %j', async (flags, needs) => {
+    expect(await refusal('--engine-kind', 'other', ...flags)).toContain(
+      `--engine-kind other: must be given together with ${needs}: `,
+    );
+  });
+
+  it.each([
+    ['by flags', ['--tokens-per-block', '16', '--kv-event-sources', 'tcp://127.0.0.1:1']],
+    ['without KV events', ['--tokens-per-block', '16', '--kv-event-sources', 'off']],
+  ])('is none for such an engine that is declared %s', async (_how, flags) => {
+    const given = ['--engine', 'none', '--engine-kind', 'other', '--topology', 'off', ...FREE_PORTS];
+    expect((await run([...given, ...flags])).code).toBe(0);
+  });
+
+  it('is none for such an engine that is declared by a file', async () => {
+    const sources = 'kv_event_sources: [{data_parallel_rank: 0, endpoint: "tcp://127.0.0.1:1"}]\n';
+    const path = await file('other.yaml', `tokens_per_block: 16\n${sources}`);
+    const given = ['--engine', 'none', '--engine-kind', 'other', '--topology', 'off', ...FREE_PORTS];
+    expect((await run([...given, '--declare', path])).code).toBe(0);
+  });
+
   it('never shows what may be a key', async () => {
     const path = await file('key.txt', 'two words\n');
     const text = await refusal('--engine-api-key-file', path);

@@ -15,7 +15,8 @@ const MAX_SERVER_INFO_BYTES = 4 * 1024 * 1024;
  * is never asked, for what it answers is lost to others, nor that of a server
  * which may be TensorRT-LLM. Never rejects.
  */
-export async function gatherEngine(baseUrl: string, modules: PageModules): Promise<EvidencePart> {
+export async function gatherEngine(baseUrl: string, given: PageModules): Promise<EvidencePart> {
+  const { modules, statuses } = noting(baseUrl, given);
   try {
     const { owner, status } = await readOwner(baseUrl, modules);
     const isTensorRtLlm =
@@ -26,10 +27,16 @@ export async function gatherEngine(baseUrl: string, modules: PageModules): Promi
       owner === 'nvidia' ? undefined : readServerInfo(baseUrl, owner, modules),
     ]);
     const isWhole = metrics.source.status === 'read';
-    if (info === undefined && metrics.source.status === 'not_read') return renamed(metrics, baseUrl);
+    const detail = `${metrics.source.detail}${metrics.source.status === 'not_read' ? hintOf(statuses, owner) : ''}`;
+    if (info === undefined && metrics.source.status === 'not_read')
+      return notRead(
+        'engine',
+        baseUrl,
+        excerptOf(owner === undefined ? `${unrecognised(statuses)}; ${path}: ${detail}` : detail, ''),
+      );
     const parts = [
       ...(owner === undefined ? [] : [`its model is owned by ${excerpt(owner)}`]),
-      `${path}: ${metrics.source.detail}`,
+      `${path}: ${detail}`,
       ...(info === undefined ? [] : ['/server_info read']),
     ];
     return {
@@ -47,18 +54,42 @@ async function readMetrics(url: string, { get, signal }: PageModules): Promise<E
   try {
     const { status, body } = await get(url, { signal });
     if (status >= 200 && status < 300) return metricsPart(url, body);
-    const hint = hintOf(status);
-    return notRead('metrics', url, `answers with status ${status}: ${excerpt(body)}${hint}`);
+    return notRead('metrics', url, `answers with status ${status}: ${excerpt(body)}`);
   } catch (error) {
     return notRead('metrics', url, error);
   }
 }
 
-/** What an operator can do about a page that is refused. */
-function hintOf(status: number): string {
-  if (status === 404) return '; SGLang needs --enable-metrics for it';
-  if (status === 401 || status === 403) return '; name the file with its API key by --engine-api-key-file';
-  return '';
+/** Statuses of answers by their paths, in the order in which they came. */
+type Statuses = ReadonlyMap<string, number>;
+
+/** The modules, and the statuses of all that they are answered. */
+function noting(
+  baseUrl: string,
+  { get, signal }: PageModules,
+): { readonly modules: PageModules; readonly statuses: Statuses } {
+  const statuses = new Map<string, number>();
+  const noted: PageModules['get'] = async (url, options) => {
+    const answer = await get(url, options);
+    statuses.set(url.slice(baseUrl.length).replace(/\?.*$/, ''), answer.status);
+    return answer;
+  };
+  return { modules: { get: noted, signal }, statuses };
+}
+
+/** That nothing shows which program it is, with what was asked. */
+function unrecognised(statuses: Statuses): string {
+  const answers = [...statuses].map(([path, status]) => `${path} answers with status ${status}`).sort();
+  return `no engine is recognised there: ${answers.join(', ')}`;
+}
+
+/** What an operator can do about pages that are refused. */
+function hintOf(statuses: Statuses, owner: string | undefined): string {
+  if ([...statuses.values()].some((status) => status === 401 || status === 403))
+    return '; name the file with its API key by --engine-api-key-file';
+  return owner === 'sglang' && statuses.get('/metrics') === 404
+    ? '; SGLang needs --enable-metrics for it'
+    : '';
 }
 
 /** `owned_by` of the first model, where the model list has it, and the list's status. A server that cannot be reached rejects. */
@@ -104,11 +135,4 @@ async function readServerInfo(
   } catch {
     return undefined;
   }
-}
-
-function renamed(part: EvidencePart, baseUrl: string): EvidencePart {
-  return {
-    ...part,
-    source: { ...part.source, kind: 'engine', name: baseUrl, detail: excerptOf(part.source.detail, '') },
-  };
 }

@@ -152,6 +152,38 @@ describe('an engine by HTTP', () => {
     expect(source.detail).toContain('ECONNREFUSED');
   });
 
+  it('that shows nowhere which one it is is reported with what each path answered', async () => {
+    const base = await serve(({ url }, response) =>
+      response.writeHead(url === '/version' ? 410 : 404).end('no'),
+    );
+    const { source } = await gatherEngine(base, modules);
+    expect(source).toMatchObject({ kind: 'engine', name: base, status: 'not_read' });
+    expect(source.detail).toMatch(/^no engine is recognised there: /);
+    for (const answer of ['/v1/models answers with status 404', '/version answers with status 410'])
+      expect(source.detail).toContain(answer);
+    expect(source.detail).toContain('/metrics: answers with status 404: "no"');
+    expect(source.detail).not.toMatch(/SGLang|--engine-api-key-file/);
+  });
+
+  it.each([
+    ['sglang', 404, /SGLang needs --enable-metrics for it$/],
+    ['vllm', 404, /status 404: ""$/],
+    ['sglang', 403, /name the file with its API key by --engine-api-key-file$/],
+  ])('of %s whose metrics answer %d is reported with what helps', async (owner, status, detail) => {
+    const base = await serve(({ url }, response) => {
+      if (url === '/v1/models') response.end(`{"data":[{"owned_by":"${owner}"}]}`);
+      else response.writeHead(status).end();
+    });
+    expect((await gatherEngine(base, modules)).source.detail).toMatch(detail);
+  });
+
+  it('that refuses its model list alone is reported with the key that it asks for', async () => {
+    const base = await serve(({ url }, response) =>
+      response.writeHead(url === '/v1/models' ? 401 : 404).end(),
+    );
+    expect((await gatherEngine(base, modules)).source.detail).toMatch(/--engine-api-key-file$/);
+  });
+
   it('that answers nonsense everywhere is reported', async () => {
     const base = await serve((_, response) => response.end('{"owned_by":'));
     expect((await gatherEngine(base, modules)).source).toMatchObject({ kind: 'engine', status: 'not_read' });

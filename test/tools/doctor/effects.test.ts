@@ -304,6 +304,7 @@ describe('without a router', () => {
         others: [],
         eventReader: false,
         kvAccord: false,
+        statusAddress: undefined,
         engines: [],
       }),
   ).map(({ id }) => id);

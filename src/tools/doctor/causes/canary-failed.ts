@@ -1,4 +1,6 @@
+import type { SettingSighting } from '../evidence.js';
 import { argumentsOf } from '../fixes/lines.js';
+import { statusCommand } from '../fixes/status-command.js';
 import { resultsComeTrue } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -25,6 +27,7 @@ export const canaryFailed: Cause = {
     const ofSource = failed.filter(({ origin }) => SOURCE_REASON.test(origin.text));
     const names = failed.map(({ who }) => who).join(', ');
     const isSource = ofSource.length > 0;
+    const status = sidecarStatus(measurements, (isSource ? ofSource[0] : undefined) ?? first);
     return {
       headline: isSource
         ? `The KV events that are read beside ${ofSource.map(({ who }) => who).join(', ')} are those of another engine`
@@ -45,19 +48,27 @@ export const canaryFailed: Cause = {
               disturbs: 'nothing',
               files: [],
               commands: [argumentsOf('kv-accord sidecar', '--kv-event-sources auto')],
-              verify: ['kv-accord status SIDECAR    # canary: passed'],
+              verify: [`${status}    # canary: passed`],
             },
           ]
         : [
             {
-              says: 'Run kv-accord status SIDECAR, and report the numbers of the canary with the versions of engine and kv-accord',
+              says: `Run ${status}, and report the numbers of the canary with the versions of engine and kv-accord`,
               why: 'The worker goes on serving, and what is predicted for it is called approximate, not exact.',
               disturbs: 'nothing',
               files: [],
-              commands: ['kv-accord status SIDECAR'],
-              verify: ['kv-accord status SIDECAR    # canary: passed'],
+              commands: [status],
+              verify: [`${status}    # canary: passed`],
             },
           ],
     };
   },
 };
+
+/** Asks the sidecar of a worker; of one that was seen through an aggregator the address is not known. */
+function sidecarStatus({ evidence }: Measurements, { who }: SettingSighting): string {
+  const asked = evidence.fleets.find(
+    ({ routingMode, members }) => routingMode === undefined && members.some(({ worker }) => worker === who),
+  );
+  return statusCommand({ statusAddress: asked?.origin.place ?? 'SIDECAR' });
+}

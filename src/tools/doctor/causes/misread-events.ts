@@ -1,6 +1,7 @@
 import { countOf } from '../../../core/text/lists.js';
 import type { EventSourceSighting } from '../evidence.js';
 import { argumentsOf } from '../fixes/lines.js';
+import { statusCommand } from '../fixes/status-command.js';
 import { resultsComeTrue } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -63,7 +64,9 @@ export const misreadEvents: Cause = {
           disturbs: 'nothing',
           files: [],
           commands: [argumentsOf(`the sidecar of ${first?.who ?? 'the worker'}`, '--kv-event-sources auto')],
-          verify: ['kv-accord status    # no reason about KV events that are read elsewhere'],
+          verify: [
+            `${statusCommand(measurements.seen)}    # no reason about KV events that are read elsewhere`,
+          ],
         },
       ],
     };

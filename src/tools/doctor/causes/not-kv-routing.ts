@@ -3,6 +3,7 @@ import type { ClueFor } from '../confidence.js';
 import type { ProposedFix } from '../diagnosis.js';
 import { hitChecks } from '../fixes/confirm.js';
 import { argumentsOf } from '../fixes/lines.js';
+import { statusCommand } from '../fixes/status-command.js';
 import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -60,7 +61,13 @@ export const notKvRouting: Cause = {
       cluesFor,
       cluesAgainst: workingRouter(measurements),
       explains: ['router_blind', 'no_stores', 'empty_tree', 'uneven_decisions'],
-      fixes: [withoutTree !== undefined ? treeFix() : other === undefined ? ownFix() : modeFix(measurements)],
+      fixes: [
+        withoutTree !== undefined
+          ? treeFix()
+          : other === undefined
+            ? ownFix(measurements)
+            : modeFix(measurements),
+      ],
     };
   },
 };
@@ -87,13 +94,13 @@ function modeFix(measurements: Measurements): ProposedFix {
   };
 }
 
-function ownFix(): ProposedFix {
+function ownFix({ seen }: Measurements): ProposedFix {
   return {
-    says: 'Run kv-accord status, and remove the reason that it names for the group',
+    says: `Run ${statusCommand(seen)}, and remove the reason that it names for the group`,
     why: 'kv-accord goes by load alone while it does not know what workers hold, and says why.',
     disturbs: 'nothing',
     files: [],
-    commands: ['kv-accord status'],
-    verify: ['kv-accord status --routing    # the mode of the group is exact'],
+    commands: [statusCommand(seen)],
+    verify: [`${statusCommand(seen, '--routing')}    # the mode of the group is exact`],
   };
 }

@@ -1,4 +1,5 @@
 import type { ClueFor } from '../confidence.js';
+import { statusCommand } from '../fixes/status-command.js';
 import { DOUBTED_GAUGE, type WorkerResults, workerResults } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
@@ -9,7 +10,7 @@ export const resultsContradict: Cause = {
   id: 'results_contradict',
   concerns: ({ kvAccord }) => kvAccord,
   contradictedBy: () => [],
-  suspect({ evidence }: Measurements): Suspicion | undefined {
+  suspect({ evidence, seen }: Measurements): Suspicion | undefined {
     const cluesFor = workerResults(evidence.metrics)
       .filter(({ isDoubted, hasGap }) => isDoubted || hasGap)
       .map(clueOf);
@@ -23,12 +24,14 @@ export const resultsContradict: Cause = {
       explains: ['router_blind'],
       fixes: [
         {
-          says: 'Run kv-accord status --routing, and compare event endpoint, prefix cache, tokenizer and chat template of the workers that it doubts',
+          says: `Run ${statusCommand(seen, '--routing')}, and compare event endpoint, prefix cache, tokenizer and chat template of the workers that it doubts`,
           why: 'kv-accord status has the numbers of each and the likeliest cause. More predicted than reported: swapped event endpoints, a prefix cache that is off. Less: lost events, another chat template or tokenizer. Their requests are routed by load meanwhile.',
           disturbs: 'nothing',
           files: [],
-          commands: ['kv-accord status --routing'],
-          verify: ['kv-accord status --routing    # nobody is doubted, OVER and UNDER stay as they are'],
+          commands: [statusCommand(seen, '--routing')],
+          verify: [
+            `${statusCommand(seen, '--routing')}    # nobody is doubted, OVER and UNDER stay as they are`,
+          ],
         },
       ],
     };

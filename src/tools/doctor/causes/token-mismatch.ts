@@ -9,6 +9,7 @@ import {
 import { countOf } from '../../../core/text/lists.js';
 import type { TokenSighting } from '../evidence.js';
 import { argumentsOf } from '../fixes/lines.js';
+import { statusCommand } from '../fixes/status-command.js';
 import { engineLines } from '../fixes/tuning.js';
 import { resultsComeTrue } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
@@ -68,7 +69,9 @@ export const tokenMismatch: Cause = {
               ? engineLines(measurements.seen, ({ tokenizer }) => tokenizer)
               : [argumentsOf('every worker', '--chat-template FILE')]),
           ],
-          verify: ['kv-accord status    # every worker conforming or verified, no reason about tokens'],
+          verify: [
+            `${statusCommand(measurements.seen)}    # every worker conforming or verified, no reason about tokens`,
+          ],
         },
       ],
     };

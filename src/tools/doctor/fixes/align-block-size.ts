@@ -19,6 +19,7 @@ import { fixesFrom } from './from-findings.js';
 import { argumentsOf, engineYaml, environmentOf } from './lines.js';
 import { gatewaySizeFix, pickerSizeFix } from './picker.js';
 import { eventBlockSizeFix } from './routers.js';
+import { statusCommand } from './status-command.js';
 import { knownEngines, onlyEngine } from './tuning.js';
 
 /** What should be one number, and whose is to change. */
@@ -48,14 +49,18 @@ export function alignFixes(measurements: Measurements, alignment: Alignment): re
   const wider = isWorkersOwn ? contextParallelFix(measurements, engines) : undefined;
   if (wider !== undefined) return [wider, confirmingTest(measurements)];
   if (isWorkersOwn && isOfAnyListener(measurements))
-    return [listenerFix(measurements, engines), gate(engines), confirmingTest(measurements)];
+    return [
+      listenerFix(measurements, engines),
+      gate(engines, measurements.seen),
+      confirmingTest(measurements),
+    ];
   const worker = workerFixes(measurements, engines);
   const frontend = frontendFixes(measurements, engines, isInert);
   const { decides } = measurements.dynamo;
   // What the card decides is not fixed at the frontend, whatever its variable says.
   const isCard = isWorkersOwn || (decides === 'card' && !isInert);
   const ordered = isCard ? [...worker, ...(isWorkersOwn ? [] : frontend)] : [...frontend, ...worker];
-  return [...ordered, gate(engines), confirmingTest(measurements)];
+  return [...ordered, gate(engines, measurements.seen), confirmingTest(measurements)];
 }
 
 /** Of a router that is not known by name. */
@@ -129,7 +134,7 @@ export function agreeFixes(
         disturbs: 'one_worker_at_a_time',
         files: [],
         commands: [argumentsOf(name, '--served-model-name NAME')],
-        verify: ['kv-accord status    # two groups, each agreed'],
+        verify: [`${statusCommand(measurements.seen)}    # two groups, each agreed`],
       },
     ];
   }
@@ -147,7 +152,7 @@ export function agreeFixes(
     disturbs: 'one_worker_at_a_time',
     files: [],
     commands: [argumentsOf(who, sizeSetting(facts.engineKind, target, facts.contextParallel), noteOf(facts))],
-    verify: [`kv-accord status    # ${who} is among the agreed workers, with ${target}`],
+    verify: [`${statusCommand(measurements.seen)}    # ${who} is among the agreed workers, with ${target}`],
   }));
 }
 
@@ -312,13 +317,13 @@ function indexerFixes(measurements: Measurements, engines: number): readonly Pro
       ];
 }
 
-function gate(engines: number): ProposedFix {
+function gate(engines: number, seen: Measurements['seen']): ProposedFix {
   return {
     says: 'Start the frontend behind kv-accord exec, so that the fault cannot come back',
     why: "It waits until all workers agree, checks their number against their live KV events, and sets the variables of frontend and router from it. It refuses a number that is wrong in a worker's card, and does not fix it.",
     disturbs: 'frontend',
     files: [],
     commands: ['kv-accord exec -- python -m dynamo.frontend --router-mode kv'],
-    verify: [`kv-accord status    # agreed on ${engines}, the gate open`],
+    verify: [`${statusCommand(seen)}    # agreed on ${engines}, the gate open`],
   };
 }

@@ -2,6 +2,7 @@ import type { ProposedFix } from '../diagnosis.js';
 import { enginesNumber, routersOwnNumber } from '../measurements/known-sizes.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Seen } from '../measurements/seen.js';
+import { statusCommand } from './status-command.js';
 
 /** Where to look whether a router's number is right. */
 export function sizeChecks({ seen }: Pick<Measurements, 'seen'>, tokensPerBlock: number): readonly string[] {
@@ -12,31 +13,33 @@ export function sizeChecks({ seen }: Pick<Measurements, 'seen'>, tokensPerBlock:
           'curl -s http://FRONTEND:8000/metrics | grep -E "kv_hit_rate_(sum|count)|parent_block_not_found"    # the sum should grow with follow-up turns, parent_block_not_found should stand still',
         ]
       : []),
-    ...(seen.kvAccord ? [`kv-accord status    # every worker should be listed with ${tokensPerBlock}`] : []),
+    ...(seen.kvAccord
+      ? [`${statusCommand(seen)}    # every worker should be listed with ${tokensPerBlock}`]
+      : []),
     ...(seen.dynamo || seen.kvAccord ? [] : [askAgain('no mismatch should be named any more')]),
   ];
 }
 
 /** Whether stores arrive and are applied. */
-export function storeChecks({ dynamo, kvAccord }: Seen): readonly string[] {
-  if (dynamo)
+export function storeChecks(seen: Seen): readonly string[] {
+  if (seen.dynamo)
     return [
       'curl -s http://FRONTEND:8000/metrics | grep \'kv_cache_events_applied{.*event_type="stored",.*status="ok"\'    # should grow with each new prompt',
       'kubectl logs FRONTEND --since=1m | grep -c "Failed to find parent block"    # should be 0',
     ];
-  return kvAccord
-    ? ['kv-accord status    # KV events of every worker should arrive']
+  return seen.kvAccord
+    ? [`${statusCommand(seen)}    # KV events of every worker should arrive`]
     : [askAgain('the cause should be gone')];
 }
 
 /** Whether the router finds what engines have. */
-export function hitChecks({ dynamo, kvAccord }: Seen): readonly string[] {
-  if (dynamo)
+export function hitChecks(seen: Seen): readonly string[] {
+  if (seen.dynamo)
     return [
       'curl -s http://FRONTEND:8000/metrics | grep -E "kv_hit_rate_(sum|count)"    # sum by count should come near the share of follow-up turns',
     ];
-  return kvAccord
-    ? ['kv-accord status --routing    # what was predicted should come near what engines reported']
+  return seen.kvAccord
+    ? [`${statusCommand(seen, '--routing')}    # what was predicted should come near what engines reported`]
     : [askAgain("the router's hit rate should come near that of the engines")];
 }
 

@@ -3,6 +3,7 @@ import type { Measurements } from '../measurements/measurements.js';
 import { type BootstrapAddress, repairedAddress } from './bootstrap-address.js';
 import { argumentsOf, environmentOf } from './lines.js';
 import { reachWorkers, rolesOfRouter } from './routers.js';
+import { statusCommand } from './status-command.js';
 
 /** Where to look whether KV blocks move. */
 const CHECKS: readonly string[] = [
@@ -169,7 +170,10 @@ export function startRole({ seen, signal }: Measurements, role: string): Propose
       'kubectl get pods -L llm-d.ai/role -L app',
       'kubectl describe pod POD | tail -n 20    # why it is not ready',
     ],
-    verify: [...(seen.kvAccord ? ['kv-accord status    # each role should have a worker'] : []), ...CHECKS],
+    verify: [
+      ...(seen.kvAccord ? [`${statusCommand(seen)}    # each role should have a worker`] : []),
+      ...CHECKS,
+    ],
   };
 }
 

@@ -19,6 +19,11 @@ export interface Seen {
   readonly eventReader: boolean;
   /** Any process of this product. */
   readonly kvAccord: boolean;
+  /**
+   * Where kv-accord itself was asked: the first aggregator, or the sidecar that was asked alone. Undefined where none was, and where
+   * several sidecars were asked, of which none knows the fleet.
+   */
+  readonly statusAddress: string | undefined;
   /** Engines that are known how to start, in the order of the catalogue. */
   readonly engines: readonly EngineDescriptor[];
 }
@@ -104,7 +109,23 @@ export function seenIn(evidence: Evidence): Seen {
     metrics.some(({ samples }) => [...samples.keys()].some((name) => EVENTS_READ.test(name))) ||
     settings.some(({ name, value }) => name === 'router_uses_events' && /^(?:true|yes|1)$/i.test(value));
   const eventReader = (router && dynamo) || kvAccord || (router && hasIndex);
-  return { router, dynamo, picker, others, eventReader, kvAccord, engines: enginesIn(evidence) };
+  const statusAddress = statusAddressIn(fleets);
+  return {
+    router,
+    dynamo,
+    picker,
+    others,
+    eventReader,
+    kvAccord,
+    statusAddress,
+    engines: enginesIn(evidence),
+  };
+}
+
+function statusAddressIn(fleets: Evidence['fleets']): string | undefined {
+  const aggregator = fleets.find(({ routingMode }) => routingMode !== undefined);
+  const [sidecar, ...others] = new Set(fleets.map(({ origin }) => origin.place));
+  return aggregator?.origin.place ?? (others.length === 0 ? sidecar : undefined);
 }
 
 /** Programs whose lines or pages are there. */

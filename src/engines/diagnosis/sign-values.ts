@@ -11,7 +11,7 @@ export const SIGN_VALUES = {
   /** `offload_failed`. */
   lmcacheFull: 'LMCache has no room',
   /** `cache_memory_missing`: the beginning, before the numbers. */
-  scrapOfTensorrt: 'next to nothing of its GPU is left for the cache of TensorRT-LLM',
+  littleForTensorrt: 'next to nothing of its GPU is left for the cache of TensorRT-LLM',
   /** Of room facts: what turned the hybrid KV cache manager off. */
   kvEvents: 'KV events',
 } as const;

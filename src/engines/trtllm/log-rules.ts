@@ -37,14 +37,14 @@ function readCacheStats(line: LogLine, stats: string, tally: LogFindings): void 
 }
 
 /** The part of a GPU below which a cache holds a handful of blocks, whatever the model. */
-const SCRAP = 0.02;
+const LITTLE = 0.02;
 
 /** "Memory usage when calculating max tokens in paged kv cache: total: 22.19 GiB, available: 0.11 GiB". */
 function readRoom(line: LogLine, tally: LogFindings): void {
   const [about, total, left] =
     /total: (\d{1,6}(?:\.\d{1,6})?) GiB, available: (\d{1,6}(?:\.\d{1,6})?) GiB/.exec(line.text) ?? [];
-  if (about === undefined || Number(left) >= Number(total) * SCRAP) return;
-  const value = `${SIGN_VALUES.scrapOfTensorrt} (${left} of ${total} GiB)`;
+  if (about === undefined || Number(left) >= Number(total) * LITTLE) return;
+  const value = `${SIGN_VALUES.littleForTensorrt} (${left} of ${total} GiB)`;
   tally.addSignal('cache_memory_missing', line, { value, about });
 }
 

@@ -27,7 +27,7 @@ const VERIFY = [
 /** How an engine gets room, by the beginning of what it lacks. The more exact ones come first. */
 const WAYS: readonly (readonly [string, (fault: string, measurements: Measurements) => Way])[] = [
   [ROOM.longestOfTensorrt, tensorrtLength],
-  [SIGN_VALUES.scrapOfTensorrt, tensorrtRest],
+  [SIGN_VALUES.littleForTensorrt, tensorrtRest],
   [ROOM.longest, shorterLongest],
   [ROOM.nothing, smallerRest],
   [ROOM.occupiedRank, emptyRank],

@@ -66,7 +66,7 @@ function commandsOf(text: string): string | undefined {
     if (starts || STARTS.test(words.join(' ').replace(/\\\s/g, ' '))) commands += 1;
     for (const [index, one] of words.entries())
       kept[at + index] =
-        index < words.length - 1 && isPlain(words.slice(0, index + 1))
+        index < words.length - 1 && isClosed(words.slice(0, index + 1).join('\n'))
           ? `${one.replace(GOES_ON, '')} \\`
           : one.replace(GOES_ON, '');
     at = end;
@@ -86,10 +86,6 @@ function endOf(lines: readonly string[], start: number, first: string): number {
     end += 1;
   }
   return end;
-}
-
-function isPlain(words: readonly string[]): boolean {
-  return isClosed(words.join('\n'));
 }
 
 /** Whether quotes that were opened are closed again. */

@@ -233,7 +233,7 @@ export const MOONCAKE_MASTER: readonly KnownFault[] = [
     needles: ['action=client_expired'],
     below: [', Ping=0/0, '],
     says: "Mooncake's master drops a client that never pinged it: what it holds is not found any more",
-    why: 'The master counts pings, and has none. A client pings where its address of the master begins with etcd:// (high availability); with HOST:PORT up to 0.3.6 it does not, and a master with --enable_ha=true takes it for dead after client_ttl seconds.',
+    why: 'The master counts pings, and has none. A client pings where its address of the master begins with etcd:// (high availability); with HOST:PORT an earlier client does not, and a master with --enable_ha=true takes it for dead after client_ttl seconds.',
     cure: 'Give clients the master as etcd://HOST:2379 (master_server_address, or the host of mooncakestore:// in LMCache), the same etcd and cluster id as --etcd_endpoints of the master, or start mooncake_master without --enable_ha',
     commands: [
       'kubectl get pods -o yaml | grep -n -e "etcd://" -e enable_ha -e MOONCAKE_MASTER    # the same way on both sides',

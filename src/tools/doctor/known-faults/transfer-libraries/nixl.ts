@@ -182,7 +182,7 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
     atLeast: 3,
     says: "NIXL's listener for metadata accepts no peer ($1): none can read what this agent registered",
     why: 'The listener opened its port once, and goes on asking a socket that is not open for connections: its port was taken as it started, or the socket was closed since. It tries again for ever and says nothing else.',
-    cure: 'Give the agent a free port to listen on (listen_port of nixlAgentConfig; each agent of a host its own) and restart it, or exchange metadata over etcd (NIXL_ETCD_ENDPOINTS)',
+    cure: 'Give the agent a free port to listen on (listen_port of nixl_agent_config; each agent of a host its own) and restart it, or exchange metadata over etcd (NIXL_ETCD_ENDPOINTS)',
     commands: ['kubectl exec POD -- ss -ltnp    # which process has the port, or that nobody listens'],
   },
   {

@@ -16,7 +16,8 @@ import type { ActiveRoute } from './active-route.js';
 import type { CandidateListModules } from './choice/candidate-list.js';
 import { DecisionLog, type DecisionLogDetail } from './decision-log.js';
 import { EjectionReports } from './ejection-reports.js';
-import { type GroupRequest, GroupRouter, type GroupRouterOptions, type Selected } from './group-router.js';
+import type { GroupRequest, Selected } from './group-request.js';
+import { GroupRouter, type GroupRouterOptions } from './group-router.js';
 import { LeftOutLog } from './left-out-log.js';
 import type { PairKnowledge } from './pairs/pair-knowledge.js';
 import { TransferLog } from './pairs/transfer-log.js';
@@ -144,7 +145,7 @@ export class FleetRouter implements Routing {
           board: this.#board,
           view: () => fleet.view,
           select: (group, request) => this.#select(group, request),
-          selectPair: (group, request) => this.#timed(() => this.#open(group).selectPair(request)),
+          selectPair: (group, request) => this.#timed(() => this.#open(group).decisions.selectPair(request)),
           reserve: (group, request) => this.#reserve(group, request),
           results: (group) => this.#results(group),
           failed: ({ group, target, instanceId, fault }, route) => {
@@ -274,12 +275,12 @@ export class FleetRouter implements Routing {
   }
 
   #select(group: string, request: GroupRequest): Selected {
-    return this.#timed(() => this.#open(group).select(request));
+    return this.#timed(() => this.#open(group).decisions.select(request));
   }
 
   #reserve(group: string, request: GroupRequest): ActiveRoute {
     try {
-      return this.#timed(() => this.#open(group).reservePair(request));
+      return this.#timed(() => this.#open(group).decisions.reserve(request));
     } catch (error) {
       this.#groups.get(group)?.recorder.refused();
       throw error;

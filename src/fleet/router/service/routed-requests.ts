@@ -5,7 +5,7 @@ import type { ReserveRequest } from '../../../gen/kvaccord/v1/router.js';
 import { findAskedGroup, NO_INDEX_MESSAGE, shutMessage } from '../../indexer/asked-group.js';
 import { type PromptHashes, tokenCountOf } from '../../indexer/prompt-hashes.js';
 import type { ActiveRoute } from '../active-route.js';
-import type { GroupRequest } from '../group-router.js';
+import type { GroupRequest } from '../group-request.js';
 import { type CacheUse, type Pairing, RoutingError } from '../routing.js';
 import type { Reservations } from './reservations.js';
 

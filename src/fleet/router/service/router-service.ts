@@ -31,7 +31,7 @@ import type {
 } from '../../../gen/kvaccord/v1/router.js';
 import type { ActiveRoute } from '../active-route.js';
 import type { CandidateCost } from '../choice/candidates.js';
-import type { GroupRequest, Selected } from '../group-router.js';
+import type { GroupRequest, Selected } from '../group-request.js';
 import type { Decision, Pairing } from '../routing.js';
 import { AttachedClient } from './attached-client.js';
 import { RoutedRequests, type RoutedRequestsModules } from './routed-requests.js';

@@ -1,4 +1,4 @@
-// Counts the lines of src by kind, for each wing: code, comments, blank. Generated code stands apart.
+// Counts the lines of src by kind, for each layer: code, comments, blank. Generated code stands apart.
 // node scripts/count-lines.mjs
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,10 +11,10 @@ const counts = new Map();
 for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
   if (!entry.isFile() || !/\.tsx?$/.test(entry.name)) continue;
   const file = join(entry.parentPath, entry.name);
-  const [wing] = file.slice(root.length + 1).split('/');
+  const [layer] = file.slice(root.length + 1).split('/');
   const text = readFileSync(file, 'utf8');
-  const count = counts.get(wing) ?? { files: 0, code: 0, comment: 0, blank: 0 };
-  counts.set(wing, count);
+  const count = counts.get(layer) ?? { files: 0, code: 0, comment: 0, blank: 0 };
+  counts.set(layer, count);
   count.files += 1;
   // A line that has anything outside comments is code.
   const rest = text.split('');
@@ -30,13 +30,13 @@ for (const entry of readdirSync(root, { recursive: true, withFileTypes: true }))
 }
 
 const total = { files: 0, code: 0, comment: 0, blank: 0 };
-for (const [wing, count] of counts) {
-  if (wing === 'gen') continue;
+for (const [layer, count] of counts) {
+  if (layer === 'gen') continue;
   for (const kind of Object.keys(total)) total[kind] += count[kind];
 }
 const all = ({ code, comment, blank }) => code + comment + blank;
 const rows = [...counts].sort(([, a], [, b]) => all(b) - all(a));
-for (const [wing, count] of [...rows, ['without gen', total]])
+for (const [layer, count] of [...rows, ['without gen', total]])
   console.log(
-    `${wing.padEnd(12)} ${String(all(count)).padStart(7)} lines: ${count.code} code, ${count.comment} comments, ${count.blank} blank, in ${count.files} files`,
+    `${layer.padEnd(12)} ${String(all(count)).padStart(7)} lines: ${count.code} code, ${count.comment} comments, ${count.blank} blank, in ${count.files} files`,
   );

@@ -14,7 +14,7 @@ import { PickerMetrics } from '../../src/frontend/picker/picker-metrics.js';
 import { ProcessCountMetrics, registerProcessMetrics } from '../../src/frontend/threads/process-metrics.js';
 import { SidecarMetrics } from '../../src/worker/sidecar/http/sidecar-metrics.js';
 
-import { WINGS } from '../house/rooms.js';
+import { LAYERS } from '../house/rooms.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -154,13 +154,13 @@ describe('how-it-works.md', () => {
     for (const [step] of walks.matchAll(/^\d+\. [^\n]*(\n {3}[^\n]*)*/gm)) expect(step).toContain('`src/');
   });
 
-  it('names every wing in its table and in its image, with a place to begin', () => {
+  it('names every layer in its table and in its image, with a place to begin', () => {
     const image = read('docs/images/house.svg');
-    for (const wing of Object.keys(WINGS).filter((name) => name !== 'gen')) {
-      expect(image).toContain(`>${wing}</text>`);
-      const [, start = ''] = new RegExp(`^\\| \\[\`${wing}\`\\].* \`([^\`]+)\` \\|$`, 'm').exec(page) ?? [];
-      expect(existsSync(join(root, 'src', start)), `${wing}: ${start}`).toBe(true);
-      expect(existsSync(join(root, 'src', wing, 'README.md')), `src/${wing}/README.md`).toBe(true);
+    for (const layer of Object.keys(LAYERS).filter((name) => name !== 'gen')) {
+      expect(image).toContain(`>${layer}</text>`);
+      const [, start = ''] = new RegExp(`^\\| \\[\`${layer}\`\\].* \`([^\`]+)\` \\|$`, 'm').exec(page) ?? [];
+      expect(existsSync(join(root, 'src', start)), `${layer}: ${start}`).toBe(true);
+      expect(existsSync(join(root, 'src', layer, 'README.md')), `src/${layer}/README.md`).toBe(true);
     }
   });
 });

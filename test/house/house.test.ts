@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { ROOMS, UNDIVIDED_WINGS, WINGS } from './rooms.js';
+import { LAYERS, ROOMS, UNDIVIDED_LAYERS } from './rooms.js';
 import { mayImport, violationsIn } from './violations.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -23,16 +23,16 @@ describe('the house', () => {
   });
 });
 
-describe('the wings', () => {
-  const wingOf = (room: string) => room.split('/')[0] ?? '';
+describe('the layers', () => {
+  const layerOf = (room: string) => room.split('/')[0] ?? '';
 
   it('are the folders of src', () => {
-    expect(readdirSync(join(root, 'src')).sort()).toEqual(Object.keys(WINGS).sort());
+    expect(readdirSync(join(root, 'src')).sort()).toEqual(Object.keys(LAYERS).sort());
   });
 
   it.each(Object.entries(ROOMS))('allow what the room %s may import', (name, { mayImport: rooms }) => {
-    const wing = wingOf(name);
-    for (const room of rooms) expect([wing, ...(WINGS[wing] ?? [])]).toContain(wingOf(room));
+    const layer = layerOf(name);
+    for (const room of rooms) expect([layer, ...(LAYERS[layer] ?? [])]).toContain(layerOf(room));
   });
 
   it('have no circle of rooms', () => {
@@ -50,7 +50,7 @@ describe('the wings', () => {
   });
 
   it('are divided into rooms unless one room says it all', () => {
-    for (const name of Object.keys(ROOMS)) expect(name.includes('/')).toBe(!UNDIVIDED_WINGS.includes(name));
+    for (const name of Object.keys(ROOMS)) expect(name.includes('/')).toBe(!UNDIVIDED_LAYERS.includes(name));
   });
 });
 

@@ -1,6 +1,6 @@
-/** A folder of `src`, or of one of its wings, and what it may lean on. */
+/** A folder of `src`, or of one of its layers, and what it may lean on. */
 export interface Room {
-  /** Other rooms, or whole wings, that its files may import, for values and for types alike. */
+  /** Other rooms, or whole layers, that its files may import, for values and for types alike. */
   readonly mayImport: readonly string[];
   /**
    * True for a room that only computes: no packages, no clock, no timers, no
@@ -14,10 +14,10 @@ export interface Room {
 }
 
 /**
- * The wings, each with the wings that its rooms may import at most. `worker`
+ * The layers, each with the layers that its rooms may import at most. `worker`
  * and `fleet` never import each other: they meet in `proto/` alone.
  */
-export const WINGS: Readonly<Record<string, readonly string[]>> = {
+export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   gen: [],
   core: ['gen'],
   edge: ['core', 'gen'],
@@ -32,8 +32,8 @@ export const WINGS: Readonly<Record<string, readonly string[]>> = {
   cli: ['app', 'core', 'edge', 'engines', 'fleet', 'frontend', 'gen', 'tools', 'worker'],
 };
 
-/** Wings that are one room: their files are not in rooms of their own, or arrows between these do not matter. */
-export const UNDIVIDED_WINGS: readonly string[] = ['gen', 'app', 'cli'];
+/** Layers that are one room: their files are not in rooms of their own, or arrows between these do not matter. */
+export const UNDIVIDED_LAYERS: readonly string[] = ['gen', 'app', 'cli'];
 
 /** What the room of one engine may import: no other engine, and not the list of all. */
 const ENGINE_MAY_IMPORT: readonly string[] = [
@@ -47,7 +47,7 @@ const ENGINE_MAY_IMPORT: readonly string[] = [
 ];
 
 /**
- * The rooms, one for each folder of a wing, and for each folder of a room where these have arrows of their own. Data
+ * The rooms, one for each folder of a layer, and for each folder of a room where these have arrows of their own. Data
  * flows one way through them, and nothing imports against it.
  *
  * A folder that is not listed here fails the house test: give it a line.

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { readModule } from './read-module.js';
-import { PROCESS_OWNERS, ROOMS, type Room, UNDIVIDED_WINGS } from './rooms.js';
+import { PROCESS_OWNERS, ROOMS, type Room, UNDIVIDED_LAYERS } from './rooms.js';
 
 /** Modules of Node that reach the process, its children or its timers. */
 const PLATFORM_MODULES = new Set([
@@ -87,7 +87,7 @@ function importProblem(
   return undefined;
 }
 
-/** Whether a room may import another, by its own name or by the name of its wing. */
+/** Whether a room may import another, by its own name or by the name of its layer. */
 export function mayImport(room: Room, target: string): boolean {
   return room.mayImport.some((name) => name === target || target.startsWith(`${name}/`));
 }
@@ -97,8 +97,8 @@ export function mayImport(room: Room, target: string): boolean {
  * `src/worker/kv-events/decode/media.ts` in `worker/kv-events/decode`, which is listed.
  */
 function roomOf(file: string): string {
-  const [, wing = '', room = '', part = ''] = file.split('/');
-  if (UNDIVIDED_WINGS.includes(wing)) return wing;
-  const divided = `${wing}/${room}/${part}`;
-  return divided in ROOMS ? divided : `${wing}/${room}`;
+  const [, layer = '', room = '', part = ''] = file.split('/');
+  if (UNDIVIDED_LAYERS.includes(layer)) return layer;
+  const divided = `${layer}/${room}/${part}`;
+  return divided in ROOMS ? divided : `${layer}/${room}`;
 }

@@ -1,8 +1,9 @@
 import { SettingError } from '../../app/setting-error.js';
 import { kindOfPath } from '../../edge/platform/files/find-files.js';
+import { STANDARD_INPUT } from '../../edge/platform/streams/standard-input.js';
 import type { GivenFile } from '../../tools/manifests/lint/config/tree-files.js';
 import { quote } from '../settings/wrong-value.js';
-import { type ManifestFile, readManifestFiles, STANDARD_INPUT } from './manifest-files.js';
+import { type ManifestFile, readManifestFiles } from './manifest-files.js';
 
 /**
  * Reads the files of `--with`, each once. Throws a `SettingError` that names the

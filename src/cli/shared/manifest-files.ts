@@ -4,14 +4,11 @@ import { explainSystemError, explainWriteError } from '../../edge/platform/files
 import { readWholeFile } from '../../edge/platform/files/file-watcher.js';
 import { findFiles, kindOfPath, truePath } from '../../edge/platform/files/find-files.js';
 import { replaceTextFile } from '../../edge/platform/files/write-file.js';
-import { readStandardInput } from '../../edge/platform/streams/standard-input.js';
+import { readStandardInput, STANDARD_INPUT } from '../../edge/platform/streams/standard-input.js';
 import { isWorthReading, withoutSchemas } from '../../tools/manifests/lint/text/text-kinds.js';
 import { MAX_FILE_BYTES } from '../../tools/manifests/source-file.js';
 import { quote } from '../settings/wrong-value.js';
 import { orWrongOperand, wrongOperand } from './wrong-operand.js';
-
-/** Stands for standard input, as for other programs that read files. */
-export const STANDARD_INPUT = '-';
 
 const MANIFEST_EXTENSIONS = ['.yaml', '.yml', '.json'];
 

@@ -2,13 +2,14 @@ import { basename } from 'node:path';
 import { ADDRESS_FORMS } from '../../../edge/platform/address.js';
 import { readFileStart } from '../../../edge/platform/files/file-start.js';
 import { findFiles, kindOfPath } from '../../../edge/platform/files/find-files.js';
+import { STANDARD_INPUT, standardInputStart } from '../../../edge/platform/streams/standard-input.js';
 import {
   FILE_START_BYTES,
   type FileKind,
   fileKindOf,
   isEvidenceName,
 } from '../../../tools/doctor/gather/file-kinds.js';
-import { MANIFESTS_AND_SCRIPTS, STANDARD_INPUT } from '../../shared/manifest-files.js';
+import { MANIFESTS_AND_SCRIPTS } from '../../shared/manifest-files.js';
 import { orWrongOperand, wrongOperand } from '../../shared/wrong-operand.js';
 
 /** Files of a folder that are read one by one. A dump of a large namespace has some hundred containers. */
@@ -19,10 +20,11 @@ export type PlacesByKind = Readonly<Record<FileKind, readonly string[]>>;
 
 /**
  * Finds out what the files are that were named without a flag, and those below folders that were: logs, saved pages of
- * metrics, listings of GPUs, models' `config.json`, and manifests, for which a folder is read as a whole. Throws a
+ * metrics, listings of GPUs, models' `config.json`, and manifests, for which a folder is read as a whole; of standard input
+ * (`-`) the first bytes are waited for. Throws a
  * `SettingError` that names the one which cannot be read, or has nothing of these in it.
  */
-export async function sortPaths(paths: readonly string[]): Promise<PlacesByKind> {
+export async function sortPaths(paths: readonly string[], signal: AbortSignal): Promise<PlacesByKind> {
   const sorted: Record<FileKind, string[]> = {
     log: [],
     metrics: [],
@@ -33,7 +35,8 @@ export async function sortPaths(paths: readonly string[]): Promise<PlacesByKind>
   };
   for (const path of paths) {
     if (path === STANDARD_INPUT) {
-      sorted.log.push(path);
+      const start = await standardInputStart(signal);
+      sorted[fileKindOf('', start.subarray(0, FILE_START_BYTES)) ?? 'log'].push(path);
       continue;
     }
     const kind = await orWrongOperand(path, `a file, a folder, ${ADDRESS_FORMS}, or a URL`, () =>

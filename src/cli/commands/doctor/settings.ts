@@ -1,6 +1,8 @@
+import { STANDARD_INPUT } from '../../../edge/platform/streams/standard-input.js';
 import type { CommandDescription } from '../../command.js';
 import { OF_SERVERS } from '../../settings/common-settings.js';
 import { kubeSettings } from '../../settings/kube-settings.js';
+import type { SettingsOf } from '../../settings/setting.js';
 import { checkOneFormat } from '../../shared/one-format.js';
 
 const ownSettings = {
@@ -21,14 +23,14 @@ const ownSettings = {
   metrics: {
     kind: 'list',
     item: 'source',
-    placeholder: 'URL|FILE',
+    placeholder: 'URL|FILE|-',
     group: 'What to look at',
     help: 'Prometheus metrics of a frontend, a worker, an engine or DCGM: the address of the page, or a file with its text.',
   },
   'engine-config': {
     kind: 'list',
     item: 'source',
-    placeholder: 'FILE',
+    placeholder: 'FILE|-',
     group: 'What to look at',
     help: "Configuration of an engine, YAML or JSON: TensorRT-LLM's --extra-llm-api-options, --config of vLLM or SGLang.",
   },
@@ -117,6 +119,34 @@ const ownSettings = {
 /** The settings of `kv-accord doctor`. */
 export const doctorSettings: typeof ownSettings & typeof kubeSettings = { ...ownSettings, ...kubeSettings };
 
+/** The flags that name standard input, each as often as it does. */
+export function flagsOfStandardInput({
+  logs,
+  manifests,
+  metrics,
+  engineConfig,
+  modelConfig,
+  gpuMemory,
+}: DoctorPlaces): readonly (keyof typeof ownSettings)[] {
+  const places = {
+    logs,
+    manifests,
+    metrics,
+    'engine-config': engineConfig,
+    'model-config': [modelConfig],
+    'gpu-memory': [gpuMemory],
+  } as const;
+  return (Object.keys(places) as (keyof typeof places)[]).flatMap((flag) =>
+    places[flag].filter((place) => place === STANDARD_INPUT).map(() => flag),
+  );
+}
+
+/** Where what is looked at stands, by flags. */
+type DoctorPlaces = Pick<
+  SettingsOf<typeof doctorSettings>,
+  'logs' | 'manifests' | 'metrics' | 'engineConfig' | 'modelConfig' | 'gpuMemory'
+>;
+
 /** `kv-accord doctor`. */
 export const doctorDescription: CommandDescription<typeof doctorSettings> = {
   name: 'doctor',
@@ -137,21 +167,22 @@ export const doctorDescription: CommandDescription<typeof doctorSettings> = {
       line: 'kv-accord doctor --logs frontend.log --logs worker-0.log --manifests deploy/ --metrics http://frontend:8000/metrics',
     },
     { says: 'A log as it comes', line: 'kubectl logs frontend | kv-accord doctor -' },
+    {
+      says: 'What a cluster runs, with a log',
+      line: 'kubectl get deploy,sts -o yaml | kv-accord doctor - frontend.log',
+    },
     { says: 'A namespace of a cluster', line: 'kv-accord doctor --kube inference' },
     {
       says: 'A report with plots, and the proposed files',
       line: 'kv-accord doctor --kube inference --format html --output report.html --write-plan plan/',
     },
   ],
-  check({ logs, manifests, kube, kubeconfig, kubeContext, json, format }, reject, flags) {
+  check(settings, reject, flags) {
+    const { kube, kubeconfig, kubeContext, json, format } = settings;
     checkOneFormat({ json, format }, reject, flags);
-    const fromStandardInput = [...logs, ...manifests].filter((one) => one === '-').length;
-    if (fromStandardInput > 1)
-      throw reject(
-        'logs',
-        'given - once at most, together with --manifests: there is one standard input',
-        '-',
-      );
+    const [first, second] = flagsOfStandardInput(settings);
+    if (first !== undefined && second !== undefined)
+      throw reject(second, `left out beside --${first} -: there is one standard input`, '-');
     if (kube === undefined && kubeconfig !== undefined) throw reject('kubeconfig', 'left out without --kube');
     if (kube === undefined && kubeContext !== undefined)
       throw reject('kube-context', 'left out without --kube');

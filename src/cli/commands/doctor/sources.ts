@@ -4,7 +4,7 @@ import { SettingError } from '../../../app/setting-error.js';
 import { readEngineKey } from '../../../app/setting-file.js';
 import { type Address, parseAddress } from '../../../edge/platform/address.js';
 import { createHttpGet } from '../../../edge/platform/net/http-get.js';
-import { isInputGiven } from '../../../edge/platform/streams/standard-input.js';
+import { isInputGiven, STANDARD_INPUT } from '../../../edge/platform/streams/standard-input.js';
 import type { EvidencePart, SourceOutcome } from '../../../tools/doctor/evidence.js';
 import { gatherEngine } from '../../../tools/doctor/gather/engine.js';
 import { gatherGpus } from '../../../tools/doctor/gather/gpus.js';
@@ -18,6 +18,7 @@ import type { DoctorContext, DoctorSettings } from './context.js';
 import type { FleetAsker } from './fleet-asker.js';
 import type { PlacesByKind } from './given-paths.js';
 import { LogProgress } from './progress.js';
+import { flagsOfStandardInput } from './settings.js';
 
 /** Where an aggregator, then a sidecar, is when nothing is named. */
 const USUAL_FLEETS = ['127.0.0.1:50060', '127.0.0.1:50061'];
@@ -42,11 +43,13 @@ export async function gatherEvidence(
   const { environment, signal } = context;
   const { modelConfig, gpuMemory, kube, timeoutMs } = settings;
   const operands = context.operands.map(readOperand);
-  const given = await readPaths(operands.flatMap((one) => (one.type === 'path' ? [one.path] : [])));
-  if (given.log.includes('-') && settings.manifests.includes('-'))
+  const paths = operands.flatMap((one) => (one.type === 'path' ? [one.path] : []));
+  const flag = paths.includes(STANDARD_INPUT) ? flagsOfStandardInput(settings)[0] : undefined;
+  if (flag !== undefined)
     throw new SettingError(
-      '"-" (on the command line): must be left out beside --manifests -: there is one standard input',
+      `"-" (on the command line): must be left out beside --${flag} -: there is one standard input`,
     );
+  const given = await readPaths(paths, signal);
   const logs = [...settings.logs, ...given.log];
   const manifests = [...settings.manifests, ...given.manifests];
   const metrics = [...settings.metrics, ...given.metrics];
@@ -151,11 +154,11 @@ function readOperand(text: string): Operand {
     : { type: 'grpc', address };
 }
 
-async function readPaths(paths: readonly string[]): Promise<PlacesByKind> {
+async function readPaths(paths: readonly string[], signal: AbortSignal): Promise<PlacesByKind> {
   if (paths.length === 0)
     return { log: [], metrics: [], manifests: [], engine_config: [], model: [], gpu: [] };
   const { sortPaths } = await import('./given-paths.js');
-  return sortPaths(paths);
+  return sortPaths(paths, signal);
 }
 
 function askProgram(

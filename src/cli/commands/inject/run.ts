@@ -1,6 +1,7 @@
 import { SettingError } from '../../../app/setting-error.js';
 import { formFor, nameSome } from '../../../core/text/lists.js';
 import { jsonText, withoutControls } from '../../../core/text/printable.js';
+import { STANDARD_INPUT } from '../../../edge/platform/streams/standard-input.js';
 import { DiscoveryError } from '../../../fleet/discovery/discovery-error.js';
 import { parseTargets } from '../../../fleet/discovery/parse-target.js';
 import {
@@ -14,7 +15,7 @@ import type { CommandBody, WithCommon } from '../../command.js';
 import { EXIT_FINDINGS, EXIT_OK, EXIT_USAGE } from '../../exit-codes.js';
 import type { SettingsOf } from '../../settings/setting.js';
 import { readGivenFiles } from '../../shared/given-files.js';
-import { readManifestFiles, STANDARD_INPUT, writeManifestFile } from '../../shared/manifest-files.js';
+import { readManifestFiles, writeManifestFile } from '../../shared/manifest-files.js';
 import type { injectSettings } from './settings.js';
 
 /** Runs `kv-accord inject`. */

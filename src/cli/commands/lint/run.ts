@@ -2,6 +2,7 @@ import { SettingError } from '../../../app/setting-error.js';
 import { countOf } from '../../../core/text/lists.js';
 import { withoutControls } from '../../../core/text/printable.js';
 import { KubernetesError } from '../../../edge/kubernetes/kubernetes-error.js';
+import { STANDARD_INPUT } from '../../../edge/platform/streams/standard-input.js';
 import type { Severity } from '../../../tools/manifests/lint/findings/finding.js';
 import { fixAll, type NamedText } from '../../../tools/manifests/lint/fixes/apply-fixes.js';
 import { inspectTexts } from '../../../tools/manifests/lint/lint-texts.js';
@@ -14,12 +15,7 @@ import type { SettingsOf } from '../../settings/setting.js';
 import { quote } from '../../settings/wrong-value.js';
 import { readFilesBeside } from '../../shared/files-beside.js';
 import { readGivenFiles } from '../../shared/given-files.js';
-import {
-  MANIFESTS_AND_SCRIPTS,
-  readManifestFiles,
-  STANDARD_INPUT,
-  writeManifestFile,
-} from '../../shared/manifest-files.js';
+import { MANIFESTS_AND_SCRIPTS, readManifestFiles, writeManifestFile } from '../../shared/manifest-files.js';
 import { renderFindings } from './output.js';
 import type { lintSettings } from './settings.js';
 

@@ -16,6 +16,13 @@ const SCRIPT_START = /^#! ?\S*(?:\/env )?(?:\S*\/)?(?:ba|z|da|k)?sh\b/;
 const YAML_NAME = /\.ya?ml$/i;
 const JSON_NAME = /\.json$/i;
 
+/** How the first line begins of an object, a list or a compose file whose name has no ending, as in a pipe. */
+const MANIFEST_START = /^(?:---\s+)?(?:apiVersion|kind|items|services): ?/;
+/** The same of one in JSON, as `kubectl get -o json` prints it. */
+const JSON_MANIFEST_START = /^\{\s*"(?:apiVersion|kind|items)"\s*:/;
+/** A line at the margin that no YAML of such keys has. */
+const NO_YAML_LINE = /^(?![\w-]+:(?: |$)|[#\s-]|$)/m;
+
 /** What every object of Kubernetes, every compose file and every list of either has at its margin. */
 const MANIFEST_KEY = /^(?:apiVersion|kind|services|items):/m;
 /** A key at the margin of a YAML file. */
@@ -41,8 +48,8 @@ export function isEvidenceName(name: string): boolean {
 }
 
 /**
- * What a file is, by its name and its first `FILE_START_BYTES`, packed by gzip or plain. Undefined for what is no
- * text; any other text is a log.
+ * What a file is, by its name, which is empty for standard input, and its first `FILE_START_BYTES`, packed by gzip or
+ * plain. Undefined for what is no text; any other text is a log.
  */
 export function fileKindOf(name: string, bytes: Uint8Array): FileKind | undefined {
   const start = unpackedStart(bytes);
@@ -52,6 +59,7 @@ export function fileKindOf(name: string, bytes: Uint8Array): FileKind | undefine
   if (YAML_NAME.test(name)) return isEngineConfig(text) ? 'engine_config' : 'manifests';
   if (JSON_NAME.test(name) && !isJsonLine(text)) return MODEL_KEY.test(text) ? 'model' : 'manifests';
   if (isMetricsText(text)) return 'metrics';
+  if (isManifestText(text)) return 'manifests';
   return readGpuListing(name, text).length > 0 ? 'gpu' : 'log';
 }
 
@@ -60,6 +68,13 @@ function textOf(start: Uint8Array): string | undefined {
   const isUtf16 = (start[0] === 0xff && start[1] === 0xfe) || (start[0] === 0xfe && start[1] === 0xff);
   if (isUtf16) return new TextDecoder(start[0] === 0xff ? 'utf-16le' : 'utf-16be').decode(start);
   return start.includes(0) ? undefined : new TextDecoder().decode(start);
+}
+
+/** Whether a text without a telling name is manifests from its first line on; its last line may be cut off. */
+function isManifestText(text: string): boolean {
+  const lines = text.replace(/^(?:#.*)?\n/gm, '');
+  if (JSON_MANIFEST_START.test(lines)) return !isJsonLine(text);
+  return MANIFEST_START.test(lines) && !NO_YAML_LINE.test(lines.slice(0, lines.lastIndexOf('\n')));
 }
 
 /** Whether a YAML file is one that an engine takes for its configuration. */

@@ -5,6 +5,7 @@ import {
   openByteSource,
   standardInputSource,
 } from '../../../edge/platform/streams/byte-source.js';
+import { STANDARD_INPUT } from '../../../edge/platform/streams/standard-input.js';
 import { untilStopped } from '../../../edge/platform/streams/until-stopped.js';
 import type { EvidencePart } from '../evidence.js';
 import { readLog } from '../logs/read-log.js';
@@ -19,9 +20,6 @@ const PEEKED_BYTES = 4_096;
 
 /** Where the first header of a POSIX tar archive has its magic. */
 const TAR_MAGIC_AT = 257;
-
-/** The place that stands for standard input. */
-const STANDARD_INPUT = '-';
 
 export interface LogModules {
   readonly clock: Clock;

@@ -1,13 +1,15 @@
 import { constants, gunzipSync } from 'node:zlib';
 import { readWholeFile } from '../../../edge/platform/files/file-watcher.js';
+import { readStandardInput, STANDARD_INPUT } from '../../../edge/platform/streams/standard-input.js';
 
 /**
- * A text file of at most `maxBytes`, also when it is packed by gzip, as many
+ * A text file, or standard input for `-`, of at most `maxBytes`, also when it is packed by gzip, as many
  * as that when it is unpacked. Rejects with the system's error, or one that
  * says what is wrong.
  */
 export async function readText(path: string, maxBytes: number): Promise<string> {
-  return plainText(await readWholeFile(path, maxBytes), maxBytes);
+  const bytes = path === STANDARD_INPUT ? readStandardInput(maxBytes) : readWholeFile(path, maxBytes);
+  return plainText(await bytes, maxBytes);
 }
 
 /** The text of a file's bytes, packed by gzip or plain. Throws what `readText` rejects with. */

@@ -136,6 +136,7 @@ export const MOONCAKE_MASTER: readonly KnownFault[] = [
       'STORE_USE_ETCD is not enabled',
       'requires STORE_USE_ETCD to be enabled',
       'ETCD support not compiled in',
+      'Batch-record OpLog requires STORE_USE_ETCD',
       'K8s Lease is not enabled in compilation',
     ],
     pattern: /(STORE_USE_ETCD|ETCD|K8s Lease)/,

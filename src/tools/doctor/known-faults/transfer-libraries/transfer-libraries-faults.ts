@@ -7,6 +7,7 @@ import { MOONCAKE_CLIENT } from './mooncake-client.js';
 import { MOONCAKE_ENDS } from './mooncake-ends.js';
 import { MOONCAKE_MASTER } from './mooncake-master.js';
 import { MOONCAKE_METADATA } from './mooncake-metadata.js';
+import { MOONCAKE_SETTINGS } from './mooncake-settings.js';
 import { MOONCAKE_STORE } from './mooncake-store.js';
 import { MOONCAKE_TENT } from './mooncake-tent.js';
 import { MOONCAKE_TRANSFER } from './mooncake-transfer.js';
@@ -27,6 +28,7 @@ export const TRANSFER_LIBRARIES_FAULTS: readonly KnownFault[] = [
   ...MOONCAKE_CLIENT,
   ...MOONCAKE_ENDS,
   ...MOONCAKE_TENT,
+  ...MOONCAKE_SETTINGS,
   ...UCX_CARDS,
   ...UCX_FAULTS,
   ...UCX_ENDS,

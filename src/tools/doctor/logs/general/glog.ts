@@ -20,3 +20,12 @@ const BARE = /^(?:(?![IWEF]\d{4})[\w.-]{1,80} [\w.-]{1,60} )?\s{0,8}[\w-]{1,60}\
 export function isBareLineOfGlog(text: string): boolean {
   return BARE.test(text);
 }
+
+/** What a process gives back as it ends or forgets a peer: "Failed to unmount segment in destructor: …", "Failed to destroy QP[0]: …". */
+const GIVES_BACK =
+  /(?:Failed to|failed to) (?:(?:graceful|finish|notify master about) )?(?:unmount|unregister|deregister|destroy\w*|close|unmap|munmap|remove location)\b|\bin destructor\b|\b[uU]nregister\w* (?:buffer failed|error)|\bUnmount\w{1,30} failed\b|_unmount_\w{1,40}_failed/;
+
+/** Whether a line speaks of what is given back, which moves no block and is lost with the process in any case. */
+export function isOfGivingBack(text: string): boolean {
+  return GIVES_BACK.test(text);
+}

@@ -236,7 +236,7 @@ const PATH_FAULTS: readonly PathFault[] = [
     says: 'the other engine is gone or is not reached',
     isCommon: true,
     pattern:
-      /Failed to connect to (?:peer|remote)|Failed to establish (?:peer endpoints|connection with)|TCP lane connection to|Cannot redispatch slice|getConnection failed to create connection to|startTransfer failed to get connection to|(?:Unable to connect|Cannot make connection for) endpoint|Can't connect to server|Cannot reload target segment|failed to connect to (?:peer|next rank)/,
+      /Failed to connect to (?:peer|remote)|Failed to establish (?:peer endpoints|connection with)|TCP lane connection to|Failed to start TCP lane session|ClientSession::(?:read|write)(?:Header|Body) failed\. |failed to read (?:READ status|WRITE ack) frame|Cannot redispatch slice|getConnection failed to create connection to|startTransfer failed to get connection to|(?:Unable to connect|Cannot make connection for) endpoint|Can't connect to server|Cannot reload target segment|failed to connect to (?:peer|next rank)/,
   },
   // TensorRT-LLM, for every request after a transfer that broke off.
   {

@@ -22,6 +22,10 @@ export const TRANSFER_FILES = [
   'transfer_metadata_plugin.cpp:',
   'transfer_engine.cpp:',
   'transfer_engine_py.cpp:',
+  'tcp_transport_lane_impl.h:',
+  'tcp_transport_session_impl.h:',
+  'ascend_allocator.cpp:',
+  'mpcomm_peer_registry.cpp:',
   'memory_location.cpp:',
   'ucx_backend.cpp:',
   'ucx_utils.cpp:',
@@ -67,6 +71,9 @@ export const STORE_FILES = [
   'hf3fs_file.cpp:',
   'uring_file.cpp:',
   'posix_file.cpp:',
+  'storage_backend.h:',
+  'aligned_client_buffer.cpp:',
+  'dfs_global_allocator.cpp:',
 ] as const;
 
 /** Files of engines that move or keep KV blocks: a traceback through one of them is a failure of that part. */

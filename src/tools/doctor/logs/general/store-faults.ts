@@ -1,4 +1,5 @@
 import { DISK_FULL } from './disk-full.js';
+import { isOfGivingBack } from './glog.js';
 
 /** A kind of sentence of Mooncake's store: the first that fits names the fault. */
 type StoreFault = readonly [fault: string, pattern: RegExp];
@@ -41,7 +42,7 @@ const FAULTS: readonly StoreFault[] = [
   ],
   [
     'Mooncake cannot use its folder on disk',
-    /FILE_(?:OPEN|READ|WRITE|LOCK)_FAIL|PERSISTENT_FAIL|DFS_(?:PERMISSION_DENIED|STALE_HANDLE)|FileStorageConfig: (?:no write|storage_filepath|symbolic|path)|Failed to (?:create|init(?:ialize)?) (?:the )?[Ss]torage ?(?:backend|directory|root)|file storage init failed|Failed to open (?:bucket|data|temporary)? ?file|Failed to create director/,
+    /FILE_(?:OPEN|READ|WRITE|LOCK)_FAIL|PERSISTENT_FAIL|DFS_(?:PERMISSION_DENIED|STALE_HANDLE)|FileStorageConfig: (?:no write|storage_filepath|symbolic|path)|Failed to (?:create|init(?:ialize)?) (?:the )?[Ss]torage ?(?:backend|directory|root)|file storage init failed|Failed to open (?:bucket|data|temporary)? ?file|Failed to create (?:director|DFS mount path)|Failed to access root directory|Root (?:directory does not exist|path is not a directory)|Failed to preallocate DFS/,
   ],
   [
     'Mooncake has no room',
@@ -49,7 +50,7 @@ const FAULTS: readonly StoreFault[] = [
   ],
   [
     "Mooncake's client has no room in its local buffer",
-    /Failed to allocate (?:temp )?buffer for|allocate_buffer_allocator_memory failed/,
+    /Failed to allocate (?:temp )?buffer for|allocate_buffer_allocator_memory failed|AlignedClientBufferAllocator: (?:failed to allocate|posix_memalign failed)/,
   ],
   [
     'Mooncake answers too late',
@@ -97,7 +98,7 @@ export function isUnregistered(text: string): boolean {
 
 /** Whether an error of the store, by its level, comes while nothing is wrong. */
 export function isUsualOfStore(text: string): boolean {
-  return USUAL.test(text);
+  return USUAL.test(text) || isOfGivingBack(text);
 }
 
 /** The fault of an error of the store; undefined for what is usual. */

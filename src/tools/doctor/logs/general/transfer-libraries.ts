@@ -27,7 +27,7 @@ const SIGNS: readonly (readonly [TransferLibrary, RegExp])[] = [
     'Mooncake over RDMA',
     /(?:^|[^n])\brdma_(?:context|endpoint|transport)\.cpp|worker_pool\.cpp|local_nic:|RdmaTransport|MC_GID_INDEX|\[RDMA\]/,
   ],
-  ['Mooncake over TCP', /tcp_transport\.cpp|TcpTransport/],
+  ['Mooncake over TCP', /tcp_transport(?:\.cpp|_\w{4,7}_impl\.h)|TcpTransport/],
   [
     'Mooncake',
     /mooncake|transfer_(?:engine|metadata)\w*\.cpp|multi_transport\.cpp|SocketHandShakePlugin|topology\.cpp|segment desc/i,

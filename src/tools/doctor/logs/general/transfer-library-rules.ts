@@ -2,7 +2,7 @@ import type { LogFindings } from '../../../../engines/diagnosis/log-findings.js'
 import type { LogLine } from '../../../../engines/diagnosis/log-line.js';
 import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { missingLibraryOf } from './fault-classes.js';
-import { isBareLineOfGlog, isErrorOfGlog, isWarningOfGlog } from './glog.js';
+import { isBareLineOfGlog, isErrorOfGlog, isOfGivingBack, isWarningOfGlog } from './glog.js';
 import { PATH_EVENT_RULES } from './path-event-rules.js';
 import { namedPathFault, type PathFaultId } from './path-faults.js';
 import { pathFaultValue } from './seen-path-faults.js';
@@ -75,7 +75,7 @@ export const TRANSFER_LIBRARY_RULES: readonly LogRule[] = [
     rule(needle, (line, found) => {
       const isError = isErrorOfGlog(line.text);
       if (!isError && !isWarningOfGlog(line.text) && !isBareLineOfGlog(line.text)) return;
-      if (HARMLESS.test(line.text)) return;
+      if (HARMLESS.test(line.text) || isOfGivingBack(line.text)) return;
       const missing = missingLibraryOf(line.text);
       if (missing !== undefined)
         found.addSignal(missing.signal, line, { value: missing.value, about: needle });

@@ -82,6 +82,14 @@ describe('what fails below a transfer', () => {
       'tcp_transport.cpp:223] Session::readBody failed. Attempt to read data 0xff using buffer 0xff. Error: End of file (value: 2)',
       'tcp_closed',
     ],
+    [
+      'tcp_transport_session_impl.h:628] ClientSession::readBody failed. Attempt to read data 0xff using buffer 0xff. Error: Connection timed out (value: 110)',
+      'peer_gone',
+    ],
+    [
+      'tcp_transport_lane_impl.h:938] TCP lane connection to 10.0.0.7:15428 failed: Connection refused (attempt failure 1)',
+      'peer_gone',
+    ],
     ['Failed to open device mlx5_8 on port  with GID 0', 'no_device'],
     ['Call llm::HcclAdapter::GetInstance().HcclCommPrepare(comm, &config) fail, ret: 0x13', 'npu_connection'],
     [

@@ -30,6 +30,10 @@ describe("an error of Mooncake's store", () => {
     ['Still insufficient disk space after evicting files.', 'Mooncake has no room on its disk'],
     ['write failed: No space left on device', 'Mooncake has no room on its disk'],
     ['FileStorageConfig: no write permission on directory: /data', 'Mooncake cannot use its folder on disk'],
+    [
+      'Root directory does not exist: /data. Please create it first or fix the configured storage root directory.',
+      'Mooncake cannot use its folder on disk',
+    ],
     ['Write failed for: 5f, error: FILE_WRITE_FAIL', 'Mooncake cannot use its folder on disk'],
     ['Failed to start put operation for key=5f: NO_AVAILABLE_HANDLE', 'Mooncake has no room'],
     [

@@ -28,6 +28,7 @@ import { KnownFaultTally } from './known-fault-tally.js';
 import { lastWords } from './last-words.js';
 import type { CostTally, LogSummary } from './log-summary.js';
 import { excerptOf } from './masking.js';
+import { shortenedBeforeAdvice } from './own-advice.js';
 import { PanicReader } from './panics.js';
 import { RoomTally } from './room-tally.js';
 import { SightingTally } from './sighting-tally.js';
@@ -281,7 +282,7 @@ export class LogTally implements LogFindings {
       .of(line.who)
       .addError(
         line.lineNumber,
-        excerptOf(sentence, '').slice(0, MAX_VALUE_CHARS),
+        excerptOf(shortenedBeforeAdvice(sentence, MAX_VALUE_CHARS), '').slice(0, MAX_VALUE_CHARS),
         isNamed || this.isKnown(line),
         () => this.#originOf(line, about),
       );

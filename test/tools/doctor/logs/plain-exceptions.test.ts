@@ -24,4 +24,21 @@ describe("the plain exception in which Dynamo's Rust hands its errors to Python"
   ])('is not where it says something else: %s', async (line) => {
     expect(await refusedBy(line)).toEqual([]);
   });
+
+  it('ends a program where a traceback from its start ends with it', async () => {
+    const sentence = 'instance watcher closed before 2 workers appeared';
+    const { failures } = await summaryOf(
+      [
+        'Traceback (most recent call last):',
+        '  File "<frozen runpy>", line 88, in _run_code',
+        '  File "/opt/dynamo/venv/lib/python3.12/site-packages/dynamo/frontend/__main__.py", line 8, in <module>',
+        '    main()',
+        `Exception: ${sentence}`,
+        '',
+      ].join('\n'),
+    );
+    expect(failures?.map((failure) => failure.sentence)).toEqual([`Exception: ${sentence}`]);
+    const caught = await summaryOf(`10:00:00 INFO retries it: Exception: ${sentence}\n`);
+    expect(caught.failures).toBeUndefined();
+  });
 });

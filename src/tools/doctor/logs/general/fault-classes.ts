@@ -1,4 +1,5 @@
 import type { Signal } from '../../../../engines/diagnosis/signals.js';
+import { shortenedBeforeAdvice } from '../own-advice.js';
 import { pathFaultIn, pathFaultSays } from './path-faults.js';
 import { roomFaultOf } from './room-faults.js';
 
@@ -119,6 +120,8 @@ export function plain(sentence: string): string {
   if (whole.length <= MAX_SENTENCE_CHARS) return whole;
   const line = whole.replace(/\/(?:[\w.+-]{1,80}\/){1,12}(?=(?:site|dist)-packages\/)/g, '…/');
   if (line.length <= MAX_SENTENCE_CHARS) return line;
+  const kept = shortenedBeforeAdvice(line, MAX_SENTENCE_CHARS);
+  if (kept.includes(' …; ')) return kept;
   const end = line.lastIndexOf(' ', MAX_SENTENCE_CHARS);
   // A part of the symbol says whose it is.
   if (line.slice(0, end).endsWith('undefined symbol:')) return line.slice(0, MAX_SENTENCE_CHARS);

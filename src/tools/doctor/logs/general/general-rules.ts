@@ -186,7 +186,13 @@ export const GENERAL_RULES: readonly LogRule[] = [
     if (sentence === undefined || isPassedOver(line.text) || hasException(line.text)) return;
     // What is only warned of is tried in another way.
     if (isWarning(line.text)) return;
-    add(line, found, refusalOf(sentence), sentence.slice(0, 60).trim());
+    const [fault, about] = [refusalOf(sentence), sentence.slice(0, 60).trim()];
+    add(line, found, fault, about);
+    found.addError(line, {
+      sentence: sentenceFrom(line.text, 'Exception: ').replace(/ Stack trace:.*/s, ''),
+      about,
+      isNamed: fault !== undefined,
+    });
   }),
   // C++, in the line below "terminate called after throwing an instance of 'std::runtime_error'".
   rule(WHAT, (line, found) => readException(line, found, WHAT)),

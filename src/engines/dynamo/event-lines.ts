@@ -81,6 +81,9 @@ export const EVENT_RULES: readonly LogRule[] = [
   sign('KV recovery failed', 'events_lost'),
   sign('KV recovery local catch-up skipped event IDs', 'events_lost'),
   sign('KV indexer rejected event queue admission', 'events_lost'),
+  // 1.6: what was fenced is not asked for again before the frontend is restarted.
+  sign('rank remains fenced', 'events_lost'),
+  sign('Failed to enqueue KV event', 'events_lost'),
   sign('ZMQ listener terminated unexpectedly', 'events_unreachable'),
   sign('ZMQ listener task failed unexpectedly', 'events_unreachable'),
   sign('KV-event source was not observed', 'events_unreachable'),
@@ -102,6 +105,8 @@ export const EVENT_RULES: readonly LogRule[] = [
   sign('KV event-plane stream ended unexpectedly', 'events_unreachable'),
   sign('KV event stream ended unexpectedly', 'events_unreachable'),
   sign('KV state-agent attachment setup failed', 'events_unreachable'),
+  sign('Failed to watch direct-ZMQ KV event channels', 'events_unreachable'),
+  sign('Direct-ZMQ event-channel discovery', 'events_unreachable'),
   sign('Failed to receive RouterEvent from event plane', 'events_unreachable'),
   signalWithRest('Failed to decode KVEventBatch', 'events_unreadable'),
   signalWithRest('Failed to decode ZMQ KV batch', 'events_unreadable'),
@@ -111,6 +116,20 @@ export const EVENT_RULES: readonly LogRule[] = [
   signalWithRest('Received unexpected ZMQ frame count', 'events_unreadable'),
   signalWithRest('Unexpected replay frame count', 'events_unreadable'),
   signalWithRest('Invalid sequence number byte length', 'events_unreadable'),
+  ...['Failed to decode direct-ZMQ KV', 'dropping malformed direct-ZMQ', 'Dropping malformed direct-ZMQ'].map(
+    (needle) => signalWithRest(needle, 'events_unreadable'),
+  ),
+  // dynamo.indexer, which reads the engines' own events.
+  signalWithRest('Unexpected ZMQ frame count: ', 'events_unreadable'),
+  signalWithRest('Invalid sequence number length: ', 'events_unreadable'),
+  signalWithRest('Failed to decode replayed batch', 'events_unreadable'),
+  // Those of Mooncake's master, and of an engine with KVBM.
+  signalWithRest('Dropping invalid Mooncake KV event frame', 'events_unreadable'),
+  rule('Failed to deserialize event batch', (line, tally) => {
+    const value = /consolidator.{0,60}: Failed to deserialize event batch: (.{1,120})/.exec(line.text)?.[1];
+    const about = 'Failed to deserialize event batch';
+    if (value !== undefined) tally.addSignal('events_unreadable', line, { value, about });
+  }),
   // dynamo.trtllm.
   signalWithRest('Failed to publish ZMQ event', 'publisher_failed'),
   sign('No KV event publisher initialized', 'publisher_failed'),
@@ -118,7 +137,6 @@ export const EVENT_RULES: readonly LogRule[] = [
   sign('Error in publishers error queue', 'publisher_failed'),
   sign('One or more KV event publishes failed', 'publisher_failed'),
   signalWithRest('Failed to publish KV event', 'publisher_failed'),
-  signalWithRest('publisher: event plane publish failed', 'publisher_failed'),
   // "Failed to publish event worker_id=7 error=…", of each event; other programs publish events too.
   rule('Failed to publish event', (line, tally) => {
     if (!/kv_router|worker_id/.test(line.text)) return;

@@ -130,9 +130,13 @@ export class UnexplainedLines {
   }
 }
 
-/** What an error demands of settings. What a controller cannot reconcile it tries again. */
+/** What a line of Rust ends with: "worker_id=758 dp_rank=0 reset_scope=Domain". One pair alone may be a setting with its value. */
+const FIELDS_AT_END = /(?: [a-z][\w.]{0,40}=(?:"[^"]{0,200}"|[^\s"]{1,120})){2,20}$/;
+
+/** What an error demands of settings. What a controller cannot reconcile it tries again, and fields of a line are no settings. */
 function demandOf(line: LogLine, text: string): string | undefined {
-  return line.fields?.['controller'] === undefined ? demandIn(messageOf(line, text)) : undefined;
+  if (line.fields?.['controller'] !== undefined) return undefined;
+  return demandIn(messageOf(line, text).replace(FIELDS_AT_END, ''));
 }
 
 /** "F0303 10:00:00.175809 1 main.go:87] …" of klog and glog, and a level of JSON, with which a program ends itself. A check of C++ may be thrown and caught (TVM, XGBoost). */

@@ -1,6 +1,7 @@
 import type { KnownFault } from '../known-fault.js';
 import { DYNAMO_BACKENDS } from './dynamo-backends.js';
 import { DYNAMO_DISCOVERY } from './dynamo-discovery.js';
+import { DYNAMO_EVENTS } from './dynamo-events.js';
 import { DYNAMO_KVBM } from './dynamo-kvbm.js';
 import { DYNAMO_MODELS } from './dynamo-models.js';
 import { DYNAMO_OPERATOR } from './dynamo-operator.js';
@@ -27,6 +28,7 @@ export const DYNAMO_FAULTS: readonly KnownFault[] = [
   ...DYNAMO_DISCOVERY,
   ...DYNAMO_REQUESTS,
   ...DYNAMO_ROUTER,
+  ...DYNAMO_EVENTS,
   ...DYNAMO_MODELS,
   ...DYNAMO_KVBM,
   ...KVBM_PYTHON,

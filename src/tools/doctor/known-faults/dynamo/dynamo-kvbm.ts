@@ -197,4 +197,16 @@ export const DYNAMO_KVBM: readonly KnownFault[] = [
     commands: ['kubectl exec WORKER_POD -- pip show kvbm | grep Version    # the same on all pods'],
     disturbs: 'all_workers',
   },
+  {
+    id: 'kvbm_caches_not_allocated',
+    cause: 'offload_failed',
+    needles: [': allocation failed: ', 'worker_task exited with error: ', 'Failed to build BlockManager: '],
+    pattern:
+      /\b(?:block_manager|connector)::.{0,80}: (?:allocation failed|worker_task exited with error|Failed to build BlockManager): (.{3,110})/,
+    follows: ['kvbm_worker_allocation_failed', 'kvbm_pinned_memory_refused'],
+    says: 'KVBM does not start, as it cannot make its caches: $1',
+    why: 'Workers allocate host memory and disk as the leader asks for them, and register both. The engine waits for that, or goes on without offloading.',
+    cure: 'Lower DYN_KVBM_CPU_CACHE_GB and DYN_KVBM_DISK_CACHE_GB to what the node has beside the engine, with --ulimit memlock=-1 and a memory limit above it; where the error names a library or a folder, repair that: $1',
+    commands: ['kubectl exec WORKER -- sh -c "free -g; ulimit -l; df -h; env | grep DYN_KVBM"'],
+  },
 ];

@@ -81,6 +81,14 @@ describe('a line of a cache behind an engine', () => {
       'KVBM moves more blocks at a time than its buffer has (128)',
     ],
     [
+      '2026-11-20T10:00:00Z ERROR kvbm::block_manager::vllm::connector::leader::slot: LocalOnboardTask: error processing request: Other(copy failed)',
+      'KVBM does not move its blocks',
+    ],
+    [
+      '2026-11-20T10:00:00Z ERROR kvbm_engine::offload::pipeline: BlockTransferExecutor: transfer failed: no space',
+      'KVBM does not move its blocks',
+    ],
+    [
       'WARNING HiCacheFile: filesystem hosting /data would fall below min_free=10 B after writing 2 B; refusing k to avoid OOM/ENOSPC.',
       'HiCache has no room on its disk',
     ],
@@ -128,6 +136,8 @@ describe('a line of a cache behind an engine', () => {
     '[info] Connection to RPC socket failed for endpoint kv:9600 with ret = IOError: connect, retrying 10 more times.',
     'HiCacheFile: value 12 B stored',
     '2026-09-10T10:00:00Z  INFO dynamo_llm::block_manager::distributed::transfer: transfer complete',
+    '2026-09-10T10:00:00Z ERROR kvbm::block_manager::vllm::connector::leader::slot: LocalTransferEngine: error sending offload request: SendError',
+    '2026-09-10T10:00:00Z ERROR kvbm::block_manager::vllm::connector::leader: main routine receiver dropped before result was sent',
     "Request to the model hub: Failed to resolve 'huggingface.co' ([Errno -3] Temporary failure in name resolution)",
     'socket.gaierror: [Errno -2] Name or service not known',
   ])('%j says nothing', async (line) => {

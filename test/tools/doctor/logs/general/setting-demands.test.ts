@@ -79,6 +79,17 @@ describe('what a program demands of a setting that it names', () => {
     expect(await firstCause(line)).toBeUndefined();
   });
 
+  it('is none of the fields of a line', async () => {
+    const [line, setting] = [
+      'Ignoring unsupported domain-scoped recovery snapshot worker_id=758 dp_rank=0 reset_scope=Domain',
+      'unknown router mode worker_id=758',
+    ];
+    const log = await summaryOf(`2026-11-20T10:00:00.123456Z ERROR dynamo_llm::kv_router: ${line}\n`);
+    expect(log.signals.get('settings_refused')).toBeUndefined();
+    const other = await summaryOf(`2026-11-20T10:00:00.123456Z ERROR dynamo_llm::kv_router: ${setting}\n`);
+    expect(other.signals.get('settings_refused')).toBeDefined();
+  });
+
   it('comes before the place of a traceback through a cache', async () => {
     const cause = await firstCause(
       'Traceback (most recent call last):',

@@ -216,6 +216,18 @@ describe('the log of a Dynamo worker or indexer', () => {
     ['r: Event ID gap detected for worker 7 dp_rank 0, recovering events [3, 9], gap_size: 7', 'events_lost'],
     ['l: Gap detected: expected seq 4, got 9', 'events_lost'],
     ['r: KV recovery failed; continuing with degraded live events', 'events_lost'],
+    ['q: KV indexer rejected a recovery event; rank remains fenced worker_id=7 dp_rank=0', 'events_lost'],
+    ['q: Failed to enqueue KV event error=channel closed', 'events_lost'],
+    ['z: Direct-ZMQ event-channel discovery stream ended kv_state_endpoint=dynamo', 'events_unreachable'],
+    ['z: Failed to decode direct-ZMQ KV payload error=invalid type publisher_id=7', 'events_unreadable'],
+    ['l: Unexpected ZMQ frame count: 2 self.worker_id=7 self.dp_rank=0', 'events_unreadable'],
+    ['l: Invalid sequence number length: 4 self.worker_id=7 self.dp_rank=0', 'events_unreadable'],
+    ['l: Failed to decode replayed batch worker_id=7 dp_rank=0 seq=3', 'events_unreadable'],
+    ['s: Dropping invalid Mooncake KV event frame error=invalid type', 'events_unreadable'],
+    [
+      'dynamo_llm::block_manager::kv_consolidator::subscriber: Failed to deserialize event batch: invalid type',
+      'events_unreadable',
+    ],
     ['p: ZMQ listener terminated unexpectedly; stopping KV event publisher', 'events_unreachable'],
     ['p: KV-event source was not observed after the discovery grace period', 'events_unreachable'],
     ['p: KV-event publishing is disabled for a role that requires KV events', 'events_disabled'],
@@ -258,6 +270,11 @@ describe('what the publisher of a worker says at error level', () => {
     expect(await signalsIn('INFO dynamo_llm::kv_router::publisher::sinks: Valkey took the write')).toEqual(
       [],
     );
+  });
+
+  it('is none of metrics that go the same way', async () => {
+    const line = 'WARN dynamo_llm::fpm_publisher: FPM direct publisher: event plane publish failed: closed';
+    expect(await signalsIn(line)).toEqual([]);
   });
 
   it('is none of other programs that publish events', async () => {

@@ -23,6 +23,17 @@ describe('the house', () => {
   });
 });
 
+describe('a file of more than 350 lines', () => {
+  it('is named in docs/decisions.md with the reason, and no other is', () => {
+    const decisions = readFileSync(join(root, 'docs/decisions.md'), 'utf8');
+    const [, section = ''] =
+      /^### Files that stay longer than 350 lines\n([\s\S]*?)^## /m.exec(decisions) ?? [];
+    const named = [...section.matchAll(/`([\w/-]+\.ts)`/g)].map(([, file = '']) => `src/${file}`);
+    const long = sources().filter((file) => readFileSync(join(root, file), 'utf8').split('\n').length > 351);
+    expect(named.sort()).toEqual(long);
+  });
+});
+
 describe('the layers', () => {
   const layerOf = (room: string) => room.split('/')[0] ?? '';
 

@@ -16,7 +16,7 @@ import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { SettingName } from '../../../engines/diagnosis/sighting-words.js';
 import type { Signal } from '../../../engines/diagnosis/signals.js';
 import type { Origin } from '../sightings.js';
-import { BoundedCounts } from './bounded-counts.js';
+import { CostCount } from './cost-count.js';
 import { CrashTally } from './crashes.js';
 import { Decisions } from './decisions.js';
 import { EngineCount } from './engine-count.js';
@@ -26,7 +26,7 @@ import { environmentKindOf } from './general/environment-kinds.js';
 import { isHarmlessError } from './general/harmless-errors.js';
 import { KnownFaultTally } from './known-fault-tally.js';
 import { lastWords } from './last-words.js';
-import type { CostTally, LogSummary } from './log-summary.js';
+import type { LogSummary } from './log-summary.js';
 import { excerptOf } from './masking.js';
 import { shortenedBeforeAdvice } from './own-advice.js';
 import { PanicReader } from './panics.js';
@@ -37,7 +37,6 @@ import { lastLineOf } from './traceback-reader.js';
 import { UnexplainedLines } from './unexplained-lines.js';
 
 const MAX_INDEXERS = 64;
-const MAX_WEIGHTS = 16;
 const MAX_VALUE_CHARS = 200;
 
 /** What rules found so far. All of it is bounded, whatever the log has. */
@@ -61,10 +60,9 @@ export class LogTally implements LogFindings {
   readonly #signals = new Map<Signal, SignalCount>();
   readonly #decisions = new Decisions();
   readonly #sightings = new SightingTally((line) => this.#whoOf(line));
-  readonly #weights = new BoundedCounts(MAX_WEIGHTS);
   /** Pods that run a standalone indexer; "" for a log without prefixes. */
   readonly #indexers = new Set<string>();
-  #costs: { count: number; withoutCache: number; largestCachedBlocks: number; first: Origin } | undefined;
+  #costs: CostCount | undefined;
   #engine: EngineCount | undefined;
   readonly #failures = new Failures();
   readonly #crashes = new CrashTally(this);
@@ -234,16 +232,8 @@ export class LogTally implements LogFindings {
 
   addCost(line: LogLine, cachedBlocks: number, overlapWeight: string | undefined): void {
     this.found += 1;
-    this.#costs ??= {
-      count: 0,
-      withoutCache: 0,
-      largestCachedBlocks: 0,
-      first: this.#originOf(line, 'Formula for'),
-    };
-    this.#costs.count += 1;
-    if (cachedBlocks === 0) this.#costs.withoutCache += 1;
-    this.#costs.largestCachedBlocks = Math.max(this.#costs.largestCachedBlocks, cachedBlocks);
-    if (overlapWeight !== undefined) this.#weights.add(overlapWeight);
+    this.#costs ??= new CostCount(this.#originOf(line, 'Formula for'));
+    this.#costs.add(cachedBlocks, overlapWeight);
   }
 
   addSize(line: LogLine, details: SizeDetails): void {
@@ -335,7 +325,7 @@ export class LogTally implements LogFindings {
       ...(unexplainedErrors === undefined ? {} : { unexplainedErrors }),
       ...(knownFaults.length === 0 ? {} : { knownFaults }),
       decisions: this.#decisions.finish(originOf),
-      costs: this.#costs === undefined ? undefined : costTally(this.#costs, this.#weights),
+      costs: this.#costs?.finish(),
       engine: this.#engine?.finish(originOf),
       ...this.#sightings.finish(originOf),
     };
@@ -348,8 +338,4 @@ export class LogTally implements LogFindings {
   #originOf({ lineNumber, text }: Pick<LogLine, 'lineNumber' | 'text'>, about: string): Origin {
     return { place: `${this.#name}:${lineNumber}`, text: excerptOf(text, about) };
   }
-}
-
-function costTally(costs: Omit<CostTally, 'overlapWeights'>, weights: BoundedCounts): CostTally {
-  return { ...costs, overlapWeights: weights.counts };
 }

@@ -11,6 +11,7 @@ import { SEMANTIC_ROUTER } from './semantic-router.js';
 import { SMG_FAULTS } from './smg.js';
 import { SMG_REQUESTS } from './smg-requests.js';
 import { VLLM_ROUTER } from './vllm-router.js';
+import { VLLM_ROUTER_INDEX } from './vllm-router-index.js';
 
 /** Of routers that stand beside engines: of SGLang (smg), of vLLM and of its production stack, proxies of Python, Envoy and nginx. */
 export const ROUTERS_FAULTS: readonly KnownFault[] = [
@@ -18,6 +19,7 @@ export const ROUTERS_FAULTS: readonly KnownFault[] = [
   ...SMG_REQUESTS,
   ...PRODUCTION_STACK,
   ...VLLM_ROUTER,
+  ...VLLM_ROUTER_INDEX,
   ...LITELLM,
   ...HTTP_CLIENTS,
   ...GO_PROXIES,

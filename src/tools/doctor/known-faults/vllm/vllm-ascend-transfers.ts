@@ -138,8 +138,17 @@ export const VLLM_ASCEND_TRANSFERS: readonly KnownFault[] = [
   {
     id: 'ascend_peer_does_not_answer',
     cause: 'side_channel_unreachable',
-    needles: ['Receive failed after all retries', 'Receive failed from ', 'Send failed after all retries'],
-    pattern: /(?:Receive|Send) failed (?:after all retries|from \S{1,120} after all retries)/,
+    needles: [
+      'Receive failed after all retries',
+      'Receive failed from ',
+      'Send failed after all retries',
+      'Failed to receive data after ',
+      'Failed to receive data from ',
+      'Failed to send data to ',
+      'Failed to receive ACK ',
+    ],
+    pattern:
+      /(?:Receive|Send) failed (?:after all retries|from \S{1,120} after all retries)|Failed to (?:receive data|send data to|receive data from)(?: \S{1,120})? after \d{1,3} retries|Failed to receive ACK (?:for request|after \d{1,3} attempts)/,
     isSign: true,
     says: 'A rank of the other engine does not answer on its kv_port (vllm-ascend): KV blocks are not moved',
     why: 'Before a transfer a decode rank asks the prefill rank on kv_port plus its number, and says there when it is done. The rank has ended or hangs, or the port is closed to it.',
@@ -155,6 +164,28 @@ export const VLLM_ASCEND_TRANSFERS: readonly KnownFault[] = [
     why: 'Both answer on their ports, and the link between the NPUs does not carry the transfer: a link that is down, addresses in networks that are not routed, another HCCL or driver, or an engine that has restarted since.',
     cure: 'Check the link and address of each NPU of both nodes (hccn_tool -i 0 -link -g, -ping -g address OTHER_NPU_IP) and restart the engines that still talk to a pod which has restarted',
     commands: ['hccn_tool -i 0 -ping -g address OTHER_NPU_IP    # on the node of the engine that failed'],
+  },
+  // It stands behind the reason, which other rows name where it is known.
+  {
+    id: 'ascend_layer_not_sent',
+    cause: 'transfers_fail',
+    needles: [
+      'Failed to transfer KV cache. layer_idx=',
+      'MooncakeLayerwiseConnector transfer fail. req_id=',
+      'Got FAILED_SENDING_MSG for request. ',
+    ],
+    pattern: /(?:layer_idx=\w{1,12}, error=(.{1,90}?)(?:\. |$)|Got FAILED_SENDING_MSG for request)/,
+    isSign: true,
+    follows: [
+      'ascend_transfer_between_npus',
+      'ascend_layerwise_port_unreachable',
+      'ascend_peer_does_not_answer',
+      'transfer_path_broken',
+    ],
+    says: 'Prefill engines do not send the KV blocks of a layer (vllm-ascend, layerwise): $1',
+    why: 'With MooncakeLayerwiseConnector prefill sends each layer as it is computed. One that fails makes the whole request fail on the decode engine.',
+    cure: 'Look at the first error before it in the log of the prefill engine (a decode rank that does not answer, or the link between the NPUs), and restart the prefill engines that still talk to a decode pod which has restarted',
+    commands: ['hccn_tool -i 0 -ping -g address OTHER_NPU_IP    # on the node of the prefill engine'],
   },
   {
     id: 'ascend_transfer_fails',

@@ -6,7 +6,9 @@ const OF_KIND = /format string|unexpected keyword|has no attribute|not support|u
 const ADDRESS =
   /(?:reading from|writing to|connect(?:ing|ion)? to|:\/\/(?:[^@\s/]{1,200}@)?) ?([a-z0-9][\w.-]{0,120}:\d{2,5})\b/i;
 /** The pool of vllm-ascend, which says the same of its own store. */
-const OF_ASCEND = /\[pool_\w+\.py|kv_pool|ascend/i;
+const OF_ASCEND = /\[(?:pool_\w+|kv_transfer)\.py|kv_pool|ascend/i;
+/** vLLM's MooncakeStoreConnector, which asks the store of Mooncake (mooncake/store/worker.py, 0.33). */
+const OF_MOONCAKE = /\[worker\.py:\d{1,5}\] Remote connection failed in lookup: /;
 
 /** The beginning of what is said of it, before an address. */
 export const REMOTE_STORE = "LMCache's remote store";
@@ -38,6 +40,7 @@ export function remoteStoreFaultOf(text: string): string {
   const unresolved = unresolvedStoreOf(text);
   if (unresolved !== undefined) return unresolved;
   if (OF_ASCEND.test(text)) return "Ascend's KV pool is not reached";
+  if (OF_MOONCAKE.test(text)) return 'Mooncake is not reached';
   const address = ADDRESS.exec(text)?.[1];
   const store = `${REMOTE_STORE}${address === undefined ? '' : ` ${address}`}`;
   const says = REASONS.find(([pattern]) => pattern.test(text))?.[1];

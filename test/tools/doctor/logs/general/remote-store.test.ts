@@ -42,5 +42,13 @@ describe("a line about LMCache's remote store", () => {
   it('is of the pool of Ascend where its own file says so', () => {
     const line = 'ERROR 07-08 11:49:03 [pool_worker.py:458] Remote connection failed in contains: closed';
     expect(remoteStoreFaultOf(line)).toBe("Ascend's KV pool is not reached");
+    expect(remoteStoreFaultOf(line.replace('pool_worker', 'kv_transfer'))).toBe(
+      "Ascend's KV pool is not reached",
+    );
+  });
+
+  it("knows vLLM's own connector of Mooncake's store by its file", () => {
+    const line = 'ERROR 11-20 09:12:42 [worker.py:2170] Remote connection failed in lookup: closed';
+    expect(remoteStoreFaultOf(line)).toBe('Mooncake is not reached');
   });
 });

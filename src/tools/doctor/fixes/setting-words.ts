@@ -266,7 +266,10 @@ const FEATURES: readonly (readonly [feature: RegExp, without: Without])[] = [
       trtllm: 'no speculative_config',
     },
   ],
-  [/\w*Connector(?:V\d)?\b|kv[ _-]transfer/i, { vllm: 'without --kv-transfer-config' }],
+  [
+    /\w*Connector(?:V\d)?\b|(?:kv|conv)[ _-]transfer|\b(?:UMBP|HF3FS)\b/i,
+    { vllm: 'without --kv-transfer-config' },
+  ],
   [/offload\w*/i, { vllm: 'without --kv-offloading-size' }],
   [
     /kv[ _-](?:cache )?events?/i,

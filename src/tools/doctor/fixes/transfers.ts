@@ -33,9 +33,11 @@ export function samePairFixes({ seen }: Measurements, field: string): readonly P
   return [
     {
       says:
-        flag === undefined
-          ? `Compare what a prefill and a decode pod were started with (kubectl logs POD | grep "non-default args"), and give both the same`
-          : `Start the engines of both roles with the same ${flag.split(' ')[0]}${multiple?.says ?? ''}`,
+        name === 'version'
+          ? 'Run the same version of the engine on both roles (kubectl get pods -o wide shows the images)'
+          : flag === undefined
+            ? `Compare what a prefill and a decode pod were started with (kubectl logs POD | grep "non-default args"), and give both the same`
+            : `Start the engines of both roles with the same ${flag.split(' ')[0]}${multiple?.says ?? ''}`,
       why: `${multiple?.why ?? ''}Engines compare versions, model, dtype, KV cache dtype, attention backend and the shape of the blocks before the first transfer${flag === undefined ? '; the hash that is in the line says that one differs, not which' : ''}. Only the engines of one role have to restart.`,
       disturbs: 'one_worker_at_a_time',
       files: [],

@@ -4,6 +4,7 @@ import { VLLM_ASCEND_POOL } from './vllm-ascend-pool.js';
 import { VLLM_ASCEND_TRANSFERS } from './vllm-ascend-transfers.js';
 import { VLLM_ATTENTION } from './vllm-attention.js';
 import { VLLM_CACHE_MANAGER } from './vllm-cache-manager.js';
+import { VLLM_CACHE_PLANNING } from './vllm-cache-planning.js';
 import { VLLM_CONNECTOR_CONFIG } from './vllm-connector-config.js';
 import { VLLM_DATA_PARALLEL } from './vllm-data-parallel.js';
 import { VLLM_ENGINE_OPTIONS } from './vllm-engine-options.js';
@@ -35,6 +36,7 @@ export const VLLM_FAULTS: readonly KnownFault[] = [
   ...VLLM_OTHER_CONNECTORS,
   ...VLLM_SCHEDULER,
   ...VLLM_CACHE_MANAGER,
+  ...VLLM_CACHE_PLANNING,
   ...VLLM_START_UP,
   ...VLLM_DATA_PARALLEL,
   ...VLLM_ENGINE_OPTIONS,

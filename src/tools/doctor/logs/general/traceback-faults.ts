@@ -143,14 +143,22 @@ const MAKES =
   /^(?:__init__|__post_init__|_{0,2}(?:init|create|validate|parse|make|setup|build|verify|check|load|initialize|register|resolve)_?\w*|from_\w+|get_\w*(?:config|connector|spec|adapter|manager|backend)\w*)$/;
 /** What a part says of what it was given. */
 const REFUSES =
-  /\b(?:only supports?|supports? only|(?:is|are) only (?:supported|valid|implemented)|(?:not|n't) (?:yet |currently )*(?:supported?|compatible|implemented|valid|verified|allowed|enabled)|unsupported|incompatible|must|requires?|required|needs? to be|should (?:not )?(?:be|set)|too small for|at least one|cannot (?:both )?be|unknown|invalid|conflicting|duplicate|not set|exclusive|already registered|Only one|Multiple|missing (?:required )?keys?|assumption)\b/i;
+  /\b(?:only supports?|supports? only|(?:is|are) only (?:supported|valid|implemented)|(?:not|n't) (?:yet |currently )*(?:support(?:ed)?|compatible|implemented|valid|verified|allowed|enabled)|unsupported|incompatible|must|requires?|required|needs? to be|should (?:not )?(?:be|set)|too small for|at least one|cannot (?:both )?be|unknown|invalid|conflicting|duplicate|not set|exclusive|already registered|Only one|Multiple|missing (?:required )?keys?|assumption)\b/i;
 
 /** A part that moves or keeps KV blocks does not take what it is made with. Its own state is no setting. */
 function refusedAtStart({ frames, sentence = '' }: Traceback, words: string): Fault | undefined {
   const isMade = MAKES.test(frames.findLast(({ isOfCache }) => isOfCache)?.place ?? '');
   if (isMade && TO_INSTALL.test(words)) return { signal: 'library_missing', value: plain(words) };
-  const isRefusal = /^(?:Value|NotImplemented|Assertion|Runtime|MoRIIO)Error: ./.test(sentence);
-  if (!isRefusal || !isMade || !REFUSES.test(words) || IS_STATE.test(words)) return undefined;
+  const isRefusal = /^(?:[\w.]{1,120}\.)?(?:Value|NotImplemented|Assertion|Runtime|MoRIIO)Error: ./.test(
+    sentence,
+  );
+  // What is not implemented is so wherever it comes up.
+  const isUnsupported =
+    /^NotImplementedError: .{0,200}?\b(?:only supports?|(?:not|n't) supported|(?:not|n't) (?:yet )?support)\b/.test(
+      sentence,
+    );
+  if (!isRefusal || !(isMade || isUnsupported) || !REFUSES.test(words) || IS_STATE.test(words))
+    return undefined;
   if (environmentKindOf(words) !== undefined) return undefined;
   return errorKindOf(words) === undefined ? { signal: 'settings_refused', value: plain(words) } : undefined;
 }

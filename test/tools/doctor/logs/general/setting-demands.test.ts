@@ -36,6 +36,13 @@ const OTHERS = [
   'the widget of layer 7 has no colour',
   "NameError: name 'start_time' is not defined",
   "UnboundLocalError: local variable 'frob_size' is not set",
+  // States of vLLM's own lists, jobs and messages.
+  'next_free_block of fake_free_list_head should always exist',
+  "Invalid block found in popleft() which doesn't have a valid next_free_block",
+  "Chunk 'a' ref_cnt is already 0",
+  'P2PSession a: transport reported done for unknown transfer_id=4; attached job(s) will fail via store-timeout',
+  'keys/block_indexes length mismatch: 32 vs 16',
+  'Read size mismatch: got 4, expected 32',
 ];
 
 async function firstCause(...lines: readonly string[]): Promise<string | undefined> {

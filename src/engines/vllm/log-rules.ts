@@ -190,6 +190,12 @@ export const VLLM_RULES: readonly LogRule[] = [
   rule('Setting kv cache block size to ', readChangedSize),
   // Up to 0.13: "Forcing kv cache block size to 64 for FlashMLA backend."
   rule('Forcing kv cache block size to ', readChangedSize),
+  // vllm-ascend: "For deepseek_v4 model, block size should be 32, 64 or 128. Setting block size to 32 for better performance."
+  rule('Setting block size to ', readChangedSize),
+  // vllm-ascend: "Block size is set to 128 if prefix cache or chunked prefill is enabled."
+  rule('Block size is set to ', (line, tally) => readChangedSize(line, tally, 'Block size is set to ')),
+  // vllm-ascend: "Setting block size for xlite compatibility. original_block_size=256, new_block_size=128. …".
+  rule('Setting block size for xlite', (line, tally) => readChangedSize(line, tally, 'new_block_size=')),
   // "CPU MLA backend requires block_size=16, overriding user-specified block_size=64."
   rule('overriding user-specified block_size', (line, tally) => {
     const size = digitsBehind(line.text, 'requires block_size=');
@@ -255,8 +261,7 @@ function addSpeculation(line: LogLine, tally: LogFindings): void {
   tally.addSetting(line, 'speculation', { side: 'worker', value, about: 'speculative_config' });
 }
 
-function readChangedSize(line: LogLine, tally: LogFindings): void {
-  const about = 'block size to ';
+function readChangedSize(line: LogLine, tally: LogFindings, about = 'block size to '): void {
   const size = digitsBehind(line.text, about);
   if (size === undefined) return;
   tally.addSignal('block_size_changed_by_engine', line, { value: size, about });

@@ -36,6 +36,9 @@ export const OFFLOAD_RULES: readonly LogRule[] = [
   workerSetting('Using builtin hash without PYTHONHASHSEED set', 'hash_seed', 'random'),
   failing('Mooncake keys from sub-batch', 'Mooncake gives less than it lists'),
   failing('Failed to get Mooncake sub-batch', 'Mooncake gives less than it lists'),
+  // vLLM 0.33: "Async Mooncake lookup failed for cmpl-1: …", "Failed to check boundary-state keys for request cmpl-1: …".
+  failing('Async Mooncake lookup failed for ', 'Mooncake is not reached'),
+  failing('Failed to check boundary-state keys for ', 'Mooncake is not reached'),
 ];
 
 function failing(needle: string, value: string): LogRule {

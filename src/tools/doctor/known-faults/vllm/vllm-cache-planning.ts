@@ -68,17 +68,6 @@ export const VLLM_CACHE_PLANNING: readonly KnownFault[] = [
     cure: 'Start the engines of both roles with the same --block-size and the same --tensor-parallel-size',
   },
   {
-    id: 'nixl_push_never_came',
-    cause: 'transfers_fail',
-    needles: ['NixlPushConnector: registration for request '],
-    pattern: /registration for request \S{1,160} timed out after ([\d.]{1,9})s/,
-    atLeast: 2,
-    isSign: true,
-    says: 'Prefill engines do not push KV blocks within $1 s: decode engines wait for them in vain (NixlPushConnector)',
-    why: 'The decode engine says where the blocks go, and the prefill engine pushes them when its half of the request is done. That half was not sent, failed, or went to another engine than the router named.',
-    cure: 'Have the router send both halves of a request, with remote_engine_id, remote_host and remote_port of the very prefill engine that computes it, and use NixlPushConnector on both roles',
-  },
-  {
     id: 'mooncake_pipeline_sizes_differ',
     cause: 'pair_incompatible',
     needles: ['cannot be aligned across PP sizes'],
@@ -143,5 +132,15 @@ export const VLLM_CACHE_PLANNING: readonly KnownFault[] = [
     says: 'HF3FSKVConnector cannot keep or load KV blocks: $2',
     why: 'Blocks lie in a file of 3FS, and a metadata server says where. One of both does not answer.',
     cure: 'Start the metadata server of the connector and open its port to all engines (hf3fs_metadata_server_url in kv_connector_extra_config), and mount 3FS into the pod at hf3fs_storage_path',
+  },
+  {
+    id: 'cpu_offload_ignores_disk',
+    cause: 'offload_failed',
+    needles: ['ignoring disk-only config: '],
+    pattern: /kv_offload_backend is "cpu", ignoring disk-only config: ([\w, ]{1,120})/,
+    isSign: true,
+    says: 'Blocks are offloaded to memory alone: what is written about a disk ($1) is ignored',
+    why: 'The backend of SimpleCPUOffloadConnector is cpu unless it is named.',
+    cure: 'Set "kv_offload_backend": "disk" in kv_connector_extra_config of --kv-transfer-config, or delete the keys of the disk there',
   },
 ];

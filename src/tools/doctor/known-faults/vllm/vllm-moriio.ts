@@ -151,7 +151,11 @@ export const VLLM_MORIIO: readonly KnownFault[] = [
   {
     id: 'moriio_completions_lost',
     cause: 'leases_expire',
-    needles: ['deferred sends with no finished_sending', 'Cannot release WRITE prefill blocks for request'],
+    needles: [
+      'deferred sends with no finished_sending',
+      'Cannot release WRITE prefill blocks for request',
+      'Failed to send notification to ',
+    ],
     atLeast: 3,
     says: 'Prefill engines keep KV blocks until their time limit (MoRIIO): nothing says that a transfer is done',
     why: 'The other engine says on notify_port that it has the blocks. Without it they are freed after defer_timeout (60 s), and the cache of the prefill engine fills with them.',

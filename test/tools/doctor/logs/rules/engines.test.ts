@@ -78,6 +78,16 @@ describe('the log of vLLM', () => {
     ]);
   });
 
+  it('reports block sizes that vllm-ascend changed', async () => {
+    const summary = await read(
+      'INFO 11-21 01:02:03 [utils.py:1197] Block size is set to 128 if prefix cache or chunked prefill is enabled.',
+      'WARNING 11-21 01:02:03 [utils.py:1183] For deepseek_v4 model, block size should be 32, 64 or 128. Setting block size to 32 for better performance.',
+      'WARNING 11-21 01:02:03 [utils.py:1206] Setting block size for xlite compatibility. original_block_size=256, new_block_size=64. xlite_graph_config requires block_size <= 128.',
+    );
+    expect(summary.signals.get('block_size_changed_by_engine')?.count).toBe(3);
+    expect(sizesOf(summary)).toEqual(['worker 128 in_use', 'worker 32 in_use', 'worker 64 in_use']);
+  });
+
   it('has what it loaded and what is left for its cache, of all versions', async () => {
     const of = async (text: string) => settingsOf(await read(text));
     const gib = (size: number) => Math.round(size * 2 ** 30);

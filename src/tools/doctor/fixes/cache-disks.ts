@@ -12,6 +12,10 @@ const FOLDERS: readonly (readonly [program: RegExp, setting: string])[] = [
   [/^LMCache/, 'LMCACHE_LOCAL_DISK, LMCACHE_GDS_PATH'],
   [/^Mooncake/, 'MOONCAKE_OFFLOAD_FILE_STORAGE_PATH'],
   [/^HiCache/, 'SGLANG_HICACHE_FILE_BACKEND_STORAGE_DIR'],
+  [
+    /^NIXL/,
+    'nixl_path of LMCache, SGLANG_HICACHE_NIXL_BACKEND_STORAGE_DIR of SGLang, DYN_KVBM_DISK_CACHE_DIR of KVBM',
+  ],
   [/^vLLM/, 'shared_storage_path or root_dir in kv_connector_extra_config of --kv-transfer-config'],
 ];
 

@@ -29,12 +29,13 @@ export const IGNORED_SETTINGS: readonly KnownFault[] = [
     id: 'ucx_variable_misspelt',
     cause: 'transfer_path_broken',
     needles: ['unused environment variable'],
-    pattern: /unused environment variables?: .{0,400}?\b(UCX_\w{2,60}) \(maybe: (UCX_\w{2,60})/,
+    // UCX names whatever is next to it: "UCX_DIR (maybe: UCX_TLS?)" is a folder of an image. A misspelt name begins like the right one.
+    pattern: /unused environment variables?: .{0,400}?\b((UCX_\w{4,58})\w{0,2}) \(maybe: (\2\w{0,2})\?/,
     isSign: true,
-    says: 'UCX reads no variable $1: it looks misspelt, for $2',
+    says: 'UCX reads no variable $1: it looks misspelt, for $3',
     why: 'What it was to set stays at its default: transports, devices and limits that KV blocks travel by.',
-    cure: 'Write $2 in place of $1 on all engines, or take $1 out',
-    commands: ['ucx_info -cf | grep -A12 $2    # in the pod: the values that it takes'],
+    cure: 'Write $3 in place of $1 on all engines, or take $1 out',
+    commands: ['ucx_info -cf | grep -A12 $3    # in the pod: the values that it takes'],
   },
   {
     id: 'dynamo_trtllm_connector_ignored',

@@ -56,4 +56,24 @@ export const NIXL_CALLS: readonly KnownFault[] = [
     cure: 'Look at the other engine at that time (kubectl get pods: restarts; the end of its earlier log); where further transfers with it fail, restart this engine as well',
     commands: ['kubectl get pods -o wide; kubectl logs OTHER --previous | tail -30'],
   },
+  {
+    id: 'nixl_obj_moves_nothing',
+    cause: 'offload_failed',
+    needles: [
+      'putObjectAsync ',
+      'getObjectAsync ',
+      'putObjectRdmaAsync: ',
+      'getObjectRdmaAsync: ',
+      'putBlobAsync error',
+      'getBlobAsync error',
+    ],
+    pattern:
+      /(?:put|get)(?:Object(?:Rdma)?|Blob)Async(?: \(CRT\)| bucket\/endpoint)? ?(?:error: |: (?:Put|Get)ObjectAsync failed - )(.{3,100})/,
+    says: "NIXL's object storage does not take or give blocks: $1",
+    why: 'The store was reached as the engine started, and refuses this call: keys that may not write, a bucket that is gone, a bound of requests, or a network that breaks.',
+    cure: 'Give the keys of the backend the right to read, write and list in its bucket or container, and repair what the store says ($1)',
+    commands: [
+      'aws s3 cp /etc/hostname s3://BUCKET/probe --endpoint-url ENDPOINT    # from the pod of the engine, with the same keys',
+    ],
+  },
 ];

@@ -27,6 +27,18 @@ export const NIXL_STARTS: readonly KnownFault[] = [
     disturbs: 'all_workers',
   },
   {
+    id: 'nixl_peer_not_in_tcpstore',
+    cause: 'side_channel_unreachable',
+    needles: ['nixl_tcpstore_metadata_backend.cpp:'],
+    pattern:
+      /TCPStore (?:set failed for key|fetch failed for key|fetch for .{1,120}? gave up waiting for key) '?([^\s:']{1,100})/,
+    follows: ['nixl_tcpstore_not_reached'],
+    says: 'NIXL does not get the metadata of its peer from the TCPStore: $1 is not there',
+    why: 'Each agent leaves its addresses there as it starts. A peer that has not started, that ended, or that uses another store is not in it.',
+    cure: 'Start the engine whose agent $1 names, with the same NIXL_TCPSTORE_ENDPOINT as this one, and look into the log of the TCPStore whether it was restarted since',
+    disturbs: 'nothing',
+  },
+  {
     id: 'nixl_no_metadata_place',
     cause: 'settings_refused',
     needles: ['no peer address provided and no centralized store configured'],
@@ -118,6 +130,16 @@ export const NIXL_STARTS: readonly KnownFault[] = [
     cure: 'Run the same release of NIXL (pip show nixl nixl-cu12 nixl-cu13) in the images of both roles',
     commands: ['kubectl exec POD -- sh -c "pip list | grep -i nixl"    # the same on prefill and decode'],
     disturbs: 'all_workers',
+  },
+  {
+    id: 'nixl_plugin_folder_missing',
+    cause: 'library_missing',
+    needles: ['Plugin directory does not exist or is not readable: '],
+    pattern: /Plugin directory does not exist or is not readable: (\S{1,160})/,
+    says: 'NIXL does not find the folder of plugins that it is given: $1',
+    why: 'A backend that is a plugin of its own is loaded from there. Without it createBackend fails, or another backend is taken.',
+    cure: 'Give the engine the folder that has libplugin_*.so of its NIXL (find / -name "libplugin_*.so"), in place of $1, or leave the setting out',
+    commands: ['kubectl exec POD -- sh -c "find / -name \'libplugin_*.so\' 2>/dev/null"'],
   },
   {
     id: 'nixl_plugin_not_loaded',

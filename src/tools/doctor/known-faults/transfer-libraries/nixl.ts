@@ -230,8 +230,9 @@ export const NIXL_FAULTS: readonly KnownFault[] = [
   {
     id: 'nixl_obj_refused',
     cause: 'offload_failed',
-    needles: ['checkObjectExistsAsync ', 'Failed to check if object exists'],
-    pattern: /(?:bucket\/endpoint error|object exists(?: \(CRT\))?): (.{1,100})/,
+    needles: ['checkObjectExistsAsync ', 'Failed to check if object exists', 'checkBlobExistsAsync '],
+    pattern:
+      /(?:bucket\/endpoint error|object exists(?: \(CRT\))?|check(?:Object|Blob)ExistsAsync(?: \(CRT\))? error): (.{1,100})/,
     says: "NIXL's object storage refuses to look for blocks: $1",
     why: 'The bucket, the endpoint or the keys do not fit: AWS itself is meant without endpoint_override, and most other stores want addresses by path.',
     cure: 'Give the backend OBJ the endpoint_override (AWS_ENDPOINT_OVERRIDE), bucket, region, access_key and secret_key of the store, with use_virtual_addressing=false outside of AWS and scheme=http where it has no TLS',

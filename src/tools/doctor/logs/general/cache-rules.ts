@@ -2,6 +2,7 @@ import { type LogRule, rule } from '../../../../engines/diagnosis/log-rule.js';
 import { DISK_FULL } from './disk-full.js';
 import { isErrorOfGlog, isWarningOfGlog } from './glog.js';
 import { unresolvedStoreOf } from './name-rules.js';
+import { NIXL_STORAGE_FILES, nixlStorageFaultOf, OBJECT_CALL } from './nixl-storage.js';
 import { pathFaultValue } from './seen-path-faults.js';
 import { STORE_FILES } from './source-files.js';
 import { isUnregistered, storeCodeFaultOf, storeFaultOf, storeWarningOf } from './store-faults.js';
@@ -17,9 +18,13 @@ type FaultOf = (text: string) => string | undefined;
 export const CACHE_RULES: readonly LogRule[] = [
   ...STORE_FILES.map((needle) =>
     cache(needle, (text) => {
+      if (OBJECT_CALL.test(text)) return undefined;
       if (isErrorOfGlog(text)) return isUnregistered(text) ? undefined : storeFaultOf(text);
       return isWarningOfGlog(text) ? storeWarningOf(text) : undefined;
     }),
+  ),
+  ...NIXL_STORAGE_FILES.map((needle) =>
+    cache(needle, (text) => (isErrorOfGlog(text) ? nixlStorageFaultOf(text) : undefined)),
   ),
   // Memory that a card does not take is a fault of the machine, whichever file of the store says so.
   ...['register_local_memory_failed', 'Failed to register local memory'].map((needle) =>

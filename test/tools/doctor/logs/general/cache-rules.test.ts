@@ -89,6 +89,26 @@ describe('a line of a cache behind an engine', () => {
       'KVBM does not move its blocks',
     ],
     [
+      'E1120 10:00:00.123456  7053 posix_backend.cpp:245] POSIX path-mode open failed: Permission denied',
+      'NIXL cannot use its folder on disk',
+    ],
+    [
+      'E1120 10:00:00.123456  7053 linux_aio_io_queue.cpp:164] AIO operation failed: No space left on device',
+      'NIXL has no room on its disk',
+    ],
+    [
+      'E1120 10:00:00.123456  7053 gds_mt_backend.cpp:125] GDS_MT: cuFileRead failed: Input/output error',
+      'NIXL does not read or write by GPUDirect Storage',
+    ],
+    [
+      'E1120 10:00:00.123456  7053 hf3fs_utils.cpp:141] Error: hf3fs prep io error: -5',
+      'NIXL does not read or write 3FS',
+    ],
+    [
+      'E1120 10:00:00.123456  7053 gds_backend.cpp:152] GDS: missing FILE_SEG metadata at xfer time',
+      'NIXL does not move its blocks',
+    ],
+    [
       'WARNING HiCacheFile: filesystem hosting /data would fall below min_free=10 B after writing 2 B; refusing k to avoid OOM/ENOSPC.',
       'HiCache has no room on its disk',
     ],
@@ -138,6 +158,8 @@ describe('a line of a cache behind an engine', () => {
     '2026-09-10T10:00:00Z  INFO dynamo_llm::block_manager::distributed::transfer: transfer complete',
     '2026-09-10T10:00:00Z ERROR kvbm::block_manager::vllm::connector::leader::slot: LocalTransferEngine: error sending offload request: SendError',
     '2026-09-10T10:00:00Z ERROR kvbm::block_manager::vllm::connector::leader: main routine receiver dropped before result was sent',
+    'W1120 10:00:00.123456  7053 gds_utils.cpp:31] cuFileBufRegister failed - will use compat mode: 5030 (err=5030)',
+    'E1120 10:00:00.123456  7053 client.cpp:103] getObjectAsync (CRT) error: Access Denied',
     "Request to the model hub: Failed to resolve 'huggingface.co' ([Errno -3] Temporary failure in name resolution)",
     'socket.gaierror: [Errno -2] Name or service not known',
   ])('%j says nothing', async (line) => {

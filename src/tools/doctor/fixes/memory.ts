@@ -1,6 +1,7 @@
 import { capitalised } from '../../../core/text/capitalised.js';
 import type { SettingLine } from '../../../engines/descriptor/engine-launch.js';
 import type { ProposedFix } from '../diagnosis.js';
+import { MAX_EXCERPT_LINES } from '../measurements/known-faults.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
 import { confirmingTest } from './confirm.js';
@@ -21,11 +22,20 @@ const MANY_PREEMPTIONS = 5;
 /** A cache that is fuller has no room for what nobody uses. */
 export const FULL = 0.95;
 
-/** Whether engines take running requests off the GPU for want of blocks, again and again, or while others wait; or others wait for a cache that is full. */
+/** Whether engines take running requests off the GPU for want of blocks, again and again, while others wait, or in the few lines that somebody chose of a log; or others wait for a cache that is full. */
 export function isOverrun(measurements: Measurements): boolean {
   const times = measurements.preemptions?.value ?? 0;
   const isWaitedFor = (measurements.concurrency?.waiting ?? 0) >= 1;
-  return times >= MANY_PREEMPTIONS || (isWaitedFor && (times > 0 || isFullForOthers(measurements)));
+  return (
+    times >= MANY_PREEMPTIONS ||
+    (times > 0 && isChosen(measurements)) ||
+    (isWaitedFor && (times > 0 || isFullForOthers(measurements)))
+  );
+}
+
+/** Whether all that was given is excerpts of logs. */
+function isChosen({ evidence: { logs, metrics } }: Measurements): boolean {
+  return metrics.length === 0 && logs.length > 0 && logs.every(({ lines }) => lines <= MAX_EXCERPT_LINES);
 }
 
 /** A mean that is as high has times with a full cache for the most part. */

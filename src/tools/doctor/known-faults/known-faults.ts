@@ -21,4 +21,5 @@ export const KNOWN_FAULTS: readonly (() => Promise<readonly KnownFault[]>)[] = [
   async () => (await import('./given-files.js')).GIVEN_FILES,
   async () => (await import('./unread-settings.js')).UNREAD_SETTINGS,
   async () => (await import('./ignored-settings.js')).IGNORED_SETTINGS,
+  async () => (await import('./readiness-waits.js')).READINESS_WAITS,
 ];

@@ -7,7 +7,7 @@ import type { KnownFaultSighting, LogSummary } from '../logs/log-summary.js';
 const NEAR_LINES = 40;
 
 /** Up to so many lines a log is what somebody chose of one. */
-const MAX_EXCERPT_LINES = 60;
+export const MAX_EXCERPT_LINES = 60;
 
 /** Sentences of one known fault over all logs. */
 export interface KnownFaultSum {

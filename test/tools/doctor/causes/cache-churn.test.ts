@@ -39,8 +39,13 @@ describe('requests that an engine takes off its GPU', () => {
     expect(advice).toContain('--schedule-conservativeness 1.3');
   });
 
-  it('once in a while are a sign alone, with a test that proves it', async () => {
-    expect((await adviceOf(RETRACTION)).advice).toContain('Send two equal prompts');
+  it('once in a long log are a sign alone, with a test that proves it', async () => {
+    const others = Array.from({ length: 60 }, () => '[2026-11-21 14:57:46 TP0] Decode batch.');
+    expect((await adviceOf(...others, RETRACTION)).advice).toContain('Send two equal prompts');
+  });
+
+  it('in the few lines that somebody chose of a log are a full cache: the cure comes first', async () => {
+    expect((await adviceOf(RETRACTION)).advice).toContain('--schedule-conservativeness 1.3');
   });
 });
 

@@ -12,6 +12,8 @@ const HARMLESS: readonly RegExp[] = [
   /Failed to import from vllm\._\w{1,20} ?(?:with|:) ImportError\(.lib(?:cuda|cudart|nccl|numa)\b|FA version \d is not supported due to FA\d is (?:una\w{1,12} due to: lib|only supported on devices)/,
   // TensorRT-LLM asks each GPU for NVLink's multicast, and reduces over NCCL where it has none.
   /CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED not supported on GPU/,
+  // A test's own comparison (unittest, pytest), and the helper of SGLang that runs tests again: what they test is in the lines before.
+  /^(?:E {1,8})?\s{0,8}AssertionError: (?:-?[\d.]{1,40}|'[^']{0,80}'|True|False|None|\[[^\]]{0,80}\]) (?:!=|==|(?:is not|not (?:greater|less) than|not (?:almost )?equal|not (?:found )?in)\b)|^\s{0,8}Exception: retry\(\) exceed maximum number of retries|^(?:ERROR|FAIL): test\w{0,100} \([\w.]{1,200}\)/,
   // Plugins of XLA that TensorFlow and JAX bring twice into one process.
   /Unable to register cu(?:DNN|BLAS|FFT) factory|Attempting to register factory for plugin \w{1,20} when one has already been registered/,
   // The hub: another try follows, and the last one raises an exception.

@@ -22,6 +22,10 @@ const HARMLESS = [
   '(EngineCore_DP0 pid=9006) /usr/lib/python3.12/multiprocessing/resource_tracker.py:123: UserWarning: resource_tracker: process died unexpectedly, relaunching.  Some resources might leak.',
   "(EngineCore_DP0 pid=9006)   warnings.warn('resource_tracker: process died unexpectedly, '",
   '[05/10/2026-09:01:22] [TRT-LLM] [W] [Autotuner] Failed when profiling runner=MoERunner, tactic=3. Error: [TensorRT-LLM][ERROR] Assertion failed: Failed to initialize cutlass TMA WS grouped gemm. (/src/a.inl:556)',
+  'AssertionError: 13348.1 not greater than or equal to 13596.077419354837',
+  'E       AssertionError: 0 != 3',
+  'Exception: retry() exceed maximum number of retries.',
+  'ERROR: test_throughput (__main__.TestPairs.test_throughput)',
   'E1102 10:00:00.123456  1 server.go:12] "metrics server ended" err="http: Server closed"',
 ];
 
@@ -29,6 +33,7 @@ const FAULTS = [
   '(EngineCore_0 pid=12) ERROR 11-02 10:00:00 [multiproc_executor.py:316] Worker proc VllmWorker-1 died unexpectedly (exit code: 1), shutting down executor.',
   'E1102 10:00:00.123456  1 reflector.go:200] "Failed to watch" err="failed to list *v1.Pod: pods is forbidden: User cannot list resource"',
   'ValueError: --enable-foo is deprecated and no longer supported',
+  'AssertionError: 48 blocks are held and none is free',
   'ERROR 11-02 10:00:00 [core.py:9] the frobnicator of block 7 is out of tune',
   'E1102 10:00:00.123456  1 leaderelection.go:320] leader election lost',
   'ERROR 11-02 10:00:00 [conn.py:9] Connection reset by peer',

@@ -12,7 +12,7 @@ import { readLog } from '../logs/read-log.js';
 import { isMetricsText } from '../metrics/metrics-text.js';
 import { MAX_PAGE_BYTES, metricsPart } from './metrics.js';
 import { notRead, outcome } from './outcomes.js';
-import { QuotedText } from './quoted-parts.js';
+import { type QuotedEvidence, QuotedText } from './quoted-parts.js';
 import { plainText, unpackedStart } from './read-text.js';
 
 /** Enough of a text to know whether it is a page of metrics. */
@@ -50,10 +50,14 @@ export async function gatherLog(place: string, modules: LogModules): Promise<Evi
 /** A log with what it quotes beside its lines. */
 function withQuoted(
   part: EvidencePart,
-  { findings = [], metrics = [], sizes = [], settings = [] }: Omit<EvidencePart, 'source'>,
+  { findings = [], metrics = [], sizes = [], settings = [], knownFaults = [] }: QuotedEvidence,
 ): EvidencePart {
   return {
     ...part,
+    logs: (part.logs ?? []).map((log) => ({
+      ...log,
+      knownFaults: [...(log.knownFaults ?? []), ...knownFaults],
+    })),
     findings,
     metrics,
     sizes: [...(part.sizes ?? []), ...sizes],

@@ -1,11 +1,18 @@
 import type { NamedText } from '../../manifests/lint/fixes/apply-fixes.js';
 import type { EvidencePart } from '../evidence.js';
+import type { KnownFaultSighting } from '../logs/log-summary.js';
 import { quotedCommands } from './quoted-commands.js';
 import { quotedMetrics } from './quoted-metrics.js';
+import { quotedSettings } from './quoted-settings.js';
 import { plainText } from './read-text.js';
 
-/** Longest log in which commands and metrics are looked for: what a person pastes. Logs of scripts that start one fleet after the other are longer. */
+/** Longest log in which commands, metrics and settings are looked for: what a person pastes. Logs of scripts that start one fleet after the other are longer. */
 const MAX_BYTES = 64 * 1024;
+
+/** What a text has beside the lines of a log. */
+export interface QuotedEvidence extends Omit<EvidencePart, 'source'> {
+  readonly knownFaults?: readonly KnownFaultSighting[];
+}
 
 /** Keeps the text of a short log that passes by. */
 export class QuotedText {
@@ -23,13 +30,14 @@ export class QuotedText {
     }
   }
 
-  /** What it quotes that is no line of a log: commands that start engines and routers, and lines of pages of metrics. */
-  async evidence(name: string): Promise<Omit<EvidencePart, 'source'>> {
+  /** What it quotes that is no line of a log: commands that start engines and routers, lines of pages of metrics, and settings that need others. */
+  async evidence(name: string): Promise<QuotedEvidence> {
     const text = this.#text();
     if (text === undefined) return {};
     const named: NamedText = { file: name, text };
     const [commands, metrics] = [await quotedCommands(named), quotedMetrics(named)];
     return {
+      knownFaults: await quotedSettings(named),
       findings: commands.findings ?? [],
       metrics: metrics.metrics ?? [],
       sizes: [...(commands.sizes ?? []), ...(metrics.sizes ?? [])],

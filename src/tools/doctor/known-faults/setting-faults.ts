@@ -52,10 +52,7 @@ export const SETTING_FAULTS: readonly SettingFault[] = [
       why: 'The variables size the tiers of KVBM. The engine loads KVBM for its connector alone.',
       cure: `Give the engine KVBM as its connector: --kv-transfer-config '{"kv_connector":"DynamoConnector","kv_connector_module_path":"kvbm.vllm_integration.connector","kv_role":"kv_both"}' of vLLM, kv_connector_config in the engine file of TensorRT-LLM`,
     },
-    given: new RegExp(
-      `(?:^|[\\s"'])(DYN_KVBM_(?:CPU|DISK)_CACHE_(?:GB|OVERRIDE_NUM_BLOCKS))${IS_SET}`,
-      'm',
-    ),
+    given: new RegExp(`(?:^|[\\s"'])(DYN_KVBM_(?:CPU|DISK)_CACHE_(?:GB|OVERRIDE_NUM_BLOCKS))${IS_SET}`, 'm'),
     beside: [/\bdynamo\.(?:vllm|trtllm)\b|\bvllm serve\b|\btrtllm-serve\b/],
     unless: /--connector\b|kv[-_]?connector|kv[-_]?transfer[-_]?config|(?:Dynamo|Pd|Kvbm)Connector|kvbm\./i,
   },
@@ -68,9 +65,7 @@ export const SETTING_FAULTS: readonly SettingFault[] = [
       says: "SGLang has settings of its hierarchical cache ($1), and not the flag that switches it on: nothing leaves its GPU's memory",
       why: 'Ratio, size, policies and the storage backend are read where --enable-hierarchical-cache is given. Without it SGLang has its radix cache alone, and says nothing.',
       cure: 'Add --enable-hierarchical-cache to the arguments of SGLang beside $1',
-      commands: [
-        'curl -s http://ENGINE:PORT/get_server_info | tr , "\\n" | grep -E "hierarchical|hicache"',
-      ],
+      commands: ['curl -s http://ENGINE:PORT/get_server_info | tr , "\\n" | grep -E "hierarchical|hicache"'],
     },
     given: /(?:^|[\s"'])(--hicache-(?:ratio|size|storage-backend|write-policy|io-backend|mem-layout))\b/m,
     beside: [SGLANG],

@@ -67,6 +67,8 @@ const DOCKER_LINE_FEED = '\\n';
 /** The answer of an OpenAI API to a request that failed, as curl prints it: no record of a log, and its sentence is in an object. */
 const ANSWER_START = '{"error":{"';
 const ANSWER = /^\{"error":\{[^{}]{1,4000}\}\}\s*$/;
+/** The same of a list of models or workers without any. */
+const EMPTY_LIST = /^\{(?:"object": ?"list", ?)?"(?:data|workers)": ?\[\]/;
 /** What a copy from a framed terminal (k9s) has around a line, and Markdown before a quoted one. */
 const FRAME = /^(?:\u2502 ?|> )/;
 const FRAME_END = /\s*\u2502\s*$/;
@@ -98,7 +100,7 @@ export function cleanLine(raw: string, context: CleaningContext): CleanLine {
       continue;
     }
     if (first === 123) {
-      if (text.startsWith(ANSWER_START) && ANSWER.test(text)) break;
+      if ((text.startsWith(ANSWER_START) && ANSWER.test(text)) || EMPTY_LIST.test(text)) break;
       const docker = dockerLine(text);
       if (docker !== undefined) {
         ms ??= timeOf(docker.time, context.nowMs, context.gaps);

@@ -1,5 +1,6 @@
 import type { KnownFault } from '../known-fault.js';
 import { ANSWERS } from './answers.js';
+import { EMPTY_ANSWERS } from './empty-answers.js';
 import { ENVOY } from './envoy.js';
 import { GO_PROXIES } from './go-proxies.js';
 import { HTTP_CLIENTS } from './http-clients.js';
@@ -26,6 +27,7 @@ export const ROUTERS_FAULTS: readonly KnownFault[] = [
   ...ENVOY,
   ...NGINX,
   ...ANSWERS,
+  ...EMPTY_ANSWERS,
   ...POLICIES,
   ...SEMANTIC_ROUTER,
 ];

@@ -91,7 +91,7 @@ export const SETTING_FAULTS: readonly SettingFault[] = [
       cause: 'events_off',
       needles: [],
       isSign: true,
-      says: 'vLLM is told where to publish KV events and not to publish any: enable_kv_cache_events is missing',
+      says: 'vLLM knows where to publish KV events, and publishes none: enable_kv_cache_events is missing',
       why: 'It is false by default, whatever publisher and endpoint say. Routers, pickers and indexes get no event of this engine.',
       cure: `Write "enable_kv_cache_events": true into --kv-events-config, beside "publisher": "zmq" and the endpoint`,
     },

@@ -17,6 +17,7 @@ import { TRTLLM_ARGUMENTS } from './trtllm-arguments.js';
 import { TRTLLM_BLOCKS } from './trtllm-blocks.js';
 import { TRTLLM_ENGINES } from './trtllm-engines.js';
 import { TRTLLM_EXECUTOR } from './trtllm-executor.js';
+import { TRTLLM_MOONCAKE } from './trtllm-mooncake.js';
 import { TRTLLM_PAIRS } from './trtllm-pairs.js';
 import { TRTLLM_SERVE } from './trtllm-serve.js';
 import { TRTLLM_STARTS } from './trtllm-starts.js';
@@ -46,4 +47,5 @@ export const DYNAMO_FAULTS: readonly KnownFault[] = [
   ...TRTLLM_ENGINES,
   ...TRTLLM_ARGUMENTS,
   ...TRTLLM_PAIRS,
+  ...TRTLLM_MOONCAKE,
 ];

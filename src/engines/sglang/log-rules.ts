@@ -141,6 +141,13 @@ export const SGLANG_RULES: readonly LogRule[] = [
   ),
   workerSetting('Radix cache is disabled', 'prefix_caching', 'false'),
   workerSetting('Disabling radix cache', 'prefix_caching', 'false'),
+  // Of one architecture (up to 0.5.8), of checkpoints and models whose prompts cannot be reused, and of one attention backend.
+  workerSetting('Disabling Radix Cache for ', 'prefix_caching', 'false'),
+  workerSetting('detected: disabling radix cache', 'prefix_caching', 'false'),
+  workerSetting('Radix cache and chunked prefill are disabled', 'prefix_caching', 'false'),
+  workerSetting('radix cache are disabled when using', 'prefix_caching', 'false'),
+  workerSetting('--chunked-prefill-size -1, --disable-radix-cache', 'prefix_caching', 'false'),
+  workerSetting('in embedding mode without radix cache', 'prefix_caching', 'false'),
   signalWithRest('Error in publisher thread', 'publisher_failed'),
   // A traceback through the publisher of KV events, whose file has the same name in vLLM. Other sockets of engines fail elsewhere.
   rule('/kv_events.py', (line, tally) => {

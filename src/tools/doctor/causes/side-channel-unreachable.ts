@@ -18,7 +18,8 @@ export const sideChannelUnreachable: Cause = {
     const ports = measurements.evidence.findings.filter(({ ruleId }) => ruleId === 'side-channel-port');
     if (silent === undefined && ports.length === 0) return undefined;
     const isOther = silent?.values.has(SIGN_VALUES.anotherEngineAnswers) === true;
-    const isBootstrap = /bootstrap/i.test(
+    // SGLang's "Failed to get prefill server info: 404, …" is its answer, too.
+    const isBootstrap = /bootstrap|Failed to get prefill /i.test(
       `${[...(silent?.values.keys() ?? [])]} ${silent?.first.text ?? ''}`,
     );
     const address = silent === undefined ? undefined : bootstrapAddressIn(silent.first.text);

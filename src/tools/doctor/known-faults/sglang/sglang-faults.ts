@@ -1,9 +1,12 @@
 import type { KnownFault } from '../known-fault.js';
 import { SGLANG_ASCEND } from './sglang-ascend.js';
 import { SGLANG_BOOTSTRAP } from './sglang-bootstrap.js';
+import { SGLANG_CACHE_OFF } from './sglang-cache-off.js';
+import { SGLANG_CAPACITY } from './sglang-capacity.js';
 import { SGLANG_DISK_STORES } from './sglang-disk-stores.js';
 import { SGLANG_ENCODERS } from './sglang-encoders.js';
 import { SGLANG_HICACHE } from './sglang-hicache.js';
+import { SGLANG_LINKERS } from './sglang-linkers.js';
 import { SGLANG_MEMORY } from './sglang-memory.js';
 import { SGLANG_PAIRS } from './sglang-pairs.js';
 import { SGLANG_SERVING } from './sglang-serving.js';
@@ -28,4 +31,7 @@ export const SGLANG_FAULTS: readonly KnownFault[] = [
   ...SGLANG_SERVING,
   ...SGLANG_STARTS,
   ...SGLANG_TREES,
+  ...SGLANG_CACHE_OFF,
+  ...SGLANG_CAPACITY,
+  ...SGLANG_LINKERS,
 ];

@@ -224,6 +224,14 @@ export const SGLANG_TRANSFERS: readonly KnownFault[] = [
     cure: 'Add it to the image of both roles: pip install memfabric-hybrid (mf_adapter for SGLang 0.5.5 and before)',
   },
   {
+    id: 'sglang_request_ends_engine',
+    cause: 'transfers_fail',
+    needles: ['Do not send requests directly to prefill or decode instances'],
+    says: 'a request came to a prefill or decode engine without passing a router for pairs, and ended its controller of data parallelism',
+    why: 'With --load-balance-method follow_bootstrap_room the rank follows from the room in which both halves of a request meet, and only a router in its mode for pairs adds it. One request without a room stops the whole engine.',
+    cure: 'Send requests to the router, started with --pd-disaggregation --prefill http://PREFILL:PORT 8998 --decode http://DECODE:PORT, and point Services, tests and health probes that generate at the router',
+  },
+  {
     id: 'sglang_request_without_room',
     cause: 'transfers_fail',
     needles: [

@@ -39,4 +39,16 @@ export const POLICIES: readonly KnownFault[] = [
     cure: 'Start the router without --mini-lb (sglang_router.launch_router --pd-disaggregation --policy cache_aware --prefill … --decode …)',
     disturbs: 'frontend',
   },
+  // vllm-router and smg, of the policy that a worker asks for as it is added.
+  {
+    id: 'router_policy_unknown',
+    cause: 'not_kv_routing',
+    needles: ["Unknown policy type '"],
+    pattern: /Unknown policy type '([^']{1,40})', using default/,
+    isSign: true,
+    says: 'The router does not know the policy $1, and takes its default for that model',
+    why: WHY,
+    cure: 'Write cache_aware, or kv_aware where the router has it, in place of $1, or set --policy of the router to it',
+    disturbs: 'frontend',
+  },
 ];

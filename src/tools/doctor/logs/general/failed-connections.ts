@@ -59,8 +59,12 @@ const BARE: readonly RegExp[] = [
 /** A file with its line looks like one: `router.go:152`. */
 const SOURCE_FILE = /\.(?:c|cc|cpp|cu|go|h|hpp|py|rs)$/i;
 
+/** How reqwest says which of the addresses of a line it is: "prefill=http://p:8000, decode=http://d:8000, error=error sending request for url (http://d:8000/v1/completions)". */
+const OF_URL = 'for url (';
+
 /** Where the program that wrote an error looked for another one; undefined where the error does not say. */
-export function peerAddressIn(error: string): PeerAddress | undefined {
+export function peerAddressIn(whole: string): PeerAddress | undefined {
+  const error = whole.slice(Math.max(0, whole.indexOf(OF_URL)));
   const formed = matchesOf(FORMS, error).sort((a, b) => a.index - b.index);
   const [found] = formed.length > 0 ? formed : matchesOf(BARE, error);
   const { scheme = '', host = '', port = '' } = found?.groups ?? {};

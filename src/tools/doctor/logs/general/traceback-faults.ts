@@ -147,14 +147,16 @@ const REFUSES =
 
 /** A part that moves or keeps KV blocks does not take what it is made with. Its own state is no setting. */
 function refusedAtStart({ frames, sentence = '' }: Traceback, words: string): Fault | undefined {
-  const isMade = MAKES.test(frames.findLast(({ isOfCache }) => isOfCache)?.place ?? '');
+  const { path = '', place = '' } = frames.findLast(({ isOfCache }) => isOfCache) ?? {};
+  const isMade = MAKES.test(place);
   if (isMade && TO_INSTALL.test(words)) return { signal: 'library_missing', value: plain(words) };
   const isRefusal = /^(?:[\w.]{1,120}\.)?(?:Value|NotImplemented|Assertion|Runtime|MoRIIO)Error: ./.test(
     sentence,
   );
-  // What is not implemented is so wherever it comes up.
+  // What a connector has not implemented is so wherever it comes up. Methods of its own are no setting.
   const isUnsupported =
-    /^NotImplementedError: .{0,200}?\b(?:only supports?|(?:not|n't) supported|(?:not|n't) (?:yet )?support)\b/.test(
+    /kv_(?:connector|transfer|offload)/.test(path) &&
+    /^NotImplementedError: .{0,200}?\b(?:only supports?|(?:not|n't) supported|(?:not|n't) (?:yet )?support)\b(?! [a-z]+_\w{1,60}$)/.test(
       sentence,
     );
   if (!isRefusal || !(isMade || isUnsupported) || !REFUSES.test(words) || IS_STATE.test(words))

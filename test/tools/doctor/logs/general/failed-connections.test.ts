@@ -33,6 +33,12 @@ describe('the address in an error of a connection', () => {
     expect(peerAddressIn(error)).toEqual({ scheme: 'http', host: 'gen0', port: '8002' });
   });
 
+  it('is that of the request, where a router names both engines of a pair', () => {
+    const error =
+      'Transparent proxy request failed: prefill=http://p:8000, decode=http://d:8001, error=error sending request for url (http://d:8001/v1/completions): connection refused';
+    expect(peerAddressIn(error)).toEqual({ scheme: 'http', host: 'd', port: '8001' });
+  });
+
   it.each([
     '10:53:12 router.go:1152] Connection refused',
     'Connection refused at server.cc:2040',

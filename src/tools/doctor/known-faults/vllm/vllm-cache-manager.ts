@@ -55,7 +55,11 @@ export const VLLM_CACHE_MANAGER: readonly KnownFault[] = [
   {
     id: 'nixl_hybrid_needs_equal_blocks',
     cause: 'pair_incompatible',
-    needles: ['HMA does not support block size post', 'attn post process is not supported with HMA'],
+    needles: [
+      'HMA does not support block size post',
+      'attn post process is not supported with HMA',
+      'transfer with block_size_ratio != 1 is not tested',
+    ],
     says: 'Prefill and decode engines of a hybrid model differ in block size or KV cache layout, which NIXL can only convert for other models',
     why: 'With the hybrid KV cache manager (HMA) blocks are taken over as they are.',
     cure: 'Start the engines of both roles with the same --block-size, attention backend and VLLM_KV_CACHE_LAYOUT and without enable_permute_local_kv, or on both with --disable-hybrid-kv-cache-manager',

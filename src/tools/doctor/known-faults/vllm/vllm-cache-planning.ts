@@ -143,4 +143,12 @@ export const VLLM_CACHE_PLANNING: readonly KnownFault[] = [
     why: 'The backend of SimpleCPUOffloadConnector is cpu unless it is named.',
     cure: 'Set "kv_offload_backend": "disk" in kv_connector_extra_config of --kv-transfer-config, or delete the keys of the disk there',
   },
+  {
+    id: 'cross_layer_blocks_of_hybrids',
+    cause: 'settings_refused',
+    needles: ['Cross-layer KV cache does not support'],
+    says: 'KV blocks that span all layers (enable_cross_layers_blocks) do not go with a hybrid model',
+    why: 'Layers of several kinds have blocks of several sizes.',
+    cure: 'Set "enable_cross_layers_blocks": "False" in kv_connector_extra_config of --kv-transfer-config, or leave it out',
+  },
 ];

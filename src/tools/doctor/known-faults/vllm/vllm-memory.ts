@@ -57,4 +57,14 @@ export const VLLM_MEMORY: readonly KnownFault[] = [
     cure: 'Give the engine more KV cache: a larger --tensor-parallel-size, weights of fewer bits, --kv-cache-dtype fp8, --enforce-eager; and set --max-model-len to 16 times "# GPU blocks", so that it refuses longer prompts itself',
     commands: ['kubectl logs WORKER | grep -m1 -E "# (GPU|cuda) blocks"    # times 16: tokens of the cache'],
   },
+  // 0.25 on: `v1/worker/gpu_worker.py`.
+  {
+    id: 'video_decoding_fills_cache',
+    cause: 'cache_memory_missing',
+    needles: ['frontend multimodal GPU decoding reserves '],
+    pattern: /decoding reserves ([\d.]{1,12}) GiB .{0,120}but only (-?[\d.]{1,12}) GiB is/,
+    says: 'Decoding of videos on the GPU takes $1 GiB, and $2 GiB are there for the KV cache',
+    why: 'Frames of requests share the memory that is left for the cache.',
+    cure: 'Start vLLM with a smaller --mm-ipc-gpu-memory-gb, with a video backend that decodes on the CPU, or with a larger --gpu-memory-utilization',
+  },
 ];

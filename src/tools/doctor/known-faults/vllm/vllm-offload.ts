@@ -184,4 +184,16 @@ export const VLLM_OFFLOAD: readonly KnownFault[] = [
     why: 'The end of a hit is set by what the connector has, and a group of layers that dropped its last block for the draft model does not reach it. vLLM 0.27 has it with OffloadingConnector and prefix caching.',
     cure: 'Start the engine without --speculative-config, or without --kv-offloading-size (the connector in --kv-transfer-config)',
   },
+  // 0.11 on, `v1/kv_offload/worker/worker.py`.
+  {
+    id: 'vllm_offload_transfer_fails',
+    cause: 'offload_failed',
+    needles: ['Failed to submit (', 'Exception in ('],
+    pattern: /(?:Failed to submit|Exception in) \('(\w{1,20})', '(\w{1,20})'\) transfer \d{1,12}/,
+    atLeast: 2,
+    isSign: true,
+    says: 'Blocks do not get from $1 to $2 (offloading of vLLM)',
+    why: 'They are computed again where they are missing later. The traceback below the line has the reason.',
+    cure: 'Repair what the exception names; until then start the engine without --kv-offloading-size and without OffloadingConnector in --kv-transfer-config',
+  },
 ];

@@ -80,4 +80,25 @@ export const VLLM_P2P_NCCL: readonly KnownFault[] = [
     cure: 'Restart both engines with the same kv_ip and kv_port in --kv-transfer-config (kv_rank 0 on prefill, 1 on decode, kv_parallel_size 2) and send every request to prefill first and then to decode, as disagg_prefill_proxy_server.py does; or run vLLM 0.9 or later with NixlConnector',
     commands: ['kubectl logs PREFILL | grep -iE "pynccl_pipe|error" | tail -5    # what the other side says'],
   },
+  // 0.9 to 0.2x, `p2p_nccl_connector.py`; blocks beyond those that came stay as they were.
+  {
+    id: 'p2p_nccl_fewer_blocks',
+    cause: 'pair_incompatible',
+    needles: ['kv_cache does not match, block_ids:'],
+    pattern: /kv_cache does not match, block_ids:(\d{1,7}), num_block:(\d{1,7})/,
+    atLeast: 5,
+    isSign: true,
+    says: 'A decode engine has $1 KV blocks for a request, and $2 came from the prefill engine (P2pNcclConnector)',
+    why: 'Blocks are matched by their place alone. Where one engine found the beginning of the prompt in its own cache, splits it into chunks or has other block sizes, both count differently, and answers are made from wrong blocks.',
+    cure: 'Start the engines of both roles with --no-enable-prefix-caching, the same --block-size and --max-num-batched-tokens above the longest prompt, or use NixlConnector',
+  },
+  {
+    id: 'p2p_nccl_layer_beyond_buffer',
+    cause: 'transfers_fail',
+    needles: ['is greater thanbuffer size threshold', 'is greater than buffer size threshold'],
+    pattern: /tensor_size:(\d{1,15}), is greater than ?buffer size threshold ?:(\d{1,15})/,
+    says: 'KV blocks of a layer take $1 bytes, and the buffer of P2pNcclConnector $2: they are not sent',
+    why: 'With send_type GET a prefill engine keeps each layer of a prompt in its buffer until the decode engine asks for it.',
+    cure: 'Raise kv_buffer_size in --kv-transfer-config of prefill engines far above $1 (1e9 and more), with a lower --gpu-memory-utilization, or set "send_type": "PUT_ASYNC" in kv_connector_extra_config',
+  },
 ];

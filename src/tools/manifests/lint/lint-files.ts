@@ -16,6 +16,7 @@ import type { Finding } from './findings/finding.js';
 import { MAX_RELATED } from './findings/lint-rule.js';
 import type { NamedText } from './fixes/apply-fixes.js';
 import { SharedPlaces } from './fixes/shared-places.js';
+import { findWrongStores } from './rules/cache-store-address.js';
 import { findRefused } from './rules/kustomization-refused.js';
 import { POOL_RULES } from './rules/pools.js';
 import { findClosedSideChannels } from './rules/side-channel-closed.js';
@@ -93,6 +94,7 @@ export function inspectFiles(
   const isUnrestricted = shellFiles.some(({ text }) => text.includes('LoadRestrictionsNone'));
   findings.push(...overlays.programs.flatMap((one) => findRefused(one.refusals, isUnrestricted)));
   findings.push(...findClosedSideChannels(fleets, networks));
+  findings.push(...findWrongStores(fleets, networks, sites));
   for (const facts of readPoolFacts(pools, sites, fleets, networks))
     for (const { check } of POOL_RULES) findings.push(...check(facts, fleets));
   const isPatch = ({ file }: Finding): boolean => material.kustomizations.isPatch(file);

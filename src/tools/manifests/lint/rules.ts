@@ -2,6 +2,8 @@ import type { Rule } from './findings/finding.js';
 import type { LintRule } from './findings/lint-rule.js';
 import { blockSizeMismatch } from './rules/block-size-mismatch.js';
 import { blockSizeUnset } from './rules/block-size-unset.js';
+import { cacheSettingsUnread } from './rules/cache-settings-unread.js';
+import { cacheStoreAddress } from './rules/cache-store-address.js';
 import { eventPlaneDiffers } from './rules/event-plane.js';
 import { gateWithoutWorkers, missingLabels } from './rules/gates.js';
 import { hashAlgorithmDiffers, hashSeedDiffers } from './rules/hashes.js';
@@ -41,6 +43,7 @@ export const FLEET_RULES: readonly LintRule[] = [
   hashAlgorithmDiffers,
   kvawareWithoutLmcache,
   lmcacheChunkSize,
+  cacheSettingsUnread,
   pairSettings,
   sideChannelHost,
   sideChannelPort,
@@ -54,6 +57,7 @@ export const FLEET_RULES: readonly LintRule[] = [
 export const RULES: readonly Rule[] = [
   ...FLEET_RULES.map(({ rule }) => rule),
   sideChannelClosed,
+  cacheStoreAddress,
   ...POOL_RULES.map(({ rule }) => rule),
   kustomizationRefused,
   unreadable,

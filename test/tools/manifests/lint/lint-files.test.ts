@@ -41,6 +41,8 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'block-size-mismatch-workers.yaml': ['block-size-mismatch 30:59 error'],
   'block-size-mismatch.yaml': ['block-size-mismatch 16:19 note'],
   'block-size-unset-trtllm.yaml': ['block-size-unset 16:18 note'],
+  'cache-settings-unread.sh': ['cache-settings-unread 3:28 warning'],
+  'cache-store-address.yaml': ['cache-store-address 15:22 error'],
   'events-ignored.yaml': ['events-ignored 12:19 note'],
   'gate-without-workers.yaml': ['gate-without-workers 10:43 error'],
   'hashes.yaml': [

@@ -317,7 +317,7 @@ describe("vLLM's production stack", () => {
 describe('LMCache', () => {
   it('finds chunks of another size among workers that share a store', () => {
     const text =
-      'LMCACHE_REMOTE_URL=lm://s LMCACHE_CHUNK_SIZE=256 vllm serve m &\nLMCACHE_REMOTE_URL=lm://s LMCACHE_CHUNK_SIZE=128 vllm serve m\n';
+      'LMCACHE_REMOTE_URL=lm://s LMCACHE_CHUNK_SIZE=256 vllm serve m --kv-offloading-size 9 --kv-offloading-backend lmcache &\nLMCACHE_REMOTE_URL=lm://s LMCACHE_CHUNK_SIZE=128 vllm serve m --kv-offloading-size 9 --kv-offloading-backend lmcache\n';
     expect(lint(text, 'x.sh').found).toEqual(['lmcache-chunk-size 2 warning']);
     expect(lint(text.replaceAll('LMCACHE_REMOTE_URL=lm://s ', ''), 'x.sh').found).toEqual([]);
   });

@@ -100,7 +100,7 @@ python3 -m dynamo.sglang.worker --model-path m --page-size 64 --kv-events-config
 
 const LMCACHE = deployment(
   'engine',
-  'command: [vllm, serve, m]\nenv: [{name: LMCACHE_CHUNK_SIZE, value: "256"}]',
+  'command: [vllm, serve, m, --kv-offloading-size, "9", --kv-offloading-backend, lmcache]\nenv: [{name: LMCACHE_CHUNK_SIZE, value: "256"}]',
 );
 
 const SETS: Readonly<Record<string, readonly [Readonly<Record<string, string>>, readonly Fault[]]>> = {

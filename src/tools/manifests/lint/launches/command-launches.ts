@@ -144,7 +144,13 @@ export function commandLaunches(
     const [at] = words;
     return other === undefined || at === undefined
       ? []
-      : [unchecked(other, at.span, surroundings.site, surroundings.container)];
+      : [
+          {
+            ...unchecked(other, at.span, surroundings.site, surroundings.container),
+            args: words.slice(1),
+            network,
+          },
+        ];
   }
   const launch = launchOf(found, { ...surroundings, network }, reading.argsAre);
   if (launch === undefined) return [];

@@ -135,13 +135,14 @@ function dtypeFlag(source: TextSource, text: PlacedText | undefined): readonly W
   return [impliedWord('--dtype', word), word];
 }
 
-/** LMCache's connector, by which an engine has its part where the model says one. */
+/** LMCache's connector, which the chart adds where it is enabled: with the part that the model says, else with both. */
 function transferFlag(source: TextSource, access: YamlAccess, lmcache: YAMLMap | undefined): readonly Word[] {
+  const enabled = access.text(lmcache, 'enabled');
+  if (enabled?.value !== 'true') return [];
   const role = access.text(lmcache, 'kvRole');
-  if (role === undefined || access.text(lmcache, 'enabled')?.value !== 'true') return [];
-  const config = { kv_connector: 'LMCacheConnectorV1', kv_role: role.value };
+  const config = { kv_connector: 'LMCacheConnectorV1', kv_role: role?.value ?? 'kv_both' };
   return ['--kv-transfer-config', JSON.stringify(config)].map((word) =>
-    impliedWord(word, wordOf(source, role)),
+    impliedWord(word, wordOf(source, role ?? enabled)),
   );
 }
 

@@ -1,12 +1,12 @@
 import type { PodSite } from '../../pod-site.js';
-import { folderOf } from '../config/folders.js';
 import type { Fleet } from '../facts/fleet.js';
+import { carries, isBeside, isSelected } from '../facts/networks.js';
 import { listenerOf, type SideChannelListener } from '../facts/side-channel-listener.js';
 import type { Finding, Rule } from '../findings/finding.js';
 import { findingAt } from '../findings/lint-rule.js';
 import { nameOf } from '../launches/launch.js';
 import { variableOf } from '../launches/settings.js';
-import type { IngressLine, NetworkSite, PortLine } from '../readers/network-site.js';
+import type { IngressLine, NetworkSite } from '../readers/network-site.js';
 import { pairsIn } from './pair-settings.js';
 
 /** The Service or the network policies before a prefill worker do not let decode workers reach its side channel. */
@@ -40,12 +40,6 @@ export function findClosedSideChannels(
     if (finding !== undefined) found.set(`${finding.file} ${finding.line}:${finding.column}`, finding);
   }
   return [...found.values()];
-}
-
-/** In one folder, and not known to be in another namespace: further away may be another deployment. */
-function isBeside({ source, namespace }: NetworkSite, site: PodSite, file: string): boolean {
-  if (folderOf(source.file) !== folderOf(file)) return false;
-  return namespace === undefined || site.namespace === undefined || namespace === site.namespace;
 }
 
 /** The Service whose name a prefill vLLM hands out. */
@@ -93,21 +87,9 @@ function closedPolicies(
   });
 }
 
-function isSelected(labels: ReadonlyMap<string, string> | undefined, site: PodSite): boolean {
-  return [...(labels ?? [])].every(([key, value]) => site.labels.get(key) === value);
-}
-
 function opens({ ports, from }: IngressLine, port: number, count: number, decode: PodSite): boolean {
   const isLetIn = from === undefined || from.some((labels) => isSelected(labels, decode));
   return isLetIn && (ports === undefined || carries(ports, port, count));
-}
-
-/** Whether each of the ports is in a line; a name may be any of them. */
-function carries(lines: readonly PortLine[], port: number, count: number): boolean {
-  if (lines.some(({ first }) => first === undefined)) return true;
-  return Array.from({ length: count }, (_, rank) => port + rank).every((wanted) =>
-    lines.some(({ first = 0, last = first }) => first <= wanted && wanted <= last),
-  );
 }
 
 function portsText(port: number, count: number): string {

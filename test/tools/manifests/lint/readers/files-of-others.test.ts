@@ -96,7 +96,7 @@ describe("LMCache's file", () => {
   const worker = (name: string, more = ''): string =>
     deployment(
       name,
-      `command: [vllm, serve, m, --block-size, "64"]\nenv:\n- {name: LMCACHE_CONFIG_FILE, value: /cfg/${name}.yaml}\n${more}volumeMounts: [{name: cfg, mountPath: /cfg}]`,
+      `command: [vllm, serve, m, --block-size, "64", --kv-offloading-size, "9", --kv-offloading-backend, lmcache]\nenv:\n- {name: LMCACHE_CONFIG_FILE, value: /cfg/${name}.yaml}\n${more}volumeMounts: [{name: cfg, mountPath: /cfg}]`,
       '      volumes: [{name: cfg, configMap: {name: lmcache}}]\n',
     );
   const map = (chunk: number): string =>
@@ -120,7 +120,8 @@ describe("LMCache's file", () => {
   });
 
   it('beside a script is read, and proves nothing while it is not there', () => {
-    const script = 'LMCACHE_CONFIG_FILE=configs/p.yaml vllm serve m --block-size 64\n';
+    const script =
+      'LMCACHE_CONFIG_FILE=configs/p.yaml vllm serve m --block-size 64 --kv-offloading-size 9 --kv-offloading-backend lmcache\n';
     expect(found({ 'x/a.sh': script, 'x/configs/p.yaml': 'chunk_size: 100\n' })).toEqual([
       'lmcache-chunk-size x/configs/p.yaml:1 warning',
     ]);
@@ -179,7 +180,9 @@ spec:
 `;
 
   it('starts vLLM with its engine_kwargs and variables', () => {
-    const { findings, fleets } = inspect({ 'x.yaml': service('{block_size: 64, max_model_len: 1024}') });
+    const { findings, fleets } = inspect({
+      'x.yaml': service('{block_size: 64, kv_offloading_size: 9, kv_offloading_backend: lmcache}'),
+    });
     expect(fleets.flatMap(({ workers }) => workers)).toMatchObject([
       { model: 'm', size: { tokens: 64 }, launch: { program: 'Ray Serve LLM (vLLM)' } },
     ]);

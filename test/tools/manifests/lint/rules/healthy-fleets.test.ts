@@ -122,7 +122,7 @@ describe("values of llm-d's model service", () => {
 
 describe('a model of production-stack before routingLogic: kvaware', () => {
   const values = (env: string): string =>
-    `servingEngineSpec:\n  modelSpec:\n  - name: a\n    modelURL: org/vllm-m\n    env: [${env}]\nrouterSpec: {routingLogic: kvaware}\n`;
+    `servingEngineSpec:\n  modelSpec:\n  - name: a\n    modelURL: org/vllm-m\n    lmcacheConfig: {enabled: true}\n    env: [${env}]\nrouterSpec: {routingLogic: kvaware}\n`;
 
   it('may switch the controller on by its variables', () => {
     expect(found({ 'values.yaml': values('') })).toHaveLength(1);

@@ -16,6 +16,7 @@ import { findsWhatEnginesHave } from '../measurements/effects.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { Cause, Suspicion } from './cause.js';
 import { clueFor } from './clues.js';
+import { unreadCaches } from './unread-caches.js';
 
 /** Faults that a program states of itself in so many words: nothing else can be the reason. */
 const STATED = ['switched_off', 'store_switched_off', 'batch_too_large', 'direct_storage'] as const;
@@ -46,7 +47,7 @@ export const offloadFailed: Cause = {
   contradictedBy: (measurements) => findsWhatEnginesHave(measurements),
   suspect(measurements: Measurements): Suspicion | undefined {
     const failed = measurements.signal('offload_failed');
-    if (failed === undefined) return undefined;
+    if (failed === undefined) return unreadCaches(measurements);
     const faults = namedOf([...failed.values.keys()].sort());
     if (faults.length === 0 && failed.values.size > 0) return undefined;
     if (faults.every((fault) => fault === CLIENTS_DO_NOT_MOVE) && namesPath(measurements)) return undefined;

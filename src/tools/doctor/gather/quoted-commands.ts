@@ -17,13 +17,20 @@ const MAX_LINES = 80;
 /** What a script's text is read as. */
 const SCRIPT = '.sh';
 
+/** Rules that look at one command alone, with its variables. */
+const OF_ONE: readonly string[] = ['cache-settings-unread', 'cache-store-address'];
+/** Lines of a cache behind an engine: it runs, whatever the command that is quoted says. */
+const CACHE_RUNS =
+  /\bLMCache (?:DEBUG|INFO|WARNING|ERROR)\b|\blmcache[./]v1\b|\bkvbm[:.]|\bFLEXKV\]|HiCache (?:storage|host)/;
+
 /**
  * What `lint` finds in the commands that stand in a text, one with the other: an engine and a router with different block
- * sizes, engines of one model with different seeds. Nothing else of commands counts: beside them a log says what really ran.
+ * sizes, engines of one model with different seeds; and in one alone: settings of a cache that it does not switch on.
+ * Nothing else of commands counts: beside them a log says what really ran.
  */
 export async function quotedCommands({ file, text }: NamedText): Promise<Partial<EvidencePart>> {
-  const script = commandsOf(text);
-  if (script === undefined) return {};
+  const { script, count } = commandsOf(text);
+  if (count === 0) return {};
   // Its parsers are loaded where there is something for them.
   const { manifestsPart } = await import('./manifests.js');
   const {
@@ -31,12 +38,16 @@ export async function quotedCommands({ file, text }: NamedText): Promise<Partial
     sizes = [],
     settings = [],
   } = manifestsPart(file, [{ file: `${file}${SCRIPT}`, text: script }]);
-  const own = findings.map(({ fix: _edits, related = [], ...finding }) => ({
-    ...finding,
-    file: plain(finding.file),
-    related: related.map((one) => ({ ...one, file: plain(one.file) })),
-  }));
+  const runs = CACHE_RUNS.test(text);
+  const own = findings
+    .filter(({ ruleId }) => (OF_ONE.includes(ruleId) ? !runs : count > 1))
+    .map(({ fix: _edits, related = [], ...finding }) => ({
+      ...finding,
+      file: plain(finding.file),
+      related: related.map((one) => ({ ...one, file: plain(one.file) })),
+    }));
   if (own.length === 0) return {};
+  if (own.every(({ ruleId }) => OF_ONE.includes(ruleId))) return { findings: own };
   return {
     findings: own,
     sizes: sizes.map((one) => ({ ...one, origin: placed(one.origin) })),
@@ -52,8 +63,8 @@ function placed(origin: Origin): Origin {
   return { ...origin, place: origin.place.replace(`${SCRIPT}:`, ':') };
 }
 
-/** The text with its commands alone, each in its line; undefined with fewer than two, of which nothing can contradict another. */
-function commandsOf(text: string): string | undefined {
+/** The text with its commands alone, each in its line, and how many there are. */
+function commandsOf(text: string): { readonly script: string; readonly count: number } {
   const lines = text.split(/\r?\n/);
   const kept: string[] = lines.map(() => '');
   let commands = 0;
@@ -71,7 +82,7 @@ function commandsOf(text: string): string | undefined {
           : one.replace(GOES_ON, '');
     at = end;
   }
-  return commands < 2 ? undefined : kept.join('\n');
+  return { script: kept.join('\n'), count: commands };
 }
 
 /** The last line of a command: it goes on behind a backslash, within quotes, and where a further argument follows. */

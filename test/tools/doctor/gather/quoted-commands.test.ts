@@ -44,6 +44,20 @@ describe('commands that a text quotes', () => {
     );
   });
 
+  it('show one alone that has settings of a cache and does not switch it on', async () => {
+    const engine = 'LMCACHE_CHUNK_SIZE=256 vllm serve m --block-size 64';
+    expect(await foundIn(engine, 'INFO a line')).toEqual(['cache-settings-unread issue.txt:1']);
+    expect(await foundIn('$ export LMCACHE_LOCAL_CPU=True', '$ vllm serve m')).toEqual([
+      'cache-settings-unread issue.txt:1',
+    ]);
+  });
+
+  it('show nothing of a cache whose own lines are beside them', async () => {
+    const line =
+      '[2026-11-28 12:00:09,311] LMCache INFO: Storing KV cache for 256 tokens (cache_engine.py:1:lmcache.v1.cache_engine)';
+    expect(await foundIn('LMCACHE_CHUNK_SIZE=256 vllm serve m', line)).toEqual([]);
+  });
+
   it('give no edits, as the text is nobody’s manifest', async () => {
     const { findings = [], manifests } = await quotedCommands({
       file: 'issue.txt',

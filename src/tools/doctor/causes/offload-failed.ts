@@ -27,6 +27,7 @@ const PASSING = [
   'out_of_step',
   'connection_closed',
   'lookup_late',
+  'part_fails',
 ] as const;
 /** A wait that is over in a moment where it comes once or twice. */
 const WAITS = ['transfer_buffer_full', 'no_room_for_peers'] as const;

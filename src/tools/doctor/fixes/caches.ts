@@ -14,6 +14,7 @@ import {
   storeOnAgain,
   usableDevice,
 } from './cache-stores.js';
+import { withoutPart } from './lmcache-parts.js';
 import { peersReachEachOther, steadyServer } from './lmcache-servers.js';
 import { cacheOnAgain, hugePages } from './lmcache-starts.js';
 import { answerLookups, largerTransferBuffer } from './lmcache-waits.js';
@@ -94,6 +95,7 @@ const REPAIRS: Readonly<Record<CacheFaultKind, Repair>> = {
   no_room_for_peers: moreRoom,
   gives_less: keepWhatIsListed,
   moves_nothing: readReason,
+  part_fails: withoutFailingPart,
 };
 
 /** The repair of what was seen of caches behind engines: of the first kind that there is. */
@@ -118,5 +120,23 @@ function readReason(fault: string): ProposedFix {
       'kubectl get pods -A | grep -iE "mooncake|lmcache|kvcache|redis|infinistore"    # AGE and RESTARTS of the store',
     ],
     verify: ['kubectl logs WORKER --since=10m | grep -ciE "error|failed"    # stands still'],
+  };
+}
+
+/** A part of a cache that fails in words of its own. */
+function withoutFailingPart(fault: string): ProposedFix {
+  const [program = 'the cache', file = ''] = fault.split(' fails in ');
+  const name = file.split('/').at(-1) ?? file;
+  const wayOut =
+    program === 'LMCache' ? withoutPart(file) : `start the engine without ${program} in --kv-transfer-config`;
+  return {
+    says: `Repair what the first error of ${name}.py names, with the exception below it, on the engine and at its server; until then ${wayOut}`,
+    why: `${program} goes on after such an error, and the engine computes the prompts again: what is stored there is not found, or nothing is stored.`,
+    disturbs: 'one_worker_at_a_time',
+    files: [],
+    commands: [
+      `kubectl logs WORKER | grep -n -m5 -A20 "ERROR.*${name}.py"    # the first of them, with its exception`,
+    ],
+    verify: [`kubectl logs WORKER --since=10m | grep -c "ERROR.*${name}.py"    # 0`],
   };
 }

@@ -158,11 +158,26 @@ const CONTROLLER: (typeof OPTIONAL)[number] = [
 /** How to do without the part of LMCache that wrote a line; undefined for one that it needs. */
 export function withoutWriterOf(line: string): string | undefined {
   const path = WRITER.exec(line)?.[1]?.replaceAll('.', '/');
-  if (path === undefined) return undefined;
-  const part = [...OPTIONAL, CONTROLLER].find(([pattern]) => pattern.test(`${path}.py`));
+  const part = path === undefined ? undefined : partOf(path);
   return part === undefined
     ? undefined
     : `to do without what wrote it, ${part[1].replace(/^A /, 'a ')}: ${part[2]}`;
+}
+
+/** An instruction for doing without a file of LMCache, `distributed/l2_adapters/fs_l2_adapter`, or without LMCache. */
+export function withoutPart(file: string): string {
+  const part = partOf(`lmcache/v1/${file}`);
+  if (part !== undefined) return part[2];
+  return /^integration\/sglang/.test(file)
+    ? 'start SGLang without --enable-lmcache'
+    : /^(?:multiprocess|distributed|integration\/vllm\/(?:lmcache_mp|vllm_multi))/.test(file)
+      ? 'write "kv_connector":"LMCacheConnectorV1" in place of LMCacheMPConnector into --kv-transfer-config, which needs no lmcache server'
+      : 'start vLLM without LMCache in --kv-transfer-config';
+}
+
+/** The optional part that a file belongs to. */
+function partOf(path: string): (typeof OPTIONAL)[number] | undefined {
+  return [...OPTIONAL, CONTROLLER].find(([pattern]) => pattern.test(`${path}.py`));
 }
 
 function optional(pattern: RegExp, name: string, wayOut: string): PlacedPart {

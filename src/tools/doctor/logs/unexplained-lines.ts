@@ -1,6 +1,8 @@
 import type { LogFindings } from '../../../engines/diagnosis/log-findings.js';
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
 import type { Origin } from '../sightings.js';
+import { FailingParts } from './failing-parts.js';
+import { failingCacheIn } from './general/failing-caches.js';
 import type { Fault } from './general/fault-classes.js';
 import { refusedClass, refusedPart } from './general/parser-errors.js';
 import { refusedConfiguration } from './general/refused-settings.js';
@@ -41,6 +43,7 @@ export class UnexplainedLines {
   #heading: { readonly line: LogLine; readonly found: number } | undefined;
   /** Of programs that are not reached. */
   readonly #polls = new LastingPolls();
+  readonly #parts = new FailingParts();
   /** The log has no line behind the next message. */
   #isAtEnd = false;
   /** What was found until a part of a message was read; -1 for none. */
@@ -86,7 +89,7 @@ export class UnexplainedLines {
     this.#spread.finish();
     const heading = this.#heading;
     if (heading?.found === this.#target.tally.found) this.#addWhole(heading.line, heading.line.text);
-    for (const { line, fault, text, count } of this.#polls.finish(lines))
+    for (const { line, fault, text, count } of [...this.#polls.finish(lines), ...this.#parts.finish(lines)])
       this.#target.onFault(line, fault, text, count);
     return this.#errors.finish();
   }
@@ -125,8 +128,11 @@ export class UnexplainedLines {
     else if (isFatal(line)) this.#addLast(line, messageOf(line, text), '');
     else if (this.#isAtEnd && !goesOn && /^\s{0,8}Error: \S/.test(text))
       this.#addLast(line, text.trim(), 'Error: ');
-    else if (!this.#isUnreached(line, text))
+    else if (!this.#isUnreached(line, text)) {
+      const failing = failingCacheIn(text);
+      if (failing !== undefined) this.#parts.add(line, text, failing);
       this.#errors.add(line, text, () => this.#target.originOf({ lineNumber: line.lineNumber, text }));
+    }
   }
 }
 

@@ -49,6 +49,7 @@ export const CACHE_FAULT_KINDS = [
   'no_room_for_peers',
   'gives_less',
   'moves_nothing',
+  'part_fails',
 ] as const;
 
 /** A kind of fault of a cache behind an engine. */
@@ -108,6 +109,7 @@ const WORDS: Readonly<Record<CacheFaultKind, RegExp>> = {
   no_room_for_peers: /no room for the blocks of its peers/,
   gives_less: /gives less/,
   moves_nothing: /does not move its blocks$/,
+  part_fails: / fails in [\w/]+$/,
 };
 
 /** The kind of a fault; undefined where it has none, and only its lines say more. */

@@ -11,7 +11,7 @@ const SOURCE = new URL('../../../../../src/', import.meta.url);
 const MADE_IN = [
   'engines/diagnosis/sign-values.ts',
   'engines/vllm/offload-rules.ts',
-  ...['cache-rules', 'lmcache-rules', 'store-faults', 'remote-store', 'name-rules'].map(
+  ...['cache-rules', 'lmcache-rules', 'store-faults', 'remote-store', 'name-rules', 'failing-caches'].map(
     (name) => `tools/doctor/logs/general/${name}.ts`,
   ),
 ];

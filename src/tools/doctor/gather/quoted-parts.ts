@@ -9,6 +9,9 @@ import { plainText } from './read-text.js';
 /** Longest log in which commands, metrics and settings are looked for: what a person pastes. Logs of scripts that start one fleet after the other are longer. */
 const MAX_BYTES = 64 * 1024;
 
+/** The rule of lint about settings of a cache that one command does not switch on. */
+const UNREAD = 'cache-settings-unread';
+
 /** What a text has beside the lines of a log. */
 export interface QuotedEvidence extends Omit<EvidencePart, 'source'> {
   readonly knownFaults?: readonly KnownFaultSighting[];
@@ -36,9 +39,12 @@ export class QuotedText {
     if (text === undefined) return {};
     const named: NamedText = { file: name, text };
     const [commands, metrics] = [await quotedCommands(named), quotedMetrics(named)];
+    const knownFaults = await quotedSettings(named);
+    const findings = commands.findings ?? [];
     return {
-      knownFaults: await quotedSettings(named),
-      findings: commands.findings ?? [],
+      knownFaults,
+      // A fault of the whole text says the same.
+      findings: knownFaults.length === 0 ? findings : findings.filter(({ ruleId }) => ruleId !== UNREAD),
       metrics: metrics.metrics ?? [],
       sizes: [...(commands.sizes ?? []), ...(metrics.sizes ?? [])],
       settings: [...(commands.settings ?? []), ...(metrics.settings ?? [])],

@@ -29,6 +29,21 @@ describe('what a log quotes beside its lines', () => {
     expect(metrics).toEqual([]);
   });
 
+  it('has settings that nothing reads once, by the whole text or by the one command', async () => {
+    const saidBy = async (command: string): Promise<readonly (readonly string[])[]> => {
+      const { knownFaults = [], findings = [] } = await evidenceOf(`${command}\n`);
+      return [knownFaults.map(({ fault }) => fault.id), findings.map(({ ruleId }) => ruleId)];
+    };
+    expect(await saidBy('LMCACHE_LOCAL_CPU=True vllm serve m --port 8000')).toEqual([
+      ['lmcache_without_connector'],
+      [],
+    ]);
+    expect(await saidBy('FLEXKV_CPU_CACHE_GB=20 vllm serve m --port 8000')).toEqual([
+      [],
+      ['cache-settings-unread'],
+    ]);
+  });
+
   it('has commands that contradict each other', async () => {
     const { findings = [], sizes = [] } = await evidenceOf(
       'python3 -m dynamo.frontend --router-mode kv --kv-cache-block-size 16\n',

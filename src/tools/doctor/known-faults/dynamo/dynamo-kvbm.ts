@@ -19,6 +19,7 @@ export const DYNAMO_KVBM: readonly KnownFault[] = [
     needles: [
       'KvConnectorLeader init aborted: leader worker barrier not ready',
       'Handshake timed out (device-config collection)',
+      'Handshake timed out (allocation-config broadcast)',
       'ZMQ init/handshake failed: ',
       'leader readiness barrier wait timed out after',
       'distributed::leader: Barrier sync failed',

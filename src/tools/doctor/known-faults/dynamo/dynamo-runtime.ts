@@ -191,8 +191,14 @@ export const DYNAMO_RUNTIME: readonly KnownFault[] = [
   {
     id: 'dynamo_request_port_unreachable',
     cause: 'control_plane_unreachable',
-    needles: ['TCP connection unavailable addr=', 'TCP request timeout to ', 'No healthy TCP connection to '],
-    pattern: /(?:addr=|timeout to |connection to )(\S{1,80}:\d{1,5})/,
+    needles: [
+      'TCP connection unavailable addr=',
+      'TCP request timeout to ',
+      'TCP connect timeout to ',
+      'TLS handshake timed out to ',
+      'No healthy TCP connection to ',
+    ],
+    pattern: /(?:addr=|timeout to |timed out to |connection to )(\S{1,80}:\d{1,5})/,
     atLeast: 5,
     isSign: true,
     says: 'the frontend cannot reach the request port of a worker ($1)',

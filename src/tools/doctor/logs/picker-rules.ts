@@ -159,6 +159,8 @@ function failure(needle: string, name: Signal): LogRule {
 /** The tokens of a prompt cannot be made, or the tokenizer for it not be had. */
 function withoutTokens(needle: string): LogRule {
   return rule(needle, (line, found) => {
+    // What an answer is made of, as a gateway says it: "Detokenization failed: …".
+    if (line.text.includes('Detokenization')) return;
     const error = errorOf(line) ?? '';
     const value = /token/i.test(error) ? error : `no tokenizer${error === '' ? '' : `: ${error}`}`;
     found.addSignal('picker_scores_failed', line, { worker: podOf(line), value, about: needle });

@@ -11,6 +11,7 @@ import { PRODUCTION_STACK } from './production-stack.js';
 import { SEMANTIC_ROUTER } from './semantic-router.js';
 import { SMG_FAULTS } from './smg.js';
 import { SMG_REQUESTS } from './smg-requests.js';
+import { SMG_WORKERS } from './smg-workers.js';
 import { VLLM_ROUTER } from './vllm-router.js';
 import { VLLM_ROUTER_INDEX } from './vllm-router-index.js';
 
@@ -18,6 +19,7 @@ import { VLLM_ROUTER_INDEX } from './vllm-router-index.js';
 export const ROUTERS_FAULTS: readonly KnownFault[] = [
   ...SMG_FAULTS,
   ...SMG_REQUESTS,
+  ...SMG_WORKERS,
   ...PRODUCTION_STACK,
   ...VLLM_ROUTER,
   ...VLLM_ROUTER_INDEX,

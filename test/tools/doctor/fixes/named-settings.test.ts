@@ -22,6 +22,10 @@ const CURES: readonly (readonly [says: string, sentence: string])[] = [
     'frob_rank (16) must be in the range [0, 8)',
   ],
   [
+    "Set frob_pool to one of 'NVLINK' or 'BAREX' in place of x (kubectl edit)",
+    "Unsupported frob_pool='x', expected 'NVLINK' or 'BAREX'",
+  ],
+  [
     'Set frob_config.dtype_name to one of "auto", "fp8", or a valid dtype (kubectl edit)',
     'frob_config.dtype_name must be one of "auto", "fp8", or a valid dtype',
   ],

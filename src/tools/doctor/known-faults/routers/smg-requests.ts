@@ -96,9 +96,10 @@ export const SMG_REQUESTS: readonly KnownFault[] = [
   {
     id: 'smg_value_refused',
     cause: 'settings_refused',
-    needles: ["Invalid value for field '"],
+    // As it says it, and as Rust prints it: `Error: InvalidValue { field: "cache_threshold", value: "1.5", reason: "Must be …" }`.
+    needles: ["Invalid value for field '", 'InvalidValue { field: '],
     pattern:
-      /Invalid value for field '([a-z][\w.]{1,60})': (.{0,60}?) - ((?:Must|Port|Host|Invalid|must|port|URL|expected|pool|model|not)\b.{0,120})/,
+      /(?:Invalid value for field '|InvalidValue \{ field: \\?")([a-z][\w.]{1,60})(?:': |\\?", value: \\?")(.{0,60}?)(?: - |\\?", reason: \\?")((?:Must|Port|Host|Invalid|must|port|URL|expected|pool|model|not)\b[^"\\\n]{0,120})/,
     says: 'the router refuses the value of $1, which is $2: $3',
     why: 'The router checks its settings before it does anything else, and does not start.',
     cure: 'Correct $1 of the router: the flag of that name with - for _ (--cache-threshold for cache_threshold, --retry-max-retries for retry.max_retries, --cb-… for circuit_breaker.…); $3',

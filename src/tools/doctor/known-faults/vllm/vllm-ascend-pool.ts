@@ -239,4 +239,13 @@ export const VLLM_ASCEND_POOL: readonly KnownFault[] = [
     why: 'It has no other way to move blocks yet.',
     cure: 'Set "transfer_backend": "memfabric" in kv_connector_extra_config of --kv-transfer-config on both roles',
   },
+  {
+    id: 'ascend_sparse_offload_role',
+    cause: 'settings_refused',
+    needles: ['must run with sparse_kv_offload_config.enabled='],
+    pattern: /(producer|consumer) \([PD]\) must run with sparse_kv_offload_config\.enabled=(true|false)/,
+    says: 'SfaRemoteD2HConnector: an engine of role $1 has sparse_kv_offload_config.enabled other than $2',
+    why: 'A prefill engine keeps the KV cache on its NPU and a decode engine in the memory of its host.',
+    cure: 'Set sparse_kv_offload_config.enabled to $2 in --additional-config of engines with kv_role kv_$1, and to the contrary on those of the other role',
+  },
 ];

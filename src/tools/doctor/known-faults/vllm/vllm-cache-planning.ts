@@ -5,6 +5,20 @@ import type { KnownFault } from '../known-fault.js';
  * `v1/kv_cache_interface.py`, `config`, `v1/kv_offload/tiering`, `kv_connector/v1`.
  */
 export const VLLM_CACHE_PLANNING: readonly KnownFault[] = [
+  // `v1/kv_cache_interface.py`, `v1/core/kv_cache_utils.py`, 0.9 to 0.33, and vllm-ascend's `core/kv_cache_interface.py`.
+  {
+    id: 'layers_of_group_differ',
+    cause: 'settings_refused',
+    needles: [
+      'layers in the same KV cache group must',
+      'UnitaryKVCacheCoordinator assumes only one kv cache group',
+      'The KV cache specs for the same layer are different across',
+      'Unsupported KV cache spec type',
+    ],
+    says: 'vLLM has no plan for the KV cache of this model: its layers do not go into groups of one kind',
+    why: 'All layers of a group share blocks of one form: kind of attention, heads, window, type of the cache. A draft model brings layers of its own, a type of the cache may apply to some layers alone, and a model may be newer than this vLLM.',
+    cure: 'Start the engine without --speculative-config and with --kv-cache-dtype auto, and without --disable-hybrid-kv-cache-manager; where it has none of them, run a later vLLM that names the model',
+  },
   {
     id: 'draft_tokens_beyond_block',
     cause: 'settings_refused',
@@ -31,6 +45,14 @@ export const VLLM_CACHE_PLANNING: readonly KnownFault[] = [
     says: '$1 does not go with sleep mode, in which an engine gives the memory of its KV cache away',
     why: 'What the connector has registered for transfers would be gone after the engine slept.',
     cure: 'Start the engine without --enable-sleep-mode, or without --kv-transfer-config',
+  },
+  {
+    id: 'nothing_to_offload',
+    cause: 'settings_refused',
+    needles: ['KV offloading found no eligible cache groups'],
+    says: 'Offloading of KV blocks is on for a model that has no layers whose blocks could be offloaded',
+    why: 'It keeps blocks of groups that prefix caching keeps. A model with states or windows alone has none, nor has one without prefix caching.',
+    cure: 'Start the engine with --enable-prefix-caching, or without --kv-offloading-size and OffloadingConnector for this model',
   },
   {
     id: 'canonical_layout_refused',

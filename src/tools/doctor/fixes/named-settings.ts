@@ -35,6 +35,10 @@ const MUST_BE = new RegExp(
 const EXPECTED = new RegExp(
   `\\b[Ii]nvalid (?:value )?(?:for |of )?(?:[a-z]{2,20} ){0,3}${NAME}(?: value)?[:=]? ?['"]?([^'",\\s]{1,60})['"]?[:;,.]? .{0,20}?\\b(?:expect(?:s|ed)?|[Mm]ust be|should be|must satisfy) ${CLAUSE}`,
 );
+/** "A has an invalid value "16k": invalid digit found in string", "A has invalid value "x"; expected "y" or "z"". */
+const HAS_INVALID = new RegExp(
+  `${NAME} has (?:an )?invalid value ['"]?([^'",\\s]{1,60}?)['"]?(?:; expected ([^.;]{3,120})|: ([^:]{3,100}))?$`,
+);
 /** "A is not supported with …", "A cannot be combined with …". */
 const REFUSED = new RegExp(
   `${NAME}${GIVEN} (?:(?:is|are) (?:currently |yet )?(?:not (?:currently |yet )?(?:supported|compatible|allowed|valid|applicable|available)|unsupported|incompatible|only (?:supported|valid|for|available))|(?:does|do)(?: not|n't) (?:yet |currently )?support|only supports?|conflicts with|can(?:not|'t) (?:both )?be (?:used|combined|set|specified|enabled)|can only be)\\b`,
@@ -92,6 +96,7 @@ function ofSentence(sentence: string): Repair | undefined {
   return (
     twoSettings(sentence) ??
     expected(sentence) ??
+    invalid(sentence) ??
     required(sentence) ??
     mustBe(sentence) ??
     listed(sentence) ??
@@ -115,6 +120,13 @@ function expected(sentence: string): Repair | undefined {
   const [, name, given, clause] = EXPECTED.exec(sentence) ?? [];
   if (name === undefined || clause === undefined || INNER.test(name)) return undefined;
   return repair(`Set ${called(name)} to ${takenOf(clause)} in place of ${given} (kubectl edit)`, name);
+}
+
+function invalid(sentence: string): Repair | undefined {
+  const [, name, given, wanted, reason] = HAS_INVALID.exec(sentence) ?? [];
+  if (name === undefined || INNER.test(name)) return undefined;
+  const value = wanted ?? `a value that it takes${reason === undefined ? '' : ` (${reason})`}`;
+  return repair(`Set ${called(name)} to ${value} in place of ${given} (kubectl edit)`, name);
 }
 
 function required(sentence: string): Repair | undefined {

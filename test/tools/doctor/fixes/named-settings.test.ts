@@ -57,6 +57,14 @@ const CURES: readonly (readonly [says: string, sentence: string])[] = [
     'Set block_size (or --block-size) to a multiple of 16 (kubectl edit); router and pair must follow',
     'block_size must be a multiple of 16',
   ],
+  [
+    'Set DYN_EPP_MODE to "standalone" or "discovery" in place of alone (kubectl edit)',
+    'Error: DYN_EPP_MODE has invalid value "alone"; expected "standalone" or "discovery"',
+  ],
+  [
+    'Set DYN_EPP_BLOCK_SIZE to a value that it takes (invalid digit found in string) in place of 16k (kubectl edit)',
+    'Error: DYN_EPP_BLOCK_SIZE has an invalid value "16k": invalid digit found in string',
+  ],
 ];
 
 describe('the cure of a setting that a sentence names', () => {

@@ -5,6 +5,7 @@ import { DYNAMO_EVENTS } from './dynamo-events.js';
 import { DYNAMO_KVBM } from './dynamo-kvbm.js';
 import { DYNAMO_MODELS } from './dynamo-models.js';
 import { DYNAMO_OPERATOR } from './dynamo-operator.js';
+import { DYNAMO_PICKER } from './dynamo-picker.js';
 import { DYNAMO_PLANNER } from './dynamo-planner.js';
 import { DYNAMO_REQUESTS } from './dynamo-requests.js';
 import { DYNAMO_ROUTER } from './dynamo-router.js';
@@ -38,6 +39,7 @@ export const DYNAMO_FAULTS: readonly KnownFault[] = [
   ...DYNAMO_SETTINGS,
   ...DYNAMO_OPERATOR,
   ...DYNAMO_PLANNER,
+  ...DYNAMO_PICKER,
   ...TRTLLM_TRANSFER,
   ...TRTLLM_BLOCKS,
   ...TRTLLM_SERVE,

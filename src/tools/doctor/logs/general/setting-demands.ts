@@ -14,7 +14,7 @@ const MUST = "(?:must|should|has to|have to|needs? to|can ?not|can't|can only|ma
 const IS_WRONG =
   '(?:is|are|was) (?:currently |yet )?(?:required|not (?:currently |yet )?(?:supported|set|valid|allowed|compatible|configured|specified|provided|enabled|applicable|defined|available)|unset|mandatory|mutually exclusive|incompatible|invalid|unsupported|only (?:supported|valid|allowed|for|available)|(?:smaller|larger|greater|less|longer) than|out of range|no longer|neither|already|enabled but|set but|experimental and)\\b';
 const ASKS =
-  "(?:currently )?(?:requires?|needs? (?!to be (?:re)?loaded)|does(?: not|n't) (?:yet |currently )?(?:support|exist|match|contain)|only supports?|conflicts? with|was renamed to|has been (?:renamed|removed)|mismatch\\b|exceeds\\b)";
+  "(?:currently )?(?:requires?|needs? (?!to be (?:re)?loaded)|does(?: not|n't) (?:yet |currently )?(?:support|exist|match|contain)|only supports?|conflicts? with|was renamed to|has been (?:renamed|removed)|mismatch\\b|exceeds\\b|has (?:an )?invalid value\\b)";
 
 const PATTERNS: readonly RegExp[] = [
   // "data_parallel_size_local must be 1", "LEADER_A and LEADER_B cannot both be set".

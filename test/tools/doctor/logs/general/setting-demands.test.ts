@@ -12,6 +12,7 @@ const DEMANDS = [
   'Invalid environment variable VLLM_CPU_KVCACHE_SPACE 40GiB, expect a positive integer value.',
   'AIBRIX_KV_CACHE_OL_BLOCK_SIZE must be power of two',
   'router_track_output_blocks requires router_track_active_blocks=true',
+  'DYN_EPP_BLOCK_SIZE has an invalid value "16k": invalid digit found in string',
   'standalone-store mode requires global_segment_size == 0',
   'SGLANG_DISAGGREGATION_NIXL_BACKEND_PARAMS must be a JSON object with string keys and string values',
   "Unknown secondary tier type: 's3'. Supported types: ['example', 'fs', 'obj', 'p2p'].",

@@ -12,6 +12,7 @@ import { LMCACHE_PAIRS } from './lmcache-pairs.js';
 import { LMCACHE_SERVER } from './lmcache-server.js';
 import { LMCACHE_STORES } from './lmcache-stores.js';
 import { LMCACHE_VERSIONS } from './lmcache-versions.js';
+import { LMCACHE_WARNINGS } from './lmcache-warnings.js';
 import { PEGAFLOW } from './pegaflow.js';
 import { UCM } from './ucm.js';
 
@@ -25,6 +26,7 @@ export const CACHES_FAULTS: readonly KnownFault[] = [
   ...LMCACHE_SERVER,
   ...LMCACHE_IPC,
   ...LMCACHE_L2,
+  ...LMCACHE_WARNINGS,
   ...LMCACHE_ASCEND,
   ...AIBRIX_KVCACHE,
   ...CONNECTOR_NAMES,

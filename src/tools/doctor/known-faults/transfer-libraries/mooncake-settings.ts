@@ -157,4 +157,31 @@ export const MOONCAKE_SETTINGS: readonly KnownFault[] = [
     why: 'With --offload_on_evict=true a block is freed after a client has it on its disk. Where disks are slower than what is stored, memory stays full and new blocks are refused.',
     cure: 'Lower --eviction_high_watermark_ratio (0.85) so that writing begins earlier, give clients faster disks, or set --offload_on_evict=false',
   },
+  {
+    id: 'mooncake_python_config',
+    cause: 'settings_refused',
+    needles: [
+      'Invalid segment size: ',
+      'Invalid boolean value: ',
+      'Protocol must be a non-empty string',
+      '. Size must be non-negative',
+    ],
+    below: ['mooncake/mooncake_config.py', 'mooncake_store_service.py'],
+    pattern:
+      /((?:Invalid (?:segment size|boolean value|protocol|\w{4,30}_size)): .{1,80}?)(?:\. (?:Size|Protocol) must|$)/,
+    says: "Mooncake's configuration is not taken: $1",
+    why: 'In the file of MOONCAKE_CONFIG_PATH, or the variables MOONCAKE_…, sizes are bytes or have a unit (4gb, 512mb). The program ends as it reads them.',
+    cure: 'Correct in the file of MOONCAKE_CONFIG_PATH (or the variable) what the sentence names: "$1"',
+    commands: ['kubectl exec POD -- sh -c "env | grep MOONCAKE; cat $MOONCAKE_CONFIG_PATH"'],
+  },
+  {
+    id: 'mooncake_service_not_started',
+    cause: 'offload_failed',
+    needles: ['Store startup failed: exceeded max wait time'],
+    pattern: /max wait time of ([\d.]{1,8})s after (\d{1,5}) attempts/,
+    says: 'a store service of Mooncake gives up after $2 attempts: it cannot join the store',
+    why: 'It registers its memory, the metadata server and the master one after the other; the lines above say at which of them it fails.',
+    cure: 'Start the master first, and give the service its address (MOONCAKE_MASTER=HOST:50051), a MOONCAKE_LOCAL_HOSTNAME that others reach (the IP of the pod) and MOONCAKE_PROTOCOL=tcp where it has no RDMA device',
+    commands: ['kubectl logs STORE --previous | grep -m10 -E "^[EF][0-9]{4}|attempt 1\\)"'],
+  },
 ];

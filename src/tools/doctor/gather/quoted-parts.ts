@@ -3,6 +3,7 @@ import type { EvidencePart } from '../evidence.js';
 import type { KnownFaultSighting } from '../logs/log-summary.js';
 import { quotedCommands } from './quoted-commands.js';
 import { quotedMetrics } from './quoted-metrics.js';
+import { quotedPrompts } from './quoted-prompts.js';
 import { quotedSettings } from './quoted-settings.js';
 import { plainText } from './read-text.js';
 
@@ -33,18 +34,18 @@ export class QuotedText {
     }
   }
 
-  /** What it quotes that is no line of a log: commands that start engines and routers, lines of pages of metrics, and settings that need others. */
+  /** What it quotes that is no line of a log: commands that start engines and routers, lines of pages of metrics, settings that need others, and prompts that are compared. */
   async evidence(name: string): Promise<QuotedEvidence> {
     const text = this.#text();
     if (text === undefined) return {};
     const named: NamedText = { file: name, text };
     const [commands, metrics] = [await quotedCommands(named), quotedMetrics(named)];
-    const knownFaults = await quotedSettings(named);
+    const settings = await quotedSettings(named);
     const findings = commands.findings ?? [];
     return {
-      knownFaults,
+      knownFaults: [...settings, ...(await quotedPrompts(named))],
       // A fault of the whole text says the same.
-      findings: knownFaults.length === 0 ? findings : findings.filter(({ ruleId }) => ruleId !== UNREAD),
+      findings: settings.length === 0 ? findings : findings.filter(({ ruleId }) => ruleId !== UNREAD),
       metrics: metrics.metrics ?? [],
       sizes: [...(commands.sizes ?? []), ...(metrics.sizes ?? [])],
       settings: [...(commands.settings ?? []), ...(metrics.settings ?? [])],

@@ -22,5 +22,6 @@ export const KNOWN_FAULTS: readonly (() => Promise<readonly KnownFault[]>)[] = [
   async () => (await import('./unread-settings.js')).UNREAD_SETTINGS,
   async () => (await import('./ignored-settings.js')).IGNORED_SETTINGS,
   async () => (await import('./readiness-waits.js')).READINESS_WAITS,
+  async () => (await import('./prompt-heads.js')).PROMPT_HEADS,
   async () => (await import('./settings-at-start.js')).SETTINGS_AT_START,
 ];

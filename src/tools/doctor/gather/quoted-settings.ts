@@ -8,7 +8,7 @@ const UNKNOWN_WORDS = /\$[@*]|\$\{?\w{0,40}(?:ARG|OPT|FLAG|EXTRA|CONN|TRANSFER|K
 const ENDS_WITHIN = /\\\s*$/;
 /** Whether anything is to be looked for, before the rules are loaded. */
 const MAY_HAVE =
-  /LMCACHE_|DYN_KVBM_|--hicache-|kv[-_]offloading|kv[-_]events[-_]config|local_disk|local_cpu|conditional-disagg/;
+  /LMCACHE_|DYN_KVBM_|--hicache-|kv[-_]offloading|kv[-_]events[-_]config|local_disk|local_cpu|conditional-disagg|VLLM_USE_V1|UCX_TLS|dynamo\.frontend|block_?reuse/i;
 
 /**
  * Faults of settings that a text quotes in whatever form (commands, variables, files), which no line has by itself. A text that is cut

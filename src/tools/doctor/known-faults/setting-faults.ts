@@ -142,4 +142,82 @@ export const SETTING_FAULTS: readonly SettingFault[] = [
     beside: [/^PrefillWorker:/m],
     unless: /remote-prefill["']?:\s{0,4}["']?true/,
   },
+  {
+    fault: {
+      id: 'kv_events_of_no_cache',
+      cause: 'events_off',
+      needles: [],
+      isSign: true,
+      says: 'An engine is to publish KV events, and its prefix caching is off ($1$2): it has nothing to publish',
+      why: 'Events are of blocks that an engine keeps for later prompts. Without prefix caching it keeps none, and publishes none.',
+      cure: 'Take $1$2 out of the command of the engine whose events are wanted, or keep it from KV-aware routing',
+    },
+    given:
+      /(?:vllm serve|vllm\.entrypoints|dynamo\.vllm)(?=(?:[^\n]|\\\n){0,3000}?enable_kv_cache_events\W{1,6}true)(?:[^\n]|\\\n){0,3000}?(--no-enable-prefix-caching)\b|(?:sglang\.launch_server|sglang serve|dynamo\.sglang)(?=(?:[^\n]|\\\n){0,3000}?--kv-events-config)(?:[^\n]|\\\n){0,3000}?(--disable-radix-cache)\b/i,
+    beside: [],
+    unless: /--disaggregation-mode["'= ]{1,4}decode|kv_consumer/,
+  },
+  {
+    fault: {
+      id: 'frontend_routes_in_turn',
+      cause: 'not_kv_routing',
+      needles: [],
+      isSign: true,
+      says: 'Workers publish KV events, and dynamo.frontend has no router mode: it sends requests in turn, and reads none of them',
+      why: 'Its mode is round-robin by default. Requests with one beginning go to another worker each time, which computes it again.',
+      cure: 'Start dynamo.frontend with --router-mode kv (DYN_ROUTER_MODE=kv)',
+      disturbs: 'frontend',
+    },
+    given: /(?:\bpython3? -m |["'])(dynamo\.frontend)\b/,
+    beside: [/enable_kv_cache_events\W{1,6}true|--publish-(?:kv-)?events/i],
+    unless: /router[-_]?mode|dynamo\.router|kv[-_]router|\bepp\b|InferencePool/i,
+  },
+  {
+    fault: {
+      id: 'v1_connector_on_v0',
+      cause: 'settings_refused',
+      needles: [],
+      isSign: true,
+      says: 'VLLM_USE_V1=0 starts the V0 engine, and the connector is one of the V1 engine ($1)',
+      why: 'V0 and V1 have connectors of their own, which do not take the place of each other. Releases from 0.11 on have the V1 engine alone.',
+      cure: 'Take VLLM_USE_V1=0 out, so that the V1 engine runs',
+    },
+    given:
+      /kv_connector\W{1,8}(LMCacheConnectorV1|NixlConnector|MultiConnector|OffloadingConnector|P2pNcclConnector|MooncakeConnector)\b/,
+    beside: [
+      /(?<!\b(?:set|with|use|using) )\bVLLM_USE_V1["']?(?:\s{0,4}[=:]|\s{0,4}\n\s{0,20}value:)\s{0,4}["']?0\b/,
+    ],
+    unless:
+      /\bVLLM_USE_V1["']?(?:\s{0,4}[=:]|\s{0,4}\n\s{0,20}value:)\s{0,4}["']?1\b|MPConnector|lmcache server/,
+  },
+  {
+    fault: {
+      id: 'kv_events_without_block_reuse',
+      cause: 'events_off',
+      needles: [],
+      isSign: true,
+      says: 'TensorRT-LLM is to publish KV events, and $1 is false: it keeps no block that it could tell of',
+      why: 'Events are of blocks that are kept for later prompts. Without block reuse there are none.',
+      cure: 'Set kv_cache_config: { enable_block_reuse: true } in the engine file of the workers whose events are wanted',
+    },
+    given: /(enable_?[bB]lock_?[rR]euse)["']?:\s{0,4}(?:false|False)\b/,
+    beside: [/--publish-(?:kv-)?events|publish_(?:kv_)?events|event_buffer_max_size["']?:\s{0,4}[1-9]/],
+    unless: /enable_?[bB]lock_?[rR]euse["']?:\s{0,4}(?:true|True)|[-_ ]mode["'= ]{1,4}decode/,
+  },
+  {
+    fault: {
+      id: 'ucx_without_gpus',
+      cause: 'transfer_path_broken',
+      needles: [],
+      isSign: true,
+      says: 'UCX is kept to transports that know no memory of GPUs (UCX_TLS $1): NIXL cannot move blocks from there',
+      why: 'UCX_TLS lists all that UCX may use. Without cuda_copy it takes memory of a GPU for that of the host.',
+      cure: 'Add cuda_copy and cuda_ipc to UCX_TLS on both engines (UCX_TLS=rc,cuda_copy,cuda_ipc,tcp,self), or leave UCX_TLS out',
+      commands: ['kubectl exec ENGINE -- sh -c "env | grep UCX_TLS; ucx_info -d | grep -i cuda"'],
+    },
+    given:
+      /\bUCX_TLS["']?(?:\s{0,4}[=:]|\s{0,4}\n\s{0,20}value:)\s{0,4}["']?((?:rc|rc_x|rc_v|rc_mlx5|rc_verbs|dc|dc_x|ud|ud_x|ib|tcp|sm|shm|self|posix|sysv|cma|knem|xpmem)(?:,(?:rc|rc_x|rc_v|rc_mlx5|rc_verbs|dc|dc_x|ud|ud_x|ib|tcp|sm|shm|self|posix|sysv|cma|knem|xpmem)){0,12})(?![\w,])/,
+    beside: [/NixlConnector|--disaggregation-transfer-backend[= ]nixl/],
+    unless: /cuda_copy|cuda_ipc|rocm|kv_buffer_device\W{1,6}cpu|\bnpu\b|\bxpu\b|\bhpu\b|ascend|gaudi/i,
+  },
 ];

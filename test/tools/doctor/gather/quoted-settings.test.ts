@@ -84,6 +84,52 @@ const CASES: readonly (readonly [id: string, lines: readonly string[], cure: (li
     ['VllmWorker:', '  model: Qwen/Qwen2-7B', '  router: kv', '  conditional-disagg: true', 'PrefillWorker:'],
     (line) => line.replace('  router: kv', '  remote-prefill: true'),
   ],
+  [
+    'kv_events_of_no_cache issue.txt:3',
+    [
+      `${VLLM} \\`,
+      `  --kv-events-config '{"enable_kv_cache_events": true, "publisher": "zmq"}' \\`,
+      '  --no-enable-prefix-caching',
+    ],
+    (line) => line.replace('--no-enable', '--enable'),
+  ],
+  [
+    'kv_events_of_no_cache issue.txt:1',
+    [`${SGLANG} --disable-radix-cache --kv-events-config '{"publisher": "zmq"}'`],
+    (line) => line.replace('--disable-radix-cache ', ''),
+  ],
+  [
+    'frontend_routes_in_turn issue.txt:1',
+    [
+      'python3 -m dynamo.frontend --http-port 8000',
+      `python3 -m dynamo.vllm --model m --kv-events-config '{"enable_kv_cache_events":true,"publisher":"zmq"}'`,
+    ],
+    (line) => line.replace('--http-port', '--router-mode kv --http-port'),
+  ],
+  [
+    'v1_connector_on_v0 issue.txt:1',
+    [`VLLM_USE_V1=0 ${VLLM} ${CONNECTOR}`],
+    (line) => line.replace('VLLM_USE_V1=0', 'VLLM_USE_V1=1'),
+  ],
+  [
+    'kv_events_without_block_reuse issue.txt:3',
+    [
+      'python3 -m dynamo.trtllm --model m --publish-events-and-metrics',
+      'kv_cache_config:',
+      '  enable_block_reuse: false',
+    ],
+    (line) => line.replace('false', 'true'),
+  ],
+  [
+    'ucx_without_gpus issue.txt:1',
+    [`UCX_TLS=tcp,self ${VLLM} ${CONNECTOR.replace('LMCacheConnectorV1', 'NixlConnector')}`],
+    (line) => line.replace('tcp,self', 'tcp,self,cuda_copy'),
+  ],
+  [
+    'ucx_without_gpus issue.txt:3',
+    ['args: ["--kv-transfer-config", "NixlConnector"]', '  - name: UCX_TLS', '    value: "rc,tcp"'],
+    (line) => line.replace('"rc,tcp"', 'all'),
+  ],
 ];
 
 describe('settings that a text quotes', () => {
@@ -101,6 +147,18 @@ describe('settings that a text quotes', () => {
   it('are quiet where they are comments, or only words of a sentence', async () => {
     expect(await foundIn(`# ${LMCACHE} ${VLLM}`)).toEqual([]);
     expect(await foundIn(VLLM, 'I have read of LMCACHE_LOCAL_CPU and of --hicache-ratio')).toEqual([]);
+  });
+
+  it('are quiet where a log speaks of a program or of a variable, and none is started or set', async () => {
+    expect(
+      await foundIn(
+        'INFO dynamo.frontend: ready',
+        "INFO [args.py:1] KVEventsConfig(enable_kv_cache_events=True, publisher='zmq')",
+      ),
+    ).toEqual([]);
+    expect(
+      await foundIn(`${VLLM} ${CONNECTOR}`, 'set VLLM_USE_V1=0 to go on with the former engine'),
+    ).toEqual([]);
   });
 
   it('are quiet in a command that is cut, and in one whose words are known only as it runs', async () => {

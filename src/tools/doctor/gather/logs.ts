@@ -10,6 +10,7 @@ import { untilStopped } from '../../../edge/platform/streams/until-stopped.js';
 import type { EvidencePart } from '../evidence.js';
 import { readLog } from '../logs/read-log.js';
 import { isMetricsText } from '../metrics/metrics-text.js';
+import { readBareSentences, saysNothing } from './bare-sentences.js';
 import { MAX_PAGE_BYTES, metricsPart } from './metrics.js';
 import { notRead, outcome } from './outcomes.js';
 import { type QuotedEvidence, QuotedText } from './quoted-parts.js';
@@ -41,10 +42,26 @@ export async function gatherLog(place: string, modules: LogModules): Promise<Evi
     if (isPage) return await pagePart(name, pieces);
     const quoted = new QuotedText();
     const part = await logPart(name, { ...source, pieces: quoted.watch(pieces) }, '', modules);
-    return part.source.status === 'not_read' ? part : withQuoted(part, await quoted.evidence(name));
+    if (part.source.status === 'not_read') return part;
+    const evidence = await quoted.evidence(name);
+    return withQuoted(await withBareSentences(name, part, evidence, quoted.text, modules), evidence);
   } catch (error) {
     return notRead('log', place, whyNotOpened(place, error));
   }
+}
+
+/** A log, read as errors where it is nothing but a sentence or two of which no rule for lines made anything. */
+async function withBareSentences(
+  name: string,
+  part: EvidencePart,
+  { findings = [], metrics = [], knownFaults = [] }: QuotedEvidence,
+  text: string | undefined,
+  modules: LogModules,
+): Promise<EvidencePart> {
+  const { logs = [] } = part;
+  const isSilent = findings.length + metrics.length + knownFaults.length === 0 && logs.every(saysNothing);
+  const bare = isSilent && text !== undefined ? await readBareSentences(name, text, modules) : undefined;
+  return bare === undefined ? part : { ...part, logs: [bare], sizes: bare.sizes, settings: bare.settings };
 }
 
 /** A log with what it quotes beside its lines. */

@@ -36,7 +36,7 @@ export class QuotedText {
 
   /** What it quotes that is no line of a log: commands that start engines and routers, lines of pages of metrics, settings that need others, and prompts that are compared. */
   async evidence(name: string): Promise<QuotedEvidence> {
-    const text = this.#text();
+    const { text } = this;
     if (text === undefined) return {};
     const named: NamedText = { file: name, text };
     const [commands, metrics] = [await quotedCommands(named), quotedMetrics(named)];
@@ -52,7 +52,8 @@ export class QuotedText {
     };
   }
 
-  #text(): string | undefined {
+  /** All of it, where it is short and text. */
+  get text(): string | undefined {
     if (this.#parts === undefined) return undefined;
     try {
       return plainText(Buffer.concat(this.#parts), MAX_BYTES);

@@ -67,3 +67,14 @@ it('reads a text that begins with the letters of a packer', async () => {
   const part = await gatherLog(folder.write('a.log', 'BZh is no header of bzip2\n'), modules);
   expect(part.source).toMatchObject({ status: 'read' });
 });
+
+it('reads a log that is nothing but a sentence as the error that it is', async () => {
+  const part = await gatherLog(folder.write('a.txt', 'Unsupported kv_cache_dtype: fp8_e3m4.\n'), modules);
+  expect([...(part.logs?.[0]?.signals.keys() ?? [])]).toEqual(['settings_refused']);
+});
+
+it('has what settings lack that a log quotes', async () => {
+  const quoted = 'LMCACHE_CHUNK_SIZE=256 vllm serve Qwen/Qwen3-8B --port 8000\n';
+  const part = await gatherLog(folder.write('a.txt', quoted), modules);
+  expect(part.logs?.[0]?.knownFaults?.map(({ fault }) => fault.id)).toEqual(['lmcache_without_connector']);
+});

@@ -168,6 +168,7 @@ export const EVENT_RULES: readonly LogRule[] = [
     const wanted = digitsBehind(line.text, 'greater than kv_block_size ');
     const found = digitsBehind(line.text, ' contains ');
     const about = 'which is greater than kv_block_size';
+    tally.addSetting(line, 'backend', { side: 'worker', value: 'trtllm', about });
     // A block that is not yet full has fewer tokens; TensorRT-LLM's sizes are powers of two.
     const real = isPowerOfTwo(sizeOf(found)) ? found : undefined;
     const value = wanted === undefined || real === undefined ? undefined : `${wanted} -> ${real}`;

@@ -18,7 +18,7 @@ export const IGNORED_SETTINGS: readonly KnownFault[] = [
     ],
     // A variable of caches, events, planes, transfers or routing, in a warning of what is wrong with its value.
     pattern:
-      /^(?=.{0,200}(?:\bWARN(?:ING)?\b|\bERROR\b|\[W\]|\[E\]))(?=.{0,900}\b(?:[Ii]nvalid|[Uu]nrecognized|[Ff]ailed to parse|out of range|must be (?:>|greater|positive|at least)|[Nn]on-finite|[Nn]egative|not an? (?:valid|integer|number))).{0,900}?\b((?:DYN|KVBM|ETCD|NATS|NIXL|UCX|TRTLLM|TLLM|VLLM|SGLANG|LMCACHE|MOONCAKE|MC|FLEXKV|AIBRIX|UCM)_(?!\w{0,40}(?:HTTP|LOGGING|LOG_|METRIC|TRACE|FPM|LORA|TOKENIZER|REASONING|MEDIA|IMAGE|VIDEO|AUDIO|STREAM_INTERVAL|SHUTDOWN|TELEMETRY|URL|BODY|TOOL|ENGINE_ITERATION|RPC_TIMEOUT))[A-Z][A-Z0-9_]{2,60})\b/,
+      /^(?=.{0,200}(?:\bWARN(?:ING)?\b|\bERROR\b|\[W\]|\[E\]))(?=.{0,900}\b(?:[Ii]nvalid|[Uu]nrecognized|[Ff]ailed to parse|out of range|must be (?:>|greater|positive|at least)|[Nn]on-finite|[Nn]egative|not an? (?:valid|integer|number))).{0,900}?\b((?:DYN|KVBM|ETCD|NATS|NIXL|UCX|TRTLLM|TLLM|VLLM|SGLANG|LMCACHE|MOONCAKE|MC|FLEXKV|AIBRIX|UCM)_(?!\w{0,40}(?:HTTP|LOGGING|LOG_|METRIC|TRACE|FPM|LORA|TOKENIZER|REASONING|MEDIA|IMAGE|VIDEO|AUDIO|STREAM_INTERVAL|SHUTDOWN|TELEMETRY|URL|BODY|TOOL|ENGINE_ITERATION|RPC_TIMEOUT|SHRINK))[A-Z][A-Z0-9_]{2,60})\b/,
     isSign: true,
     says: 'a program does not take $1: its value is none that it can use, and another one counts',
     why: 'It warns once and goes on with its default. Processes that have the same setting in another form then differ from it.',

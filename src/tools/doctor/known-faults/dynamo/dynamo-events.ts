@@ -124,6 +124,7 @@ export const DYNAMO_EVENTS: readonly KnownFault[] = [
     id: 'dynamo_no_routable_address',
     cause: 'control_plane_unreachable',
     needles: ['No routable local IP address found; falling back to 127.0.0.1'],
+    isSign: true,
     says: 'a process of Dynamo registers itself as 127.0.0.1: the others reach it only from the same host',
     why: 'It found no address of its own in the container. Answers of workers, and what it publishes, go to that address.',
     cure: 'Give the container a network with an address (no network mode none), or name one that the others reach: DYN_TCP_RPC_HOST and DYN_TCP_RESPONSE_STREAM_HOST (status.podIP by the downward API)',

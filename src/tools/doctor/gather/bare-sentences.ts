@@ -10,9 +10,9 @@ const TYPE = 'RuntimeError: ';
 /** What only sentences about faults say. */
 const FAULT =
   /\b(?:(?:is|are|does|do|did|has|have|was|were|can|could|may) ?n(?:o|')t\b|cannot\b|unsupported|incompatible|invalid|must (?:be|have|match|not)|requires?\b|required\b|unable to|failed|failure|refused|denied|missing|mismatch|insufficient|not (?:yet )?(?:supported|compatible|enough|found|allowed|provided|available)|no (?:such|space|module|available)\b|unknown|unrecognized|exceeds?\b|too (?:large|small|many|few|long|short)|(?:larger|greater|smaller) than|already in use|timed out|out of memory|mutually exclusive|only supports?\b|no \w{2,40}(?: \w{2,40}){0,3} (?:provided|available|left|found))/i;
-/** A line of a log, a command, a figure, a setting, JSON, or what has its type already. */
+/** A line of a log, a command, a figure, a setting, JSON, source code, or what has its type already. */
 const NO_SENTENCE =
-  /^\s{0,8}(?:[{<|$#>+]|\[(?!Errno |SSL: )|[IWDEF]\d{4} |\d{4}-\d\d-\d\d|[\w ()/%.-]{1,60}[:=|]\s{0,8}[-$]?\d|(?:export |sudo |docker |kubectl |curl |pip |python3? |vllm |sglang )|(?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception)\b|(?:Warning|Normal)\s|- )|\b(?:INFO|WARN|WARNING|DEBUG|TRACE|NOTICE)\b|\b(?:0|no) (?:failed|errors?|failures?)\b|\bfailed\W{1,20}0\b/;
+  /^\s{0,8}(?:[{<|$#>+]|\[(?!Errno |SSL: )|[IWDEF]\d{4} |\d{4}-\d\d-\d\d|[\w ()/%.-]{1,60}[:=|]\s{0,8}[-$]?\d|(?:export |sudo |docker |kubectl |curl |pip |python3? |vllm |sglang )|(?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception)\b|(?:Warning|Normal)\s|- |(?:if|return|assert|throw|else|raise)\b|--?[\w-]{1,60} [A-Z_]{3,})|\braise \w|<<|;\s{0,8}$|\becho\b|\$\{| # |\b(?:INFO|WARN|WARNING|DEBUG|TRACE|NOTICE)\b|\b(?:0|no) (?:failed|errors?|failures?)\b|\bfailed\W{1,20}0\b/;
 
 /** Whether nothing of a log was understood, and none of its lines has the form of a program's. */
 export function saysNothing(log: LogSummary): boolean {

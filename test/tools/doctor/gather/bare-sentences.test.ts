@@ -52,6 +52,9 @@ describe('a text that is nothing but a sentence', () => {
     '  Warning  Unhealthy  13m (x6 over 14m)  kubelet  Startup probe failed: connection refused',
     '$ curl -i http://localhost:8000/health; it must be 200',
     '- max_model_len must be 4096',
+    'raise RuntimeError("descriptors require contiguous tensors")',
+    'address: <IPv4>  # must be a valid address',
+    '--checksum TYPE required for the store',
     'Nothing happens',
   ])('is none where it is a figure, a line of a log, a command, or says of no fault: %s', async (text) => {
     expect(await readBare(text)).toBeUndefined();

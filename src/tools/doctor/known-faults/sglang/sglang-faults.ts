@@ -12,6 +12,7 @@ import { SGLANG_PAIRS } from './sglang-pairs.js';
 import { SGLANG_SERVING } from './sglang-serving.js';
 import { SGLANG_SETTINGS } from './sglang-settings.js';
 import { SGLANG_STARTS } from './sglang-starts.js';
+import { SGLANG_STORE_IO } from './sglang-store-io.js';
 import { SGLANG_STORES } from './sglang-stores.js';
 import { SGLANG_TRANSFERS } from './sglang-transfers.js';
 import { SGLANG_TREES } from './sglang-trees.js';
@@ -34,4 +35,5 @@ export const SGLANG_FAULTS: readonly KnownFault[] = [
   ...SGLANG_CACHE_OFF,
   ...SGLANG_CAPACITY,
   ...SGLANG_LINKERS,
+  ...SGLANG_STORE_IO,
 ];

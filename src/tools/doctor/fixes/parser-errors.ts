@@ -16,6 +16,14 @@ const IN_FLAGS: Readonly<Record<string, string>> = {
   KVEventsConfig: '--kv-events-config',
   SpeculativeConfig: '--speculative-config',
   CompilationConfig: '--compilation-config',
+  ECTransferConfig: '--ec-transfer-config',
+  AttentionConfig: '--attention-config',
+};
+/** Fields of vLLM's classes whose flags have another name. */
+const FLAG_NAMES: Readonly<Record<string, string>> = {
+  cache_dtype: '--kv-cache-dtype',
+  data_parallel_master_ip: '--data-parallel-address',
+  policy: '--scheduling-policy',
 };
 /** What TensorRT-LLM reads of its YAML. */
 const OF_ENGINE_FILE =
@@ -62,7 +70,8 @@ export function repairRefusedKey(refused: RefusedKey): string {
 function placeOf({ key, of, place }: RefusedKey): readonly [name: string, where: string] {
   if (place === 'values') return [key.replace(/^\//, '').replaceAll('/', '.'), PLACES.values];
   if (of === undefined || place === 'argument') return [key, PLACES[place]];
-  if (place === 'file' && OF_FLAGS.test(of)) return [`--${key.replaceAll('_', '-')}`, PLACES.argument];
+  if (place === 'file' && OF_FLAGS.test(of))
+    return [FLAG_NAMES[key] ?? `--${key.replaceAll('_', '-')}`, PLACES.argument];
   const flag = IN_FLAGS[of];
   if (flag !== undefined) return [`"${key}"`, `in the JSON of ${flag} (kubectl edit)`];
   return [

@@ -23,6 +23,14 @@ const REFUSALS: readonly (readonly [cure: string, text: string])[] = [
     'pydantic_core._pydantic_core.ValidationError: 1 validation error for CacheConfig\nblock_size\n  Input should be 1, 8, 16, 32, 64 or 128 [type=literal_error, input_value=24, input_type=int]',
   ],
   [
+    'Set --kv-cache-dtype to what it takes',
+    "pydantic_core._pydantic_core.ValidationError: 1 validation error for CacheConfig\ncache_dtype\n  Input should be 'auto', 'bfloat16' or 'fp8' [type=literal_error, input_value='int8', input_type=str]",
+  ],
+  [
+    'out of the JSON of --ec-transfer-config',
+    'pydantic_core._pydantic_core.ValidationError: 1 validation error for ECTransferConfig\nec_rol\n  Unexpected keyword argument [type=unexpected_keyword_argument, input_value=1, input_type=int]',
+  ],
+  [
     'in the JSON of --kv-transfer-config',
     "pydantic_core._pydantic_core.ValidationError: 1 validation error for KVTransferConfig\nkv_role\n  Input should be 'kv_producer' or 'kv_consumer' [type=literal_error, input_value='producer', input_type=str]",
   ],

@@ -40,6 +40,17 @@ export const VLLM_ADDRESSES: readonly KnownFault[] = [
     cure: 'End what has port $1, or give this engine another port for its events (endpoint and replay_endpoint of --kv-events-config), and the router the same',
     commands: ['ss -ltnp "sport = :$1"    # on the host, or in the pod: who has it'],
   },
+  // What ZMQ says of an address that is none: a host that is not there, a port that is no number, a scheme without //.
+  {
+    id: 'events_address_is_none',
+    cause: 'publisher_failed',
+    needles: ["Invalid argument (addr='", "No such device (addr='", "Protocol not supported (addr='"],
+    pattern: /(?:Invalid argument|No such device|Protocol not supported) \(addr='(\w{2,6}:\/\/\S{1,120}?)'\)/,
+    below: [', in _socket_setup'],
+    says: 'KV events cannot be published at $1, which is no address that ZMQ can take',
+    why: 'A publisher binds tcp://*:PORT, or an address of its own host, or connects to tcp://HOST:PORT of the one reader.',
+    cure: 'Write tcp://*:5557 as endpoint (and tcp://*:5558 as replay_endpoint) in --kv-events-config, or tcp://HOST:PORT with a name that resolves where one reader listens for all engines',
+  },
   {
     id: 'nixl_listens_on_foreign_address',
     cause: 'side_channel_dead',

@@ -1,5 +1,5 @@
 import type { ProposedFix } from '../diagnosis.js';
-import { NO_HOST_MEMORY, NO_LMCACHE_MEMORY } from '../logs/general/room-faults.js';
+import { NO_HOST_MEMORY, NO_LMCACHE_MEMORY, NO_OFFLOAD_MEMORY } from '../logs/general/room-faults.js';
 
 /** Gives a cache in host memory what it asks for, or lets it ask for less. */
 export function hostMemoryForCache(fault: string): ProposedFix {
@@ -8,7 +8,9 @@ export function hostMemoryForCache(fault: string): ProposedFix {
     ? 'a smaller --hicache-size (GB for each rank: 8 with 40 need 320) or --hicache-ratio'
     : fault.startsWith(NO_LMCACHE_MEMORY)
       ? 'a smaller LMCACHE_MAX_LOCAL_CPU_SIZE (GB for each rank)'
-      : 'a smaller size of the host cache; it is that of each rank in most programs';
+      : fault.startsWith(NO_OFFLOAD_MEMORY)
+        ? 'a smaller --kv-offloading-size (GiB of all ranks together; cpu_bytes_to_use, or num_cpu_blocks for each rank, in kv_connector_extra_config)'
+        : 'a smaller size of the host cache; it is that of each rank in most programs';
   return {
     says: `Start with ${smaller}, or give the pod more memory; let it lock all of it (IPC_LOCK, ulimit -l unlimited)`,
     why: `Every rank takes its host cache as it starts, and pins it so that the GPU can read it. The sum has to fit into what the host, and the limit of the pod, leave; a driver refuses to pin what may not be locked, or a single piece that is too large.${isHiCache ? ' SGLang leaves 10 GB of the host free; its later versions find a size by themselves (--hicache-host-memory-fraction).' : ''}`,

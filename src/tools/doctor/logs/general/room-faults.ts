@@ -5,6 +5,8 @@ import { askedAndFree } from './gpu-memory.js';
 export const NO_HOST_MEMORY = 'its host gives no memory for the hierarchical cache';
 /** The same of LMCache. */
 export const NO_LMCACHE_MEMORY = 'its host gives no pinned memory for LMCache';
+/** The same of vLLM's own offloading. */
+export const NO_OFFLOAD_MEMORY = 'its host gives no pinned memory for offloaded KV blocks';
 const NO_PINNED_MEMORY = 'its host gives no pinned memory for a cache';
 
 /** What an engine lacks, as the beginning of a value of the sign `cache_memory_missing`. */
@@ -35,7 +37,9 @@ export const ROOM = {
 
 /** Whether memory of the host is missing, and not of a GPU. */
 export function isOfHost(fault: string): boolean {
-  return [NO_HOST_MEMORY, NO_LMCACHE_MEMORY, NO_PINNED_MEMORY].some((one) => fault.startsWith(one));
+  return [NO_HOST_MEMORY, NO_LMCACHE_MEMORY, NO_OFFLOAD_MEMORY, NO_PINNED_MEMORY].some((one) =>
+    fault.startsWith(one),
+  );
 }
 
 /** A kind of sentence of an engine without room, and what it says with its numbers. */

@@ -8,7 +8,7 @@ import { askedAndFree } from './gpu-memory.js';
 import { otherReleaseSays } from './other-release.js';
 import { pairFaultOf } from './pair-differences.js';
 import { refusalOf } from './refused-settings.js';
-import { NO_HOST_MEMORY, NO_LMCACHE_MEMORY, ROOM } from './room-faults.js';
+import { NO_HOST_MEMORY, NO_LMCACHE_MEMORY, NO_OFFLOAD_MEMORY, ROOM } from './room-faults.js';
 import { refusedArguments } from './sglang-checks.js';
 
 /** Where the KV caches of a model's layers are brought to one size of pages, in all versions of vLLM that do so. */
@@ -71,10 +71,10 @@ const OF_FOLDER =
   /^(?:OSError|PermissionError|NotADirectoryError): .{0,20}(?:Errno (?:13|20|30)|Permission denied|Read-only file system)/;
 const MAKES_FOLDER = /\b(?:makedirs|mkdir)\(/;
 
-/** A connector of vLLM that keeps blocks in files: its folder cannot be made or written, or its disk is full. */
+/** A connector or an offloading tier of vLLM that keeps blocks in files: its folder cannot be made or written, or its disk is full. */
 function folderOf({ frames, sentence = '' }: Traceback): Fault | undefined {
   const { path = '', source = '' } = frames.findLast(({ isOfCache }) => isOfCache) ?? {};
-  if (!/^vllm\/distributed\/kv_transfer\//.test(path)) return undefined;
+  if (!/^vllm\/(?:distributed\/kv_transfer|v1\/(?:simple_)?kv_offload)\//.test(path)) return undefined;
   if (DISK_FULL.test(sentence))
     return { signal: 'offload_failed', value: "vLLM's disk cache has no room on its disk" };
   const isUnusable =
@@ -197,18 +197,26 @@ function pagesOf(frames: Traceback['frames']): Fault | undefined {
 }
 
 const TAKES_MEMORY = /^(?:__init__|_?init_\w+|_?alloc\w*|\w*pin\w*|\w*register\w*)$/;
-/** Where caches take their host memory: of SGLang 0.4.7 to 0.5.23, and of LMCache 0.2 to 0.5. */
+/** Where caches take their host memory: of SGLang 0.4.7 to 0.5.23, of LMCache 0.2 to 0.5, and of vLLM 0.11 to 0.33. */
 const HOST_CACHES: readonly (readonly [path: RegExp, value: string])[] = [
   [/srt\/mem_cache\/(?:memory_pool_host\.py$|pool_host\/)/, NO_HOST_MEMORY],
   [
     /lmcache\/v1\/(?:memory_management|lazy_memory_allocator)\.py$|lmcache\/v1\/memory_allocators\//,
     NO_LMCACHE_MEMORY,
   ],
+  [/^(?:vllm\/v1|vllm_ascend\/.{1,80})\/(?:simple_)?kv_offload\//, NO_OFFLOAD_MEMORY],
 ];
 
 /** An error of the GPU's runtime as the host memory of a cache is taken and pinned. No kernel failed, and no GPU is full. */
 function hostMemoryOf({ frames, sentence = '' }: Traceback): Fault | undefined {
-  if (!/(?:CUDA|HIP) error|out of memory|(?:cuda|hip)Host|MemoryError|cudaError/.test(sentence))
+  if (
+    !/(?:CUDA|HIP) error|out of memory|(?:cuda|hip)Host|MemoryError|cudaError|DefaultCPUAllocator/.test(
+      sentence,
+    )
+  )
+    return undefined;
+  // A kernel that fails, and memory of the GPU itself, with what it has.
+  if (/illegal|device-side|launch failure|kernel image|Tried to allocate .{0,40} GPU \d/.test(sentence))
     return undefined;
   const taken = HOST_CACHES.find(([path]) =>
     frames.some((frame) => path.test(frame.path) && TAKES_MEMORY.test(frame.place)),

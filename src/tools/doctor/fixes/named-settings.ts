@@ -50,6 +50,9 @@ const TWO = new RegExp(
 /** "Unknown A: x. Supported: y, z", "unknown router mode 'x'; expected one of y, z", "A must be one of y or z". */
 const LISTED =
   /\b(?:[Uu]nknown|[Uu]nsupported|[Ii]nvalid|[Uu]nrecogni[sz]ed)\b[^:'"\n]{0,80}?(?:: ?['"]?|['"])([\w./-]{1,60})['"]?[.;,(]? .{0,40}?\b(?:[Vv]alid|[Ss]upported|[Aa]vailable|[Aa]llowed|[Kk]nown|[Ee]xpected|[Pp]ossible|must be(?= (?:one of|either|in \[)))\b(?: [a-z]{2,12}){0,3}?(?:: ?| one of:? | are:? | either | (?='[A-Z]))([^\n;]{3,160}?)(?:[.;)]|$)/;
+/** "role='reader' in /etc/mooncake.json is not one of: producer, consumer". */
+const NOT_ONE_OF =
+  /\b([a-z][\w.]{1,40})=['"]([^'"]{1,60})['"] (?:in \S{1,160} )?is not one of:? ([^\n;]{3,160}?)(?:[.;)]|$)/;
 /** Names of keys that programs only use within. */
 const INNER = /^(?:self|config|torch|os|sys|np|kv_cache_groups?|world_size|num_\w{1,40}_heads)\b/;
 /** A key below `kv_connector_extra_config` or another object, which is no flag of its own. */
@@ -147,6 +150,9 @@ function mustBe(sentence: string): Repair | undefined {
 }
 
 function listed(sentence: string): Repair | undefined {
+  const [, key, given, allowed] = NOT_ONE_OF.exec(sentence) ?? [];
+  if (key !== undefined && given !== undefined && allowed !== undefined)
+    return listedValue(given, allowed.trim(), key);
   const [, value, known] = LISTED.exec(sentence) ?? [];
   if (value === undefined || known === undefined) return undefined;
   const name = new RegExp(NAME).exec(sentence.slice(0, sentence.indexOf(value)))?.[1] ?? '';

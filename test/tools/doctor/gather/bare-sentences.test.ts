@@ -27,6 +27,8 @@ const SENTENCES: readonly (readonly [sentence: string, headline: string])[] = [
     'Prefill and decode engines refuse',
   ],
   ['[Errno 98] Address already in use', 'a port is in use ([Errno 98] Address already in use)'],
+  ['NPU out of memory: 1.17 GiB asked for, 0.55 of 60.97 GiB free', 'no memory left'],
+  ['NCCL error: unhandled system error', 'A program does not start or has ended'],
   ['CUDA out of memory. Tried to allocate 2.00 GiB', 'its GPU has no memory left'],
   ['The engine ends with this:\nUnsupported kv_cache_dtype: fp8_e3m4.', 'A program refuses its settings'],
 ];
@@ -55,6 +57,7 @@ describe('a text that is nothing but a sentence', () => {
     'raise RuntimeError("descriptors require contiguous tensors")',
     'address: <IPv4>  # must be a valid address',
     '--checksum TYPE required for the store',
+    '2026/11/02 10:00:00 http: TLS handshake error from 10.0.0.1:51234: tls: first record does not look like one',
     'Nothing happens',
   ])('is none where it is a figure, a line of a log, a command, or says of no fault: %s', async (text) => {
     expect(await readBare(text)).toBeUndefined();

@@ -206,4 +206,16 @@ export const ENGINE_ENVIRONMENT: readonly KnownFault[] = [
     why: 'FlashInfer asks the CUDA toolkit of the image for the capability of the GPU. An older toolkit than the GPU cannot name it, and FlashInfer then takes the GPU for one that is too old.',
     cure: 'Run an image with CUDA $2 or later (pip list | grep -i cuda), or start vLLM with VLLM_USE_FLASHINFER_SAMPLER=0 and another attention backend than FLASHINFER',
   },
+  // What grpcio-tools writes into each file that it generates.
+  {
+    id: 'grpc_older_than_code',
+    cause: 'library_missing',
+    needles: ['The grpc package installed is at version'],
+    pattern:
+      /installed is at version ([\d.]{1,20}),? but the generated code in (\w{1,80})\.py depends on grpcio>=([\d.]{1,20})/,
+    says: 'a program does not start its gRPC: grpcio is $1, and its generated code ($2) asks for $3',
+    why: 'The code was generated with a newer grpcio than another package of this environment brought.',
+    cure: 'Install the newer one in the image: pip install "grpcio>=$3" (and grpcio-tools, grpcio-health-checking and grpcio-reflection of the same version, where they are there)',
+    commands: ['pip list | grep -i grpc'],
+  },
 ];

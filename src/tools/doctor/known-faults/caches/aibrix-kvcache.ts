@@ -124,4 +124,17 @@ export const AIBRIX_KVCACHE: readonly KnownFault[] = [
       'kubectl exec ENGINE -- sh -c "df -h $AIBRIX_KV_CACHE_OL_SHFS_ROOT; touch $AIBRIX_KV_CACHE_OL_SHFS_ROOT/x"',
     ],
   },
+  {
+    id: 'aibrix_shared_files_batches',
+    cause: 'offload_failed',
+    needles: ['] failed: Status(', 'SHFS exists failed: '],
+    pattern: /SHFS (?:(mput|mget)\[\d{1,6}\]|(exists)) failed: (.{1,80})/,
+    atLeast: 3,
+    says: "AIBrix's shared file system fails on $1$2: $3",
+    why: 'Blocks are files below AIBRIX_KV_CACHE_OL_SHFS_ROOT, which all engines have to share and may write into.',
+    cure: 'Mount one ReadWriteMany volume at AIBRIX_KV_CACHE_OL_SHFS_ROOT in all engines, writable for their user and with free room',
+    commands: [
+      'kubectl exec ENGINE -- sh -c "df -h $AIBRIX_KV_CACHE_OL_SHFS_ROOT; touch $AIBRIX_KV_CACHE_OL_SHFS_ROOT/x"',
+    ],
+  },
 ];

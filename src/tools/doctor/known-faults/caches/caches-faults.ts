@@ -3,6 +3,7 @@ import { AIBRIX_KVCACHE } from './aibrix-kvcache.js';
 import { CONNECTOR_NAMES } from './connector-names.js';
 import { FLEXKV } from './flexkv.js';
 import { KVCACHED } from './kvcached.js';
+import { LLM_D_FS } from './llm-d-fs.js';
 import { LMCACHE_ASCEND } from './lmcache-ascend.js';
 import { LMCACHE_BACKENDS } from './lmcache-backends.js';
 import { LMCACHE_ENGINE } from './lmcache-engine.js';
@@ -27,6 +28,7 @@ export const CACHES_FAULTS: readonly KnownFault[] = [
   ...LMCACHE_IPC,
   ...LMCACHE_L2,
   ...LMCACHE_WARNINGS,
+  ...LLM_D_FS,
   ...LMCACHE_ASCEND,
   ...AIBRIX_KVCACHE,
   ...CONNECTOR_NAMES,

@@ -16,6 +16,7 @@ import { pickerIndexEmpty } from './rules/picker-index.js';
 import { pickerModelDiffers } from './rules/picker-model.js';
 import { POOL_RULES } from './rules/pools.js';
 import { indexerBlockSize, routerBlockSizeDefault } from './rules/router-block-size.js';
+import { routerSettingsUnread } from './rules/router-settings-unread.js';
 import { sideChannelHost, sideChannelPort } from './rules/side-channel.js';
 import { sideChannelClosed } from './rules/side-channel-closed.js';
 import { sidecarDeadlock } from './rules/sidecar-deadlock.js';
@@ -36,6 +37,7 @@ export const FLEET_RULES: readonly LintRule[] = [
   kvEventsOff,
   prefixCachingOff,
   eventsIgnored,
+  routerSettingsUnread,
   eventPlaneDiffers,
   pickerIndexEmpty,
   pickerModelDiffers,

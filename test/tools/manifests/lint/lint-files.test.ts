@@ -63,6 +63,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'pool-ports.yaml': ['pool-without-gate 4:18 note', 'pool-port-mismatch 8:15 warning'],
   'prefix-caching-off.yaml': ['prefix-caching-off 17:52 error'],
   'production-stack-values.yaml': ['kvaware-without-lmcache 7:17 error', 'lmcache-chunk-size 16:19 warning'],
+  'router-settings-unread.sh': ['router-settings-unread 2:25 warning'],
   'router-block-size-default.yaml': ['router-block-size-default 10:34 error'],
   'side-channel-closed.yaml': ['side-channel-closed 39:18 error'],
   'side-channel-host.yaml': ['side-channel-host 11:27 error'],

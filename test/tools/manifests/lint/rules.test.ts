@@ -18,6 +18,7 @@ describe('the rules', () => {
       'kv-events-off',
       'prefix-caching-off',
       'events-ignored',
+      'router-settings-unread',
       'event-plane-differs',
       'picker-index-empty',
       'picker-model-differs',

@@ -242,3 +242,35 @@ describe('the cure of a worker that publishes no KV events', () => {
     ).toContain(`'{"enable_kv_cache_events":true,"endpoint":"tcp://*:20081","publisher":"zmq"}'`);
   });
 });
+
+describe('a frontend of Dynamo without a router mode', () => {
+  const script = (frontend: string, worker = ''): string =>
+    `${frontend} &\npython3 -m dynamo.vllm --model m --block-size 64${worker}\n`;
+
+  it.each([
+    'DYN_ROUTER_USE_KV_EVENTS=false python3 -m dynamo.frontend',
+    'python3 -m dynamo.frontend --kv-overlap-score-weight 2',
+    'python3 -m dynamo.frontend --router-replica-sync',
+  ])('has settings of the other router in vain: %s', (frontend) => {
+    expect(found({ 'a.sh': script(frontend) })).toEqual(['router-settings-unread a.sh:1 warning']);
+  });
+
+  it.each([
+    'DYN_ROUTER_TEMPERATURE=0.5 python3 -m dynamo.frontend --router-mode round-robin',
+    'DYN_ROUTER_TEMPERATURE=0.5 DYN_ROUTER_MODE=random python3 -m dynamo.frontend',
+    'DYN_ROUTER_TEMPERATURE=0.5 python3 -m dynamo.frontend $MORE',
+    'python3 -m dynamo.frontend --http-port 8000',
+  ])('is passed over where a mode is said, or may be: %s', (frontend) => {
+    expect(found({ 'a.sh': script(frontend) })).toEqual([]);
+  });
+
+  it('has a note where a block size is all that it has', () => {
+    const frontend = 'DYN_KV_CACHE_BLOCK_SIZE=64 python3 -m dynamo.frontend';
+    expect(found({ 'a.sh': script(frontend) })).toEqual(['router-settings-unread a.sh:1 note']);
+  });
+
+  it('takes that of the card of a worker', () => {
+    const frontend = 'DYN_ROUTER_TEMPERATURE=0.5 python3 -m dynamo.frontend';
+    expect(found({ 'a.sh': script(frontend, ' --router-mode kv') })).toEqual([]);
+  });
+});

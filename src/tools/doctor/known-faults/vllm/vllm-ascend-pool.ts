@@ -248,4 +248,22 @@ export const VLLM_ASCEND_POOL: readonly KnownFault[] = [
     why: 'A prefill engine keeps the KV cache on its NPU and a decode engine in the memory of its host.',
     cure: 'Set sparse_kv_offload_config.enabled to $2 in --additional-config of engines with kv_role kv_$1, and to the contrary on those of the other role',
   },
+  {
+    id: 'ascend_pool_ssd_folder',
+    cause: 'offload_failed',
+    needles: ['Failed to create per-rank SSD offload directory'],
+    pattern: /SSD offload directory: '([^']{1,160})' \((.{1,80}?)\)?$/,
+    says: 'vllm-ascend cannot make the folder of its pool on SSD: $1',
+    why: 'Each rank keeps blocks in a folder of its own below ssd_offload_path of mooncake.json.',
+    cure: 'Mount a volume at ssd_offload_path that the process may write (securityContext fsGroup), with room for all ranks of the node',
+  },
+  {
+    id: 'ascend_pool_segment_size',
+    cause: 'settings_refused',
+    needles: ['global segment size cannot be empty', "Invalid numeric value '"],
+    pattern: /(?:global segment size cannot be empty|Invalid numeric value '.{0,30}' in: '.{0,30}')/,
+    says: 'global_segment_size of mooncake.json is no size that vllm-ascend can read',
+    why: 'It takes a number of bytes, or a number with GB, MB, KB or B behind it.',
+    cure: 'Write global_segment_size as a number with its unit ("30GB") or as bytes into mooncake.json on every node, and restart the engines',
+  },
 ];

@@ -173,4 +173,27 @@ export const VLLM_CACHE_PLANNING: readonly KnownFault[] = [
     why: 'Layers of several kinds have blocks of several sizes.',
     cure: 'Set "enable_cross_layers_blocks": "False" in kv_connector_extra_config of --kv-transfer-config, or leave it out',
   },
+  // NIXL and MoRIIO, as `mooncake_fewer_blocks` of MooncakeConnector.
+  {
+    id: 'pair_counts_blocks_differently',
+    cause: 'pair_incompatible',
+    needles: [
+      'Decode allocated more KV pages than the prefill worker supplied',
+      'Remote KV pages do not cover the requested range',
+      'decode block ids exceed prefill block ids beyond',
+      'local_block_ids longer than remote_block_ids',
+    ],
+    says: 'A decode engine has more KV blocks for a request than the prefill engine has computed',
+    why: 'Both halves of the request have another number of tokens: another chat template or messages that the router changes, or engines with other block sizes.',
+    cure: 'Start the engines of both roles with the same model, --block-size and --chat-template, and have the router send both the same messages',
+  },
+  {
+    id: 'mooncake_listener_not_ready',
+    cause: 'side_channel_dead',
+    needles: ['Mooncake sender listener did not become ready within'],
+    follows: ['mooncake_sender_ended'],
+    says: 'A prefill engine does not start: its socket for decode engines does not come about (MooncakeConnector)',
+    why: 'The thread that answers decode engines binds a port at the address of the host. Its own error stands above.',
+    cure: 'Start this prefill engine with VLLM_HOST_IP set to an address of the pod (status.podIP), and repair what the error of its sender thread names',
+  },
 ];

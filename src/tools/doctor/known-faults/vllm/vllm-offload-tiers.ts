@@ -139,4 +139,13 @@ export const VLLM_OFFLOAD_TIERS: readonly KnownFault[] = [
     cure: 'Set "block_size" in kv_connector_extra_config to the --block-size of the engine, or run a later llmd_fs_backend; until then start the engine with --disable-hybrid-kv-cache-manager or without the offloading connector',
     commands: ['kubectl exec POD -- pip list | grep -iE "llmd|vllm"'],
   },
+  {
+    id: 'offloaded_file_short',
+    cause: 'offload_failed',
+    needles: ['Short read: expected '],
+    pattern: /Short read: expected (\d{1,15}) bytes, read (\d{1,15})/,
+    says: 'A file of offloaded KV blocks has $2 bytes where one block has $1',
+    why: 'It was cut off by a full disk or an engine that ended while it wrote, or comes from engines with another block size, model or type of the cache.',
+    cure: 'Delete the files of the tier (root_dir, or the disk path of SimpleCPUOffloadConnector) while no engine of it runs, give the volume room, and give each model and --block-size a folder of its own',
+  },
 ];

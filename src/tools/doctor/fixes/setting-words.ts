@@ -36,7 +36,7 @@ const IN_EXTRA_CONFIG = /kv_connector_extra_config/;
 
 /** What a sentence asks for by its flag: "set `--mamba-backend triton`", "requires --replayssm-buffer-len <= 16", "Set --max-num-batched-tokens to at least 544". */
 const ASKED =
-  /\b(?:requires?|needs?|set|use|pass|add|specify(?:ing)?|re-?run with) [`'"]?(--[a-z][\w-]{2,60})[`'"]?(?:(?:=| (<=|>=|to at least|to at most|to(?= \d))? ?)((?!(?:to|or|and|for|with|be|so|because|in|as|is|when|if|on|instead)\b)[a-z0-9](?:[\w.]{0,30}\w)?)(?! ?\+))?/gi;
+  /\b(?:requires?|needs?|set|use|pass|add|specify(?:ing)?|re-?run with) [`'"]?(--[a-z][\w-]{2,60})[`'"]?(?:(?:=| (<=|>=|to at least|to at most|to(?= \d))? ?)((?!(?:to|or|and|for|with|be|so|because|in|as|is|when|if|on|instead|set|equal|the|that|which|from|by)\b)[a-z0-9](?:[\w.]{0,30}\w)?)(?! ?\+))?/gi;
 /** "does not support --mamba-cache-mode align yet; use none". */
 const INSTEAD =
   /\bnot support [`'"]?(--[a-z][\w-]{2,60})[ =][\w.]{1,30}[`'"]?(?: yet)?[;,.] use (\w{1,30})\b/;
@@ -242,7 +242,7 @@ export function requiredFlag(sentence: string): readonly [flag: string, by: stri
     ) ?? [];
   if (missing !== undefined && having !== undefined) return [missing, having];
   const [, by, flag, list] =
-    /(--[a-z][\w-]{2,60})(?: [\w.]{1,30})? (?:currently )?requires? (--[a-z][\w-]{2,60}(?:[ =](?!to\b|or\b|and\b|for\b|with\b|be\b|so\b|because\b|in\b)[a-z0-9_]{1,30})?)(?![\w-])(?: in ([([{][^()[\]{}]{1,120}[)\]}]))?/.exec(
+    /(--[a-z][\w-]{2,60})(?: [\w.]{1,30})? (?:currently )?requires? (--[a-z][\w-]{2,60}(?:[ =](?!to\b|or\b|and\b|for\b|with\b|be\b|so\b|because\b|in\b|set\b|equal\b)[a-z0-9_]{1,30})?)(?![\w-])(?: in ([([{][^()[\]{}]{1,120}[)\]}]))?/.exec(
       sentence,
     ) ?? [];
   if (flag === undefined || by === undefined) return undefined;

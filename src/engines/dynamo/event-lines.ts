@@ -126,7 +126,8 @@ export const EVENT_RULES: readonly LogRule[] = [
   // Those of Mooncake's master, and of an engine with KVBM.
   signalWithRest('Dropping invalid Mooncake KV event frame', 'events_unreadable'),
   rule('Failed to deserialize event batch', (line, tally) => {
-    const value = /consolidator.{0,60}: Failed to deserialize event batch: (.{1,120})/.exec(line.text)?.[1];
+    const value = /Failed to deserialize event batch: (.{1,120}?)(?: level=|$)/.exec(line.text)?.[1];
+    if (!/\bk\w{1,3}_consolidator\b/.test(line.text)) return;
     const about = 'Failed to deserialize event batch';
     if (value !== undefined) tally.addSignal('events_unreadable', line, { value, about });
   }),
@@ -152,8 +153,12 @@ export const EVENT_RULES: readonly LogRule[] = [
     }),
   ),
   // Whatever else the publisher's own module says at this level.
-  rule('ERROR dynamo_llm::kv_router::publisher', (line, tally) => {
-    const [, sentence = ''] = /::publisher(?:::\w+)*: (.{1,120})/.exec(line.text) ?? [];
+  // In lines of JSON level and module stand behind the message.
+  rule('dynamo_llm::kv_router::publisher', (line, tally) => {
+    const sentence =
+      /\bERROR dynamo_llm::kv_router::publisher(?:::\w+)*: (.{1,120})/.exec(line.text)?.[1] ??
+      /^(?!\d{4}-)(.{1,120}?) level=ERROR\b/.exec(line.text)?.[1] ??
+      '';
     if (sentence === '' || OF_OTHERS.test(sentence)) return;
     tally.addSignal('publisher_failed', line, { value: sentence.trim(), about: sentence.slice(0, 40) });
   }),

@@ -84,7 +84,8 @@ export const DYNAMO_EVENTS: readonly KnownFault[] = [
     id: 'kvbm_consolidator_listener_ended',
     cause: 'publisher_failed',
     needles: ['ZMQ listener task failed: ', 'Error receiving ZMQ message: '],
-    pattern: /consolidator.{0,60}: (?:ZMQ listener task failed|Error receiving ZMQ message): (.{3,100})/,
+    pattern:
+      /^(?=.{0,900}\bk\w{1,3}_consolidator\b).{0,200}?(?:ZMQ listener task failed|Error receiving ZMQ message): (.{3,100}?)(?: level=|$)/,
     says: "KVBM's consolidator no longer reads the KV events of the engine: $1",
     why: 'It joins the events of the engine with its own, and publishes both. What the engine stores from now on is not published.',
     cure: 'Restart the worker; where the line comes again, give it an endpoint of its own in --kv-events-config, or set DYN_KVBM_KV_EVENTS_ENABLE_CONSOLIDATOR=false',

@@ -201,9 +201,9 @@ export const DYNAMO_KVBM: readonly KnownFault[] = [
   {
     id: 'kvbm_caches_not_allocated',
     cause: 'offload_failed',
-    needles: [': allocation failed: ', 'worker_task exited with error: ', 'Failed to build BlockManager: '],
+    needles: ['allocation failed: ', 'worker_task exited with error: ', 'Failed to build BlockManager: '],
     pattern:
-      /\b(?:block_manager|connector)::.{0,80}: (?:allocation failed|worker_task exited with error|Failed to build BlockManager): (.{3,110})/,
+      /^(?=.{0,900}\b(?:block_manager|connector)::).{0,200}?(?:allocation failed|worker_task exited with error|Failed to build BlockManager): (.{3,110}?)(?: level=|$)/,
     follows: ['kvbm_worker_allocation_failed', 'kvbm_pinned_memory_refused'],
     says: 'KVBM does not start, as it cannot make its caches: $1',
     why: 'Workers allocate host memory and disk as the leader asks for them, and register both. The engine waits for that, or goes on without offloading.',

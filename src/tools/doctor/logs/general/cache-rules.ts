@@ -83,13 +83,15 @@ export const CACHE_RULES: readonly LogRule[] = [
     /fail|error/i.test(text) ? 'KVBM does not move its blocks' : undefined,
   ),
   // Its other modules: "ERROR kvbm::block_manager::vllm::connector::leader::slot: LocalOnboardTask: error processing request: …".
-  ...['ERROR kvbm::', 'ERROR dynamo_llm::block_manager', 'ERROR kvbm_engine::', 'ERROR kvbm_physical::'].map(
-    (needle) =>
-      cache(needle, (text) =>
-        KVBM_MOVES.test(text) && !/cancel|drop|shut|closed|\bsend|notification|consolidat/i.test(text)
-          ? 'KVBM does not move its blocks'
-          : undefined,
-      ),
+  // In lines of JSON the level and the module stand behind the message.
+  ...['kvbm::block_manager', 'dynamo_llm::block_manager', 'kvbm_engine::', 'kvbm_physical::'].map((needle) =>
+    cache(needle, (text) =>
+      /\bERROR\b/.test(text) &&
+      KVBM_MOVES.test(text) &&
+      !/cancel|drop|shut|closed|\bsend|notification|consolidat/i.test(text)
+        ? 'KVBM does not move its blocks'
+        : undefined,
+    ),
   ),
   cache('KVBM slot desync', () => 'KVBM is out of step with the engine'),
   cache('Skipping KVBM offload', () => 'KVBM is out of step with the engine'),
@@ -131,7 +133,7 @@ const MOST_ATTEMPTS_LEFT = 8;
 
 /** What KVBM's modules say of blocks that they did not bring to another tier or back. */
 const KVBM_MOVES =
-  /: .{0,80}?(?:onboard|offload|transfer)\w{0,12}\b.{0,60}?(?:\berror\b|\bfail)|: .{0,40}?(?:\berror\b|\bfail)\w{0,3} .{0,60}?\b(?:onboard|offload|transfer|block to object storage)/i;
+  /(?:^|: ).{0,80}?(?:onboard|offload|transfer)\w{0,12}\b.{0,60}?(?:\berror\b|\bfail)|(?:^|: ).{0,40}?(?:\berror\b|\bfail)\w{0,3} .{0,60}?\b(?:onboard|offload|transfer|block to object storage)/i;
 
 function cache(needle: string, faultOf: FaultOf): LogRule {
   return rule(needle, (line, found) => {

@@ -85,6 +85,10 @@ describe('a line of a cache behind an engine', () => {
       'KVBM does not move its blocks',
     ],
     [
+      '{"time":"2026-11-20T10:00:00Z","level":"ERROR","target":"kvbm::block_manager::vllm::connector::leader::slot","message":"LocalOnboardTask failed: copy failed"}',
+      'KVBM does not move its blocks',
+    ],
+    [
       '2026-11-20T10:00:00Z ERROR kvbm_engine::offload::pipeline: BlockTransferExecutor: transfer failed: no space',
       'KVBM does not move its blocks',
     ],

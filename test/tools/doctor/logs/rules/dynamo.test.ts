@@ -267,6 +267,10 @@ describe('what the publisher of a worker says at error level', () => {
       'publisher_failed',
     ]);
     expect(await signalsIn(`${module} shutting down`)).toEqual([]);
+    const inJson = (level: string): string =>
+      `{"time":"2026-03-03T10:00:00Z","level":"${level}","target":"dynamo_llm::kv_router::publisher::sinks","message":"Valkey rejected the write"}\n`;
+    expect([...(await summaryOf(inJson('ERROR'))).signals.keys()]).toEqual(['publisher_failed']);
+    expect([...(await summaryOf(inJson('INFO'))).signals.keys()]).toEqual([]);
     expect(await signalsIn('INFO dynamo_llm::kv_router::publisher::sinks: Valkey took the write')).toEqual(
       [],
     );

@@ -103,6 +103,13 @@ const PARTS: readonly PlacedPart[] = [
     caches('aibrix_kvcache', "AIBrix's KVCache", 'aibrix', 'AIBrixOffloadingConnector'),
   ],
   {
+    pattern: /(?:^|\/)(?:llmd_fs_backend|llmd_nixl)\//,
+    name: "llm-d's storage of blocks",
+    program: "llm-d's filesystem backend",
+    packages: 'llmd|nixl',
+    wayOut: () => 'start vLLM without OffloadingConnector of llmd_fs_backend in --kv-transfer-config',
+  },
+  {
     pattern: /vllm_ascend\//,
     name: "vLLM Ascend's KV connector",
     program: 'vLLM and of vLLM Ascend that belong together',

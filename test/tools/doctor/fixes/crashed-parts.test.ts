@@ -24,6 +24,8 @@ describe('an exception in a part of a cache that can be left out', () => {
     ['lmcache/v1/cache_engine.py in retrieve: RuntimeError: x', "without LMCache's connector"],
     ['kvcached/integration/vllm/patches.py in _patched: ValueError: x', 'ENABLE_KVCACHED=false'],
     ['pegaflow/connector/worker.py in register_kv_caches: ValueError: x', 'without PegaKVConnector'],
+    ['flexkv/transfer/worker.py in _transfer_impl: RuntimeError: x', 'without FlexKVConnectorV1'],
+    ['llmd_fs_backend/worker.py in transfer_async: AssertionError', 'without OffloadingConnector'],
     ['ucm/sparse/esa/esa.py in __init__: KeyError: 1', 'ucm_sparse_config'],
     [
       'tensorrt_llm/batch_manager/kvCacheManager.cpp: Assertion failed: mFreePrimaryBlocks list has no GPU blocks',

@@ -49,3 +49,19 @@ describe('an error of a cache behind an engine, in whatever words', () => {
     expect(await firstOf([BUCKET, ...Array.from({ length: 80 }, () => INFO)])).toBeUndefined();
   });
 });
+
+describe('a traceback through a part that keeps blocks', () => {
+  it.each([
+    ['flexkv/storage/storage_engine.py', 'FlexKV fails with an exception'],
+    ['llmd_fs_backend/worker.py', "llm-d's storage of blocks fails with an exception"],
+  ])('is of that part, whatever its last line says: %s', async (file, headline) => {
+    const log = await summaryOf(`(EngineCore pid=2) Traceback (most recent call last):
+(EngineCore pid=2)   File "/usr/lib/python3/dist-packages/${file}", line 7, in start
+(EngineCore pid=2)     raise ValueError(
+(EngineCore pid=2) ValueError: groups in another order
+`);
+    const [first] = diagnose(joined({ logs: [log] })).assessments;
+    expect(first?.cause).toBe('connector_crashed');
+    expect(first?.headline.toLowerCase()).toContain(headline.toLowerCase());
+  });
+});

@@ -46,16 +46,13 @@ export const SMG_WORKERS: readonly KnownFault[] = [
   {
     id: 'smg_pair_sizes',
     cause: 'pair_incompatible',
-    needles: [
-      ' has conflicting tp_size: ',
-      ' has conflicting dp_size: ',
-      ' has conflicting load_balance_method: ',
-    ],
+    // The load_balance_method of both roles differs by SGLang's own defaults: follow_bootstrap_room and round_robin.
+    needles: [' has conflicting tp_size: ', ' has conflicting dp_size: '],
     pattern: /conflicting (\w{5,30}): prefill=(?:Some\("?)?(\w{1,40})"?\)?, decode=(?:Some\("?)?(\w{1,40})/,
     isSign: true,
     mayBeMeant: true,
     says: 'prefill and decode workers of the gateway have another $1: $2 and $3',
-    why: 'Some models and connectors need the same sizes on both sides, and a load_balance_method that differs leads requests to other ranks.',
+    why: 'Some models and connectors need the same sizes on both sides.',
     cure: 'Start engines of both roles with the same $1 where transfers fail',
   },
   {

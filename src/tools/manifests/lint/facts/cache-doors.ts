@@ -59,7 +59,8 @@ export const CACHE_DOORS: Readonly<Record<string, readonly CacheDoor[]>> = {
     {
       part: 'Mooncake',
       variables: /^MOONCAKE_CONFIG_PATH$/,
-      isOpen: (launch) => names(launch, MOONCAKE),
+      // The variable is that of Mooncake's own vLLM of 2024, before connectors.
+      isOpen: (launch) => names(launch, MOONCAKE) || launch.env.has('VLLM_DISTRIBUTED_KV_ROLE'),
       cure: `Start vLLM with ${connector('MooncakeStoreConnector')}, or take the variable out`,
     },
     {

@@ -61,6 +61,10 @@ describe('settings of a cache that nothing switches on', () => {
       `MOONCAKE_CONFIG_PATH=m.json vllm serve m ${connector('FlexKVConnectorV1')}`,
     ],
     [
+      "Mooncake's own vLLM, which has a variable for the role",
+      'MOONCAKE_CONFIG_PATH=m.json VLLM_DISTRIBUTED_KV_ROLE=producer python3 -m vllm.entrypoints.openai.api_server --model m',
+    ],
+    [
       "TensorRT-LLM's file",
       'DYN_KVBM_CPU_CACHE_GB=20 python -m dynamo.trtllm --model m --extra-engine-args e.yaml',
     ],

@@ -44,6 +44,7 @@ export const SGLANG_STORE_IO: readonly KnownFault[] = [
     cause: 'offload_failed',
     needles: ['UMBP offload failed', 'UMBP get failed for pool=', 'UMBP layer-wise load batch failed'],
     atLeast: 3,
+    passesOn: true,
     says: 'UMBP, the store behind SGLang, fails to take or to give blocks',
     why: AGAIN,
     cure: 'See the log of the UMBP master and server at these times, that they run the same mori as the engine, and that their memory and SSD (UMBP_SSD_BYTES) have room',

@@ -85,13 +85,13 @@ export const CACHE_RULES: readonly LogRule[] = [
   // Its other modules: "ERROR kvbm::block_manager::vllm::connector::leader::slot: LocalOnboardTask: error processing request: …".
   // In lines of JSON the level and the module stand behind the message.
   ...['kvbm::block_manager', 'dynamo_llm::block_manager', 'kvbm_engine::', 'kvbm_physical::'].map((needle) =>
-    cache(needle, (text) =>
-      /\bERROR\b/.test(text) &&
-      KVBM_MOVES.test(text) &&
-      !/cancel|drop|shut|closed|\bsend|notification|consolidat/i.test(text)
+    cache(needle, (text) => {
+      const message = text.replace(/ level=ERROR .*$/s, '');
+      const isError = message !== text || /\bERROR\b/.test(text);
+      return isError && KVBM_MOVES.test(message) && !KVBM_PASSING.test(message)
         ? 'KVBM does not move its blocks'
-        : undefined,
-    ),
+        : undefined;
+    }),
   ),
   cache('KVBM slot desync', () => 'KVBM is out of step with the engine'),
   cache('Skipping KVBM offload', () => 'KVBM is out of step with the engine'),
@@ -134,6 +134,9 @@ const MOST_ATTEMPTS_LEFT = 8;
 /** What KVBM's modules say of blocks that they did not bring to another tier or back. */
 const KVBM_MOVES =
   /(?:^|: ).{0,80}?(?:onboard|offload|transfer)\w{0,12}\b.{0,60}?(?:\berror\b|\bfail)|(?:^|: ).{0,40}?(?:\berror\b|\bfail)\w{0,3} .{0,60}?\b(?:onboard|offload|transfer|block to object storage)/i;
+
+/** What its parts say to each other as one of them ends. */
+const KVBM_PASSING = /cancel|drop|shut|closed|\bsend|notification|consolidat/i;
 
 function cache(needle: string, faultOf: FaultOf): LogRule {
   return rule(needle, (line, found) => {

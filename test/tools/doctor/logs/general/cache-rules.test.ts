@@ -164,6 +164,7 @@ describe('a line of a cache behind an engine', () => {
     '2026-09-10T10:00:00Z ERROR kvbm::block_manager::vllm::connector::leader: main routine receiver dropped before result was sent',
     'W1120 10:00:00.123456  7053 gds_utils.cpp:31] cuFileBufRegister failed - will use compat mode: 5030 (err=5030)',
     'E1120 10:00:00.123456  7053 client.cpp:103] getObjectAsync (CRT) error: Access Denied',
+    '{"time":"2026-11-20T10:00:00Z","level":"ERROR","target":"dynamo_llm::block_manager::block::transfer::context","message":"Failed to free pinned buffer 7 (0x7): invalid value"}',
     "Request to the model hub: Failed to resolve 'huggingface.co' ([Errno -3] Temporary failure in name resolution)",
     'socket.gaierror: [Errno -2] Name or service not known',
   ])('%j says nothing', async (line) => {

@@ -255,4 +255,27 @@ export const LMCACHE_STORES: readonly KnownFault[] = [
     cure: 'Set LMCACHE_REMOTE_SERDE=naive (remote_serde: naive) in every engine of this store',
     commands: ['redis-cli -u REDIS_URL dbsize    # 0 although engines store'],
   },
+  {
+    id: 'lmcache_key_of_layers',
+    cause: 'offload_failed',
+    needles: ['Invalid key string: '],
+    // CacheEngineKey: format (before 0.3.10), model, world_size, worker_id, hash, dtype; LayerCacheEngineKey has the layer behind them.
+    pattern:
+      /Invalid key string: \S{1,300}@\d{1,6}@\d{1,6}@-?[0-9a-f]{4,80}@(?:[a-z]\w{2,15}@)?\d{1,4}(?=\s|$)/,
+    says: 'The LMCache server cannot read keys of single layers: it ends the connection, and nothing is stored',
+    why: 'With use_layerwise each layer has a key of its own, with its number at the end. The server of lm:// knows keys of whole chunks.',
+    cure: 'Set LMCACHE_USE_LAYERWISE=False (use_layerwise: false) on the engines, or give them another store in LMCACHE_REMOTE_URL (redis://HOST:6379)',
+    commands: ['kubectl set env deploy/ENGINE LMCACHE_USE_LAYERWISE=False'],
+  },
+  {
+    id: 'lmcache_key_unreadable',
+    cause: 'offload_failed',
+    needles: ['Invalid key string: '],
+    pattern: /Invalid key string: (?=\S{3,300}@)/,
+    follows: ['lmcache_key_of_layers'],
+    says: 'The LMCache server cannot read the keys of an engine: it ends the connection, and nothing is stored',
+    why: 'Keys have other parts in another release of LMCache.',
+    cure: 'Run one version of LMCache in the server and in all engines',
+    commands: ['kubectl exec POD -- pip list | grep -i lmcache    # in the server and in each engine'],
+  },
 ];

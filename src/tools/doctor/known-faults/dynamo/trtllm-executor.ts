@@ -5,6 +5,17 @@ const PBTXT = 'grep -A3 KEY tensorrt_llm/config.pbtxt    # in the model reposito
 /** TensorRT-LLM's executor, by itself and within Triton: `trtGptModelInflightBatching.cpp`, `triton_backend`, `py_executor_creator.py`, 0.5 to 1.3. */
 export const TRTLLM_EXECUTOR: readonly KnownFault[] = [
   {
+    // gptAttentionCommon.cpp: the kernels of Volta (SM70) read no paged cache in the context phase.
+    id: 'trtllm_reuse_not_on_this_gpu',
+    cause: 'settings_refused',
+    needles: ['Context FMHA is not supported on '],
+    pattern: /Paged ?KV Context FMHA is not supported on (\w{3,20})/,
+    says: 'TensorRT-LLM does not start: GPUs of $1 have no paged context attention, which block reuse needs',
+    why: 'A prefill that reads blocks of earlier prompts needs paged context FMHA, which is there from Ampere on.',
+    cure: 'Build the engine with trtllm-build --use_paged_context_fmha disable and set enable_kv_cache_reuse to false in config.pbtxt (enable_block_reuse: false), or run it on an Ampere or later GPU',
+    commands: ['nvidia-smi --query-gpu=name,compute_cap --format=csv    # 8.0 and more'],
+  },
+  {
     id: 'trtllm_reuse_needs_paged_context',
     cause: 'settings_refused',
     needles: ['When KV cache block reuse is set, model has to be built with paged context FMHA'],

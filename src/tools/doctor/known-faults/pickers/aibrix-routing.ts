@@ -212,4 +212,16 @@ export const AIBRIX_ROUTING: readonly KnownFault[] = [
     cure: 'Add the profile $1 to profiles of the annotation model.aibrix.ai/config, or name one that is there in its rules',
     disturbs: 'nothing',
   },
+  {
+    id: 'aibrix_pod_without_deployment',
+    cause: 'prompts_not_scored',
+    needles: ['deployment name not found on pod '],
+    pattern: /not found on pod ([\w.-]{1,253})/,
+    isSign: true,
+    says: "AIBrix's gateway cannot tell the deployment of a pod ($1): strategies that go by its profile do not count its requests",
+    why: 'It takes the name from the label app.kubernetes.io/name (AIBRIX_POD_DEPLOYMENT_LABEL of the gateway plugin) or from the ReplicaSet that owns the pod. Pods of a StormService or RoleSet have neither by themselves.',
+    cure: "Add the label app.kubernetes.io/name with the model's name to the pod template, or serve the model from a Deployment; without it choose a strategy that needs no profile (routing-strategy: prefix-cache)",
+    commands: ['kubectl get pods --show-labels'],
+    disturbs: 'nothing',
+  },
 ];

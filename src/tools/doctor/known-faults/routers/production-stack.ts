@@ -236,10 +236,11 @@ export const PRODUCTION_STACK: readonly KnownFault[] = [
     id: 'production_stack_flag_unknown',
     cause: 'settings_refused',
     needles: ['error: unrecognized arguments: '],
-    pattern: /\b(?:vllm-router|vllm_router|app\.py): error: unrecognized arguments: (--[\w-]{1,60})/,
-    says: "The production stack's router does not know $1",
+    pattern:
+      /\b(?:vllm-router|vllm_router|app\.py): error: unrecognized arguments: (--[\w-]{1,60})|error: unrecognized arguments: .{0,200}?(--(?:k8s-(?:service-discovery-type|watcher-timeout-seconds)|static-backend-health-checks|lmcache-controller-port|kv-aware-threshold|prefix-min-match-length|max-instance-failover-reroute-attempts))\b/,
+    says: "The production stack's router does not know $1$2",
     why: 'The Helm chart (or manifest) is newer than the image of the router: --k8s-service-discovery-type came with 0.1.7.',
-    cure: 'Set routerSpec.tag of the Helm chart to the release of the router that the chart is of (lmcache/lmstack-router, not an older fixed tag), or delete $1 from its arguments',
+    cure: 'Set routerSpec.tag of the Helm chart to the release of the router that the chart is of (lmcache/lmstack-router, not an older fixed tag), or delete $1$2 from its arguments',
     disturbs: 'frontend',
   },
   {

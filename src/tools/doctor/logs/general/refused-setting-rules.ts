@@ -18,10 +18,10 @@ const NO_CONFIG = 'failed to load config';
 const BY_SIDECAR = ['Failed to complete configuration', 'Invalid configuration'] as const;
 const BY_ARGUMENTS = [
   'Failed to validate flags',
-  ': error: unrecognized arguments: ',
-  ': error: argument --',
-  ': error: the following arguments',
-  ': error: ambiguous option: ',
+  'error: unrecognized arguments: ',
+  'error: argument --',
+  'error: the following arguments',
+  'error: ambiguous option: ',
 ] as const;
 
 /** The same of parsers that name no program and no level, and of Kubernetes: each names one setting. */
@@ -89,10 +89,12 @@ export const REFUSED_SETTING_RULES: readonly LogRule[] = [
       const sentence = behind(line, needle);
       const isOfFleet =
         OF_CACHES.test(sentence) ||
+        // Pasted without the name of its program.
+        (line.text.startsWith(needle) && namesEngineFlag(sentence)) ||
         OF_SERVERS.test(line.text) ||
         (SERVES.test(line.text) && namesEngineFlag(sentence));
-      if (needle.startsWith(': error') && !isOfFleet) return;
-      const value = plain(`${needle.replace(/^: error: /, '')}${sentence}`);
+      if (needle.startsWith('error: ') && !isOfFleet) return;
+      const value = plain(`${needle.replace(/^error: /, '')}${sentence}`);
       found.addSignal('settings_refused', line, { value, about: needle });
     }),
   ),

@@ -31,8 +31,10 @@ export interface ShownFix extends Pick<ProposedFix, 'says' | 'why' | 'commands' 
 /** One cause with all that speaks for and against it. */
 export interface CauseSection extends Pick<Assessment, 'confidence' | 'headline' | 'explanation'> {
   readonly id: Assessment['cause'];
-  /** What the confidence rests on. */
+  /** What the confidence rests on, and whether somebody may want it so. */
   readonly confidenceText: string;
+  /** Its name beside others: `events_off (possible; may be meant)`. */
+  readonly label: string;
   readonly cluesFor: readonly ShownClue[];
   readonly cluesAgainst: readonly ShownClue[];
   readonly fixes: readonly ShownFix[];
@@ -148,11 +150,13 @@ function checksSentence({ checks }: Diagnosis): string {
 }
 
 function causeSection(assessment: Assessment): CauseSection {
-  const { cause, confidence, headline, explanation, cluesFor, cluesAgainst, fixes } = assessment;
+  const { cause, confidence, headline, explanation, cluesFor, cluesAgainst, fixes, mayBeMeant } = assessment;
+  const meant = mayBeMeant === true ? '; may be meant' : '';
   return {
     id: cause,
     confidence,
-    confidenceText: CONFIDENCES[confidence],
+    confidenceText: `${CONFIDENCES[confidence]}${meant}`,
+    label: `${cause} (${confidence}${meant})`,
     headline: onOneLine(headline),
     explanation: onOneLine(explanation),
     cluesFor: cluesFor.map(shownClue),

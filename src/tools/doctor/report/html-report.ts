@@ -106,7 +106,7 @@ function columns(report: ReportDocument): readonly Html[] {
 
 function verdictPart({ verdict, verdictText, headline, confidence, causes }: ReportDocument): Html {
   const pill = confidence === undefined ? '' : html` <span class="pill">${confidence.text}</span>`;
-  const others = causes.slice(1).map(({ id, confidence: name }) => `${id} (${name})`);
+  const others = causes.slice(1).map((cause) => cause.label);
   const also = others.length === 0 ? '' : html`<p class="faint">Also: ${others.join(', ')}</p>`;
   return html`<div class="verdict ${TONES[verdict]}"><span class="badge">${verdictText}</span>${pill}
 <h1>${headline}</h1>${also}</div>`;

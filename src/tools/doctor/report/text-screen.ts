@@ -77,7 +77,7 @@ function writeVerdict(out: TerminalText, report: ReportDocument, mentionsVerbose
   const { verdict, verdictText, headline, confidence, causes } = report;
   const suffix = confidence === undefined ? '' : ` (${confidence.name})`;
   out.paragraph('', `${verdictText}${suffix}: ${headline}`, { maxLines: 3, ink: VERDICT_INKS[verdict] });
-  const others = causes.slice(1).map(({ id, confidence: name }) => `${id} (${name})`);
+  const others = causes.slice(1).map((cause) => cause.label);
   if (others.length > 0)
     out.paragraph('Also: ', `${others.join(', ')}${mentionsVerbose ? '; details with --verbose' : ''}`, {
       maxLines: 2,

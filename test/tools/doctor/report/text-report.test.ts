@@ -13,6 +13,13 @@ it('answers on one screen: what is wrong, what to do, why, and how things stand'
   expect(text).toBe(SCREEN);
 });
 
+it('says of a further cause that it may be meant', () => {
+  const { assessments, ...rest } = mismatch();
+  const meant = assessments.map((one) => ({ ...one, mayBeMeant: one.cause === 'cache_churn' }));
+  const text = renderReport({ ...rest, assessments: meant }, mismatchEvidence(), reportOptions());
+  expect(text).toContain('\nAlso: cache_churn (possible; may be meant); details with --verbose\n');
+});
+
 it('says of a healthy fleet that it is', () => {
   expect(renderReport(healthy(), joinEvidence([]), reportOptions())).toBe(
     `HEALTHY: frontend and 2 workers use a block size of 32 tokens, and the router finds what engines

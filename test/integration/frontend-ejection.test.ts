@@ -116,11 +116,13 @@ describe('a frontend under load', () => {
     await untilReady(url);
     expect(await load(url)).toBe(0);
     expect((engines[1]?.requests.length ?? 0) + (engines[2]?.requests.length ?? 0)).toBe(REQUESTS);
-    expect(ejectedLines(cli.log.text)).toEqual([
-      expect.stringMatching(
-        /^Worker w-0 \(127\.0\.0\.1:\d+\) is ejected: \d+ failed requests, the last time it could not be reached \(connect ECONNREFUSED 127\.0\.0\.1:9\); ejected for \d+ s\.$/,
-      ),
-    ]);
+    await expect
+      .poll(() => ejectedLines(cli.log.text))
+      .toEqual([
+        expect.stringMatching(
+          /^Worker w-0 \(127\.0\.0\.1:\d+\) is ejected: \d+ failed requests, the last time it could not be reached \(connect ECONNREFUSED 127\.0\.0\.1:9\); ejected for \d+ s\.$/,
+        ),
+      ]);
     const table = run('status', grpc);
     expect(await table.ended).toBe(0);
     expect(table.stdout.text).toMatch(/w-0 \(127\.0\.0\.1:\d+\) +ejected .*tries/);
@@ -138,7 +140,8 @@ describe('a frontend under load', () => {
     const url = `http://${await placeOf(cli, 'openai')}`;
     await untilReady(url);
     expect(await load(url)).toBe(0);
-    expect(ejectedLines(cli.log.text)[0]).toMatch(/an error of its own \(status 500\)/);
+    // The log is written in the background.
+    await expect.poll(() => ejectedLines(cli.log.text)[0]).toMatch(/an error of its own \(status 500\)/);
     bad.answer = undefined;
     await expect
       .poll(

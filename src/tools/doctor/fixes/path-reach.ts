@@ -122,7 +122,7 @@ function reachable({ library, cards, card: same }: SeenPathFault, isSglang: bool
   if (library === 'Ascend') return ASCEND_PEER;
   if (same !== undefined) return withoutCard(same, library, isSglang);
   const says =
-    'Read the log of the other engine or store (kubectl get pods shows which has restarted), and start it again where it has ended; where it lives, open the way between both hosts';
+    'Start the other engine or store again where it has ended (kubectl get pods; its log has the reason); where it lives, open the way between both hosts';
   const restarted = 'A restart of the other engine breaks its connections once, and ends by itself.';
   const [here, there] = cards ?? [];
   const card = here ?? 'mlx5_0';

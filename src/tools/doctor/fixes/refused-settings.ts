@@ -29,6 +29,7 @@ import {
   removedFlags,
   requiredFlag,
   settingOfValue,
+  switchToLeaveOut,
   type WantedSetting,
 } from './setting-words.js';
 import { correctedArguments } from './sglang-arguments.js';
@@ -68,7 +69,7 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
   if (pages !== undefined) return pages;
   if (/unrecognized arguments/.test(sentence)) return withoutUnknown(sentence, word);
   if (OF_PICKER.test(sentence)) return pickerConfig(sentence);
-  const named = ofNamedFlags(sentence);
+  const named = ofNamedFlags(sentence, word);
   if (named !== undefined) return named;
   const wanted = demandedSettings(sentence, word);
   const features = wanted.some(({ isNamed }) => isNamed) ? [] : refusedFeatures(sentence, word);
@@ -90,7 +91,9 @@ export function acceptableSettings(measurements: Measurements, sentence: string)
 }
 
 /** What is to be done about flags that a sentence names as missing, in each other's way, or gone. */
-function ofNamedFlags(sentence: string): ProposedFix | undefined {
+function ofNamedFlags(sentence: string, word: string | undefined): ProposedFix | undefined {
+  const off = word === 'sglang' ? switchToLeaveOut(sentence) : undefined;
+  if (off !== undefined) return withoutFlag([off]);
   const required = requiredFlag(sentence);
   if (required !== undefined) return setRequired(...required);
   const [flags = []] = [conflictingFlags(sentence), removedFlags(sentence)].filter(
@@ -101,7 +104,7 @@ function ofNamedFlags(sentence: string): ProposedFix | undefined {
 
 /** What a check of SGLang's arguments asks for. */
 function acceptableArguments(sentence: string): ProposedFix {
-  const named = ofNamedFlags(sentence);
+  const named = ofNamedFlags(sentence, 'sglang');
   if (named !== undefined) return named;
   const wanted = demandedSettings(sentence, 'sglang');
   if (wanted.some(({ isValued }) => isValued)) return setWanted(wanted, sentence, 'sglang');

@@ -228,6 +228,15 @@ const UNSUPPORTED =
 /** What else a sentence may ask for than to leave one of its flags out. */
 const ASKS = /\b(?:requires?|must|needs?|use|set|pass|should be|only supports?|supports only|got|add)\b/i;
 
+/** A switch that has to be off, by its name in Python. SGLang's switches are flags without a form that switches them off. */
+const OFF = /\b((?:disable|enable)_\w{3,60}) (?:must be|should be|has to be|to be) (?:set to )?False\b/;
+
+/** The flag that a sentence of SGLang wants left out: "disable_overlap_schedule must be False". */
+export function switchToLeaveOut(sentence: string): string | undefined {
+  const name = OFF.exec(sentence)?.[1];
+  return name === undefined ? undefined : `--${name.replaceAll('_', '-')}`;
+}
+
 /** Flags that a sentence refuses together, where it asks for no other thing: to be left out, the last first. */
 export function conflictingFlags(sentence: string): readonly string[] {
   if (!UNSUPPORTED.test(sentence) || ASKS.test(sentence.replace(FLAG, ''))) return [];

@@ -8,6 +8,7 @@ import {
   removedFlags,
   requiredFlag,
   settingOfValue,
+  switchToLeaveOut,
 } from '../../../../src/tools/doctor/fixes/setting-words.js';
 
 describe('the settings that a sentence demands', () => {
@@ -192,6 +193,17 @@ describe('flags that a sentence refuses together', () => {
     ['--block-size is required when --workers is specified', ['--block-size', '--workers']],
   ])('or of which one needs the other: %j is %j', (sentence, found) => {
     expect(requiredFlag(sentence)).toEqual(found);
+  });
+});
+
+describe('switches that have to be off', () => {
+  it.each([
+    ['disable_overlap_schedule must be False for this cache', '--disable-overlap-schedule'],
+    ['enable_mixed_chunk should be set to False', '--enable-mixed-chunk'],
+    ['enable_mixed_chunk must be True', undefined],
+    ['page_size must be False', undefined],
+  ])('are left out: %j', (sentence, flag) => {
+    expect(switchToLeaveOut(sentence)).toBe(flag);
   });
 });
 

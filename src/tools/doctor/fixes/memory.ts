@@ -1,7 +1,7 @@
 import { capitalised } from '../../../core/text/capitalised.js';
 import type { SettingLine } from '../../../engines/descriptor/engine-launch.js';
 import type { ProposedFix } from '../diagnosis.js';
-import { MAX_EXCERPT_LINES } from '../measurements/known-faults.js';
+import { MAX_EXCERPT_LINES } from '../logs/excerpt-lines.js';
 import type { Measurements } from '../measurements/measurements.js';
 import type { MemoryArithmetic } from '../memory/memory-arithmetic.js';
 import { confirmingTest } from './confirm.js';

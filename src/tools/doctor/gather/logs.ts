@@ -44,7 +44,7 @@ export async function gatherLog(place: string, modules: LogModules): Promise<Evi
     const part = await logPart(name, { ...source, pieces: quoted.watch(pieces) }, '', modules);
     if (part.source.status === 'not_read') return part;
     const evidence = await quoted.evidence(name);
-    return withQuoted(await withBareSentences(name, part, evidence, quoted.text, modules), evidence);
+    return withQuoted(await withBareSentences(name, part, evidence, quoted, modules), evidence);
   } catch (error) {
     return notRead('log', place, whyNotOpened(place, error));
   }
@@ -55,12 +55,13 @@ async function withBareSentences(
   name: string,
   part: EvidencePart,
   { findings = [], metrics = [], knownFaults = [] }: QuotedEvidence,
-  text: string | undefined,
+  quoted: QuotedText,
   modules: LogModules,
 ): Promise<EvidencePart> {
   const { logs = [] } = part;
   const isSilent = findings.length + metrics.length + knownFaults.length === 0 && logs.every(saysNothing);
-  const bare = isSilent && text !== undefined ? await readBareSentences(name, text, modules) : undefined;
+  const text = isSilent ? quoted.text : undefined;
+  const bare = text !== undefined ? await readBareSentences(name, text, modules) : undefined;
   return bare === undefined ? part : { ...part, logs: [bare], sizes: bare.sizes, settings: bare.settings };
 }
 

@@ -1,12 +1,11 @@
 import type { LogLine } from '../../../engines/diagnosis/log-line.js';
+import { MAX_EXCERPT_LINES } from './excerpt-lines.js';
 import type { FailedPolls } from './lasting-polls.js';
 
 /** Parts that are kept apart. */
 const MAX_PARTS = 16;
 /** Errors of one part in a log of any length: one alone may be of a single request. */
 const LASTING = 3;
-/** What a person chose to show: an excerpt of so many lines is of its errors. */
-const EXCERPT_LINES = 60;
 
 /** Errors of parts of a cache, of whose sentences no rule makes anything. */
 export class FailingParts {
@@ -21,6 +20,6 @@ export class FailingParts {
 
   /** Those that are no matter of one request, in a log of so many lines. */
   finish(lines: number): readonly FailedPolls[] {
-    return [...this.#parts.values()].filter(({ count }) => count >= LASTING || lines <= EXCERPT_LINES);
+    return [...this.#parts.values()].filter(({ count }) => count >= LASTING || lines <= MAX_EXCERPT_LINES);
   }
 }

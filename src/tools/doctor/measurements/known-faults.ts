@@ -1,13 +1,11 @@
 import type { CauseId } from '../diagnosis.js';
 import type { Origin } from '../evidence.js';
 import type { KnownFault } from '../known-faults/known-fault.js';
+import { MAX_EXCERPT_LINES } from '../logs/excerpt-lines.js';
 import type { KnownFaultSighting, LogSummary } from '../logs/log-summary.js';
 
 /** Lines between two of one event: other threads and a traceback write in between. */
 const NEAR_LINES = 40;
-
-/** Up to so many lines a log is what somebody chose of one. */
-export const MAX_EXCERPT_LINES = 60;
 
 /** Sentences of one known fault over all logs. */
 export interface KnownFaultSum {
